@@ -16,8 +16,8 @@ pub use args::{
 pub use exit::{Exit, Failure};
 pub use run_args::{OpenArgs, RunArgs};
 pub use template_args::{
-    OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
-    TemplateShowArgs,
+    TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs, TemplateShowArgs,
+    operators,
 };
 pub use trust_args::TrustArgs;
 

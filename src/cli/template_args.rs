@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use callsheet_core::template::operators::Rows;
+use callsheet_core::template::{Facts, Kind};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Args, Subcommand};
 
 use super::WorkArgs;
 
@@ -92,28 +95,22 @@ pub struct TemplateNewArgs {
     pub name: String,
 
     /// Operator.
-    #[arg(long = "type", value_enum, value_name = "OPERATOR", default_value = "atomic")]
-    pub operator: OperatorArg,
+    #[arg(long = "type", value_name = "OPERATOR", default_value = "atomic", value_parser = operator_parser())]
+    pub operator: String,
 
     /// Create it in your own templates folder, for all projects.
     #[arg(long)]
     pub user: bool,
 }
 
-/// Operators of a task, as templates name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "snake_case")]
-pub enum OperatorArg {
-    /// One model task.
-    Atomic,
-    /// Steps in order.
-    Sequential,
-    /// Each input in turn, combined with the result so far.
-    Reduce,
-    /// A command, without a shell.
-    Script,
-    /// Make, run and judge until the result is good.
-    DirectorEvaluatorLoop,
-    /// The same task for each element of a list.
-    Map,
+/// Operators of a task, as templates name them, each with its commented template.
+pub fn operators() -> impl Iterator<Item = (&'static Facts, &'static str, &'static str)> {
+    Kind::ALL.iter().filter_map(|facts| match facts.rows {
+        Rows::Task { about, example, .. } => Some((*facts, about, example)),
+        Rows::Element(_) => None,
+    })
+}
+
+fn operator_parser() -> PossibleValuesParser {
+    PossibleValuesParser::new(operators().map(|(facts, about, _)| PossibleValue::new(facts.word).help(about)))
 }

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::fuzzy::did_you_mean;
-use callsheet_core::template::{
-    Issue, Node, Query, Role, Settings, Severity, context_defaults, match_all_templates, match_templates,
-};
+use callsheet_core::template::{Issue, Node, Query, Role, Settings, Severity, match_all_templates, match_templates};
 use callsheet_format::template::{Loaded, print_templates, read_text};
 use callsheet_runtime::templates::{
     LoadedTemplates, TemplateDirs, UnreadableTemplate, check_templates, load_templates,
@@ -112,8 +110,8 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
 fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
     let Some(name) = arguments.name.as_deref() else {
         heading(setup, "operator")?;
-        for role in Role::ALL {
-            settings_row(setup, "operator", role.words(), context_defaults(role), role != Role::ReducePart)?;
+        for role in Role::all() {
+            settings_row(setup, "operator", role.words, role.settings, role.gathers)?;
         }
         return Ok(Exit::Complete);
     };
@@ -176,7 +174,7 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
     heading(setup, "task")?;
     let mut open = vec![(known.template.name.clone(), &known.template.body)];
     while let Some((path, node)) = open.pop() {
-        if !matches!(node.kind.word(), "call" | "cond") {
+        if !node.kind.facts().transparent {
             settings_row(setup, "task", &path, node.context.settings, true)?;
         }
         let mut children = node.children();

@@ -8,22 +8,10 @@ use callsheet_core::template::is_template_name;
 use callsheet_format::template::Layer;
 use callsheet_runtime::templates::load_templates;
 
-use crate::cli::{Exit, Failure, OperatorArg, TemplateNewArgs};
+use crate::cli::{Exit, Failure, TemplateNewArgs, operators};
 use crate::setup::Setup;
 use crate::term::harmless;
 use crate::wiring::template_dirs;
-
-/// The template that stands for an operator.
-fn skeleton(operator: OperatorArg) -> &'static str {
-    match operator {
-        OperatorArg::Atomic => include_str!("prompts/template_atomic.xml"),
-        OperatorArg::Sequential => include_str!("prompts/template_sequential.xml"),
-        OperatorArg::Reduce => include_str!("prompts/template_reduce.xml"),
-        OperatorArg::Script => include_str!("prompts/template_script.xml"),
-        OperatorArg::DirectorEvaluatorLoop => include_str!("prompts/template_director_evaluator_loop.xml"),
-        OperatorArg::Map => include_str!("prompts/template_map.xml"),
-    }
-}
 
 pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Failure> {
     let name = arguments.name.as_str();
@@ -47,7 +35,8 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
         let what = format!("{file} already contains a template with that name");
         return Err(Failure::usage(what, "choose another name, or edit that file; nothing was written"));
     }
-    let text = skeleton(arguments.operator).replace("NAME", name);
+    let example = operators().find(|(facts, ..)| facts.word == arguments.operator).map(|(_, _, example)| example);
+    let text = example.unwrap_or_default().replace("NAME", name);
     write(&path, &text).map_err(|error| {
         Failure::internal(format!("can't write {}: {error}", path.display()), "nothing was changed")
     })?;

@@ -391,3 +391,25 @@ fn files_of_the_machine_use_each_other_one_way() {
         .collect();
     assert!(circle.is_empty(), "these files use each other in a circle:\n{}", circle.join("\n"));
 }
+
+/// An operator of templates is one file and one line of a list: nobody else tells one from another. A task without a type
+/// is an atomic one, and a task with `ref` is a call.
+#[test]
+fn an_operator_is_named_in_its_file() {
+    let operators = root().join("crates/callsheet-core/src/template/operators");
+    let list = std::fs::read_to_string(operators.join("mod.rs")).expect("mod.rs");
+    let lines = list.lines().skip_while(|line| *line != "operators! {").take_while(|line| *line != "}");
+    let names = lines.filter_map(|line| line.split_once("::")?.0.trim().split('(').next().map(str::to_owned));
+    let names: Vec<String> = names.filter(|name| name != "Atomic" && name != "Call").collect();
+    assert!(names.len() > 5, "{names:?}");
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/").flatten().map(|entry| entry.path());
+    let folders: Vec<PathBuf> = crates.map(|path| path.join("src")).chain([root().join("src")]).collect();
+    for file in folders.iter().flat_map(|folder| rust_files(folder)).filter(|file| !file.starts_with(&operators)) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        for name in &names {
+            let named = [format!("Kind::{name}("), format!("operators::{name}")];
+            let found = named.iter().find(|named| text.contains(named.as_str()));
+            assert!(found.is_none(), "{} tells operators apart: {found:?}", relative(&file).display());
+        }
+    }
+}

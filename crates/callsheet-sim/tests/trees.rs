@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::record::{Event, Outcome, Plan};
 use callsheet_core::run::{Limit, Place};
-use callsheet_core::template::TaskResult;
+use callsheet_core::template::{Kind, TaskResult};
 use callsheet_sim::{Report, simulate_tree};
 use serde_json::Value;
 
@@ -32,6 +32,7 @@ fn kind(plan: &Plan, place: &Place) -> &'static str {
 #[test]
 fn random_trees_keep_every_promise() {
     let (mut outcomes, mut limits, mut kinds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut words = BTreeSet::new();
     for seed in 0..1_500 {
         let report = played(seed, None);
         outcomes.extend(report.log.iter().filter_map(|fact| match &fact.event {
@@ -39,6 +40,8 @@ fn random_trees_keep_every_promise() {
             _ => None,
         }));
         limits.extend(report.run.limits_reached());
+        let nodes = report.run.operators().iter().filter_map(|op| report.run.operators().node(op));
+        words.extend(nodes.map(|node| node.kind.word()));
         kinds.extend(report.run.operators().iter().filter_map(|op| Some(kind(&op.opened.as_ref()?.plan, &op.place))));
     }
     let all = [
@@ -57,6 +60,9 @@ fn random_trees_keep_every_promise() {
         [Limit::MaxTurns, Limit::TaskCalls, Limit::TaskTokens, Limit::MaxCost, Limit::TaskTimeout, Limit::NoProgress]
     {
         assert!(limits.contains(&limit), "no seed reaches {limit:?}: {limits:?}");
+    }
+    for facts in Kind::ALL {
+        assert!(words.contains(facts.word), "no seed runs {}: the library makes none up", facts.word);
     }
     for wanted in ["handler", "matching", "process", "items", "branch", "body", "subtask", "children"] {
         assert!(kinds.contains(wanted), "no seed has {wanted}");

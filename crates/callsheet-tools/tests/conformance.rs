@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::template::SubtaskType;
 use callsheet_runtime::conformance::tool::Trial;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Page, ToolContext};
@@ -140,4 +141,13 @@ fn the_registry_holds_each_tool_once() {
         "spawn_subtask",
     ];
     assert_eq!(names, expected);
+}
+
+/// covers: T 12
+#[test]
+fn a_subtask_is_offered_for_each_operator_that_may_be_asked_for() {
+    let tools = registry();
+    let tool = tools.iter().find(|tool| tool.spec().name == "spawn_subtask").unwrap();
+    let offered = tool.spec().parameters["properties"]["type"]["enum"].clone();
+    assert_eq!(offered, json!(SubtaskType::words().collect::<Vec<_>>()));
 }

@@ -44,7 +44,7 @@ pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<Re
     }
     inputs.insert("criteria".to_owned(), Value::from(criteria.as_str()));
     let request = SubtaskRequest {
-        kind: SubtaskType::Atomic,
+        kind: SubtaskType::ATOMIC,
         description: criteria,
         inputs,
         template_hints: Vec::new(),

@@ -3,11 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use crate::template::operators::Atomic;
 use crate::template::{
     ContextPart, FilePaths, FileSource, Filled, InheritContext, Input, InputSource, Kind, Node, Origin, Param,
-    PartialContext, Path, Piece, Role, Settings, Spot, SubtaskRequest, Template, ValueType, Yielded, context_defaults,
-    resolve,
+    PartialContext, Path, Piece, Role, Settings, Spot, SubtaskRequest, Template, ValueType, Yielded, resolve,
 };
 
 use super::request::wanted_tools;
@@ -34,12 +32,12 @@ pub(super) fn default_atomic() -> Template {
         meaning: String::new(),
         at: Spot::default(),
     };
-    let mut body = Node::new(Kind::Atomic(Atomic), Origin::default());
+    let mut body = Node::new(Kind::Atomic, Origin::default());
     body.intent.description = place(DESCRIPTION);
     body.intent.instructions = place(DESCRIPTION);
     body.intent.expected_output = place(EXPECTED);
     SUBTYPE.clone_into(&mut body.subtype);
-    body.context.settings = context_defaults(Role::Subtask);
+    body.context.settings = Role::SUBTASK.settings;
     Template {
         name: DEFAULT_TEMPLATE.to_owned(),
         params: Some(vec![param(DESCRIPTION, None), param(EXPECTED, Some(""))]),
@@ -94,9 +92,9 @@ pub(super) fn graft(
 
 /// Defaults of what is spawned: of an atomic those of a subtask, of another operator its own with the pair of a subtask.
 fn base(body: &Node, strict: bool) -> Settings {
-    let spawned = context_defaults(Role::Subtask);
+    let spawned = Role::SUBTASK.settings;
     let inherit_context = if strict { InheritContext::None } else { spawned.inherit_context };
-    let own = context_defaults(body.kind.facts().spawned);
+    let own = body.kind.facts().spawned.settings;
     Settings { inherit_context, fresh_context: spawned.fresh_context, ..own }
 }
 

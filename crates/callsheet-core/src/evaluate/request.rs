@@ -12,15 +12,6 @@ pub const ASK_USER: &str = "ask_user";
 /// What a director asks for instead of a subtask (spec 8).
 pub const EVALUATION_REQUEST: &str = "evaluation_request";
 
-/// Operators that may be asked for.
-const TYPES: &[(&str, SubtaskType)] = &[
-    ("atomic", SubtaskType::Atomic),
-    ("sequential", SubtaskType::Sequential),
-    ("reduce", SubtaskType::Reduce),
-    ("script", SubtaskType::Script),
-    ("director_evaluator_loop", SubtaskType::DirectorEvaluatorLoop),
-];
-
 /// Fields that are lists of strings.
 const LISTS: &[&str] = &["template_hints", "file_paths", "tools"];
 /// Fields that are texts.
@@ -74,14 +65,14 @@ pub(super) fn missing(field: &str) -> String {
 fn kind(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     match fields.get("type") {
         None => faults.push(missing("type")),
-        Some(Value::String(word)) if TYPES.iter().any(|(name, _)| name == word) => return,
+        Some(Value::String(word)) if SubtaskType::words().any(|known| known == word) => return,
         Some(other) => {
             let found = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
-            let types: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+            let types: Vec<&str> = SubtaskType::words().collect();
             faults.push(Note::SubtaskType.fill(&[("found", &found), ("types", &types.join(", "))]));
         }
     }
-    fields.insert("type".to_owned(), Value::from(type_name(SubtaskType::Atomic)));
+    fields.insert("type".to_owned(), Value::from(SubtaskType::ATOMIC.as_str()));
 }
 
 fn required_text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
@@ -160,9 +151,4 @@ fn settings(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
 pub(super) fn wanted_tools(request: &SubtaskRequest) -> Option<Vec<String>> {
     let list = request.other.get("tools")?.as_array()?;
     Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
-}
-
-/// The word of an operator.
-pub(super) fn type_name(kind: SubtaskType) -> &'static str {
-    TYPES.iter().find(|(_, known)| *known == kind).map_or("atomic", |(name, _)| name)
 }

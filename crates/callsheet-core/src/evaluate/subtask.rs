@@ -19,7 +19,7 @@ use crate::template::{
 
 use super::evaluation::{fit, into_evaluation, read_evaluation};
 use super::graft::{self, DEFAULT_TEMPLATE};
-use super::request::{ReadRequest, read_request, type_name, wanted_tools};
+use super::request::{ReadRequest, read_request, wanted_tools};
 use super::{Evaluator, Names, failure};
 
 /// Most bytes of a content that is told to the model that asked for it (spec 12).
@@ -356,7 +356,7 @@ fn identity(request: &SubtaskRequest, template: &str) -> BlobId {
     let description = request.description.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let subtype = request.subtype.as_deref().unwrap_or("subtask");
     let inputs = sorted(&Value::Object(request.inputs.clone()));
-    let parts = (type_name(request.kind), subtype, template, description, inputs);
+    let parts = (request.kind.as_str(), subtype, template, description, inputs);
     BlobId::of(&serde_json::to_vec(&parts).unwrap_or_default())
 }
 
@@ -391,7 +391,7 @@ fn not_found(request: &SubtaskRequest, rows: &[Match]) -> Box<TaskError> {
     let near = if near.is_empty() { "-".to_owned() } else { near.join(", ") };
     let message = match &request.name {
         Some(name) => Note::SubtaskUnknown.fill(&[("name", name), ("near", &near)]),
-        None => Note::SubtaskUnnamed.fill(&[("type", type_name(request.kind)), ("near", &near)]),
+        None => Note::SubtaskUnnamed.fill(&[("type", request.kind.as_str()), ("near", &near)]),
     };
     Box::new(failure::asked_wrongly(Reason::TemplateNotFound, message, Details::default()))
 }

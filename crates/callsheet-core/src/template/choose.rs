@@ -41,7 +41,7 @@ pub fn choose_for_subtask(templates: &[&Template], request: &SubtaskRequest) -> 
         }
     }
     let rows = ranked();
-    if request.kind != SubtaskType::Atomic {
+    if request.kind != SubtaskType::ATOMIC {
         return Choice::NotFound(rows);
     }
     match rows.into_iter().next() {

@@ -28,7 +28,6 @@ pub use place::{Bytes, Lines, Place, Spot};
 pub use result::*;
 pub(crate) use result::{details, failure};
 pub use served::{is_local_model, names_its_provider};
-pub use tree::defaults as context_defaults;
 pub use tree::*;
 pub(crate) use value::cut;
 pub use value::{

@@ -3,13 +3,11 @@
 use callsheet_core::template::{Lines, Reason, ReplyReading, ReturnStatus, XmlNote, XmlWarning, json_of, snake_keys};
 use serde_json::{Map, Value};
 
+use crate::template::grammar::is_operator_element;
 use crate::template::xml::{self, Element, Fault, FaultKind, Item, Mode};
 
 /// Elements that are looked for in prose.
 const SOUGHT: &[&str] = &["result", "notes", "task", "subtask_request"];
-
-/// Elements of task trees.
-const OPERATORS: &[&str] = &["task", "call", "cond", "parallel", "template", "templates"];
 
 /// Attributes and parts of an envelope.
 const ATTRIBUTES: &[&str] = &["status", "reason"];
@@ -131,7 +129,7 @@ pub fn xml_beside(reply: &str) -> Vec<String> {
     let Some(found) = find(reply) else { return Vec::new() };
     let before = elements_in(reply.get(..found.start).unwrap_or_default());
     let behind = elements_in(reply.get(found.end..).unwrap_or_default());
-    let operator = |name: &String| OPERATORS.contains(&name.to_ascii_lowercase().as_str());
+    let operator = |name: &String| is_tree(&name.to_ascii_lowercase());
     let told = |name: &String| !name.eq_ignore_ascii_case("notes");
     before.into_iter().filter(operator).chain(behind.into_iter().filter(told)).collect()
 }
@@ -381,4 +379,9 @@ fn value_of(element: &Element) -> Value {
         }
     }
     Value::Object(out)
+}
+
+/// Elements of task trees.
+fn is_tree(name: &str) -> bool {
+    is_operator_element(name) || matches!(name, "template" | "templates")
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use crate::sections::{check_all, tools};
 use callsheet_core::template::{
-    Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, defaults, resolve,
+    Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, resolve,
 };
 use callsheet_format::template::{Known, print_templates, read_file, read_file_with, read_text};
 use proptest::prelude::*;
@@ -139,8 +139,8 @@ fn context_settings_follow_the_table() {
         let mut out = String::new();
         for (title, _) in fixture.inputs() {
             match title.split_once(' ') {
-                None => Role::ALL.into_iter().for_each(|role| {
-                    writeln!(out, "{} | {}", role.words(), settings(&defaults(role))).unwrap();
+                None => Role::all().into_iter().for_each(|role| {
+                    writeln!(out, "{} | {}", role.words, settings(&role.settings)).unwrap();
                 }),
                 Some((_, role)) => combinations(&mut out, role),
             }
@@ -156,8 +156,8 @@ fn settings(settings: &Settings) -> String {
 }
 
 /// All twelve combinations, and the same with settings left out.
-fn combinations(out: &mut String, role: &str) {
-    let role = Role::ALL.into_iter().find(|known| format!("{known:?}") == role).expect("role");
+fn combinations(out: &mut String, name: &str) {
+    let role = Role::all().into_iter().find(|known| known.words.eq_ignore_ascii_case(name)).expect("role");
     for inherit in ["full", "none", "subset", "-"] {
         for accumulate in [Some(true), Some(false), None] {
             for fresh in [Some(true), Some(false), None] {
@@ -168,8 +168,8 @@ fn combinations(out: &mut String, role: &str) {
                     fresh_context: fresh,
                 };
                 let words = |value: Option<bool>| value.map_or("-".to_owned(), |value| value.to_string());
-                write!(out, "{role:?} {inherit} {} {}: ", words(accumulate), words(fresh)).unwrap();
-                match resolve(defaults(role), &explicit) {
+                write!(out, "{name} {inherit} {} {}: ", words(accumulate), words(fresh)).unwrap();
+                match resolve(role.settings, &explicit) {
                     Ok((found, None)) => writeln!(out, "{}", settings(&found)).unwrap(),
                     Ok((found, Some(_))) => writeln!(out, "{} T511", settings(&found)).unwrap(),
                     Err(_) => writeln!(out, "T040").unwrap(),

@@ -1,27 +1,36 @@
 //! `atomic`: one task of a model, a handler until a reply without tool calls.
 
-use serde::{Deserialize, Serialize};
+use crate::template::bind::Bound;
+use crate::template::names::Walk;
+use crate::template::result::{TaskError, TaskResult};
+use crate::template::tree::{Node, Role};
 
-use crate::template::result::TaskError;
-use crate::template::tree::Role;
-
-use super::{Facts, Kind, Leaf, Names, Opening, Opens, Operator, Rows};
+use super::{
+    EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Place, Rows, Work, Written, lost,
+};
 
 /// A task of a model. What it is for stands in its node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Atomic;
 
 pub(super) static FACTS: Facts = Facts {
     word: "atomic",
-    rows: Rows::Task { attributes: &[], children: &[] },
-    read: |_| Some(Kind::Atomic(Atomic)),
+    rows: Rows::Task {
+        about: "One model task",
+        example: include_str!("examples/atomic.xml"),
+        attributes: &[],
+        children: &[],
+    },
+    read: |_| Some(Kind::Atomic),
     leaf: Some(Leaf::Handler),
-    role: Role::Atomic,
-    spawned: Role::Subtask,
+    role: Role::ATOMIC,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &[],
     shows_inputs: true,
     looks_up: true,
     splits: true,
+    spawns: true,
     transparent: false,
     guards: false,
     lends_ids: false,
@@ -34,7 +43,37 @@ impl Operator for Atomic {
         &FACTS
     }
 
+    fn nodes(&self) -> Vec<&Node> {
+        Vec::new()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        Vec::new()
+    }
+
+    fn write(&self, _: &mut dyn Written) {}
+
+    /// What its texts name stands in its node.
+    fn walk(&self, _: &mut Walk<'_>, _: bool) {}
+
+    fn below(&self, _: Place) -> Option<Work<'_>> {
+        None
+    }
+
+    fn next(&self, _: &dyn Parts) -> Move {
+        Move::Owe(EvalPhase::Close)
+    }
+
     fn open(&self, at: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
         at.handler().map(Opens::Plan)
+    }
+
+    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+        Vec::new()
+    }
+
+    /// The evaluator reads what its handler said.
+    fn close(&self, _: &dyn Known) -> TaskResult {
+        lost()
     }
 }

@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::template::bind::Bound;
 use crate::template::form::{Attribute, Child, Content, Element, ID, LIMITS, ValueKind};
 use crate::template::names::Walk;
 use crate::template::result::{TaskError, TaskResult, failure};
 use crate::template::tree::{Argument, Node, Role};
 
 use super::{
-    Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Written, only, only_result,
+    Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Work, Written, only,
+    only_result,
 };
 
 /// Another template; its name is the node's `template`, and inputs of the node are passed by name.
@@ -40,12 +42,14 @@ pub(super) static FACTS: Facts = Facts {
     rows: Rows::Element(&ROW),
     read: |given| Some(Kind::Call(Call { arguments: given.arguments() })),
     leaf: None,
-    role: Role::Atomic,
-    spawned: Role::Subtask,
+    role: Role::ATOMIC,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &[],
     shows_inputs: true,
     looks_up: false,
     splits: true,
+    spawns: false,
     transparent: true,
     guards: false,
     lends_ids: false,
@@ -79,6 +83,11 @@ impl Operator for Call {
         self.arguments.iter().for_each(|argument| names.argument(argument));
     }
 
+    /// The body stands in another template, and operators in arguments are found for every operator.
+    fn below(&self, _: Place) -> Option<Work<'_>> {
+        None
+    }
+
     fn next(&self, at: &dyn Parts) -> Move {
         only(at, Place::Body)
     }
@@ -86,6 +95,10 @@ impl Operator for Call {
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>> {
         *names = at.passed(names)?;
         Ok(Opens::Plan(Plan::Children))
+    }
+
+    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+        Vec::new()
     }
 
     /// The body's result, checked by `returns` (spec 7.4). An error says which call it came through (spec 8).

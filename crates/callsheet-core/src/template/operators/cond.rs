@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::template::bind::Bound;
 use crate::template::form::{Attribute, Child, Content, Element, ID, ValueKind};
 use crate::template::names::Walk;
 use crate::template::result::{TaskError, TaskResult};
@@ -49,12 +50,14 @@ pub(super) static FACTS: Facts = Facts {
         Some(Kind::Cond(Cond { cases, otherwise: given.node(&OTHERWISE) }))
     },
     leaf: None,
-    role: Role::Atomic,
-    spawned: Role::Subtask,
+    role: Role::ATOMIC,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &[],
     shows_inputs: false,
     looks_up: false,
     splits: false,
+    spawns: false,
     transparent: true,
     guards: true,
     lends_ids: false,
@@ -142,6 +145,10 @@ impl Operator for Cond {
         result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
         result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
         Ok(Opens::Closed(Box::new(result)))
+    }
+
+    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+        Vec::new()
     }
 
     fn close(&self, at: &dyn Known) -> TaskResult {

@@ -9,7 +9,7 @@ use crate::template::names::Walk;
 use crate::template::result::{
     Details, Halt, Iteration, ReturnStatus, TaskError, TaskResult, Verdict, details, failure, judged, timeless,
 };
-use crate::template::tree::{Condition, Node, Role, Script};
+use crate::template::tree::{Condition, InheritContext, Node, Role, Script};
 use crate::template::value::{Expression, cut};
 
 use super::{
@@ -42,8 +42,8 @@ static SCRIPT_EXECUTION: Element = Element::new("script_execution", &[], PROCESS
 static TERMINATION_CONDITION: Element =
     Element::new("termination_condition", &[], &[Child::new(&CONDITION).required()], Content::Children);
 static CONDITION: Element = Element::value("condition", ValueKind::Expression);
-const DIRECTOR_SLOT: Slot = Slot { name: DIRECTOR, subtype: DIRECTOR, role: Role::LoopPart };
-const EVALUATOR_SLOT: Slot = Slot { name: EVALUATOR, subtype: EVALUATOR, role: Role::LoopPart };
+const DIRECTOR_SLOT: Slot = Slot { name: DIRECTOR, subtype: DIRECTOR };
+const EVALUATOR_SLOT: Slot = Slot { name: EVALUATOR, subtype: EVALUATOR };
 
 /// The part of a loop that makes.
 pub const DIRECTOR: &str = "director";
@@ -57,9 +57,14 @@ const OUTPUT: usize = 32_768;
 /// Equal iterations after which a loop ends.
 const EQUAL: usize = 3;
 
+const ROLE: Role = Role::new("director_evaluator_loop", InheritContext::None, true, true);
+const PART_ROLE: Role = Role::new("director, evaluator", InheritContext::Full, false, false);
+
 pub(super) static FACTS: Facts = Facts {
     word: "director_evaluator_loop",
     rows: Rows::Task {
+        about: "Make, run and judge until the result is good",
+        example: include_str!("examples/director_evaluator_loop.xml"),
         attributes: &[ON_EXHAUSTED],
         children: &[
             Child::new(&DIRECTOR_ROW).required(),
@@ -71,8 +76,9 @@ pub(super) static FACTS: Facts = Facts {
     },
     read: |given| Some(Kind::DirectorEvaluatorLoop(read(given)?)),
     leaf: None,
-    role: Role::Loop,
-    spawned: Role::Loop,
+    role: ROLE,
+    part_role: PART_ROLE,
+    spawned: ROLE,
     binds: &[
         "original_prompt",
         "user_query",
@@ -95,6 +101,7 @@ pub(super) static FACTS: Facts = Facts {
     shows_inputs: false,
     looks_up: true,
     splits: false,
+    spawns: true,
     transparent: false,
     guards: false,
     lends_ids: false,

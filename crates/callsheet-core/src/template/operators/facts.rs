@@ -17,7 +17,9 @@ pub struct Facts {
     pub leaf: Option<Leaf>,
     /// The row of its context settings, wherever it stands.
     pub role: Role,
-    /// The same where it is spawned as a subtask.
+    /// That of an atomic task in one of its slots.
+    pub part_role: Role,
+    /// Its own where it is spawned as a subtask.
     pub spawned: Role,
     /// Names that it binds for its parts (spec 8).
     pub binds: &'static [&'static str],
@@ -27,6 +29,8 @@ pub struct Facts {
     pub looks_up: bool,
     /// The split of a failed task may be made of it (spec 11).
     pub splits: bool,
+    /// A model may ask for a subtask of it (spec 12).
+    pub spawns: bool,
     /// It has no frame of its own: what stands around it stands around its part.
     pub transparent: bool,
     /// Its parts run only under a condition.
@@ -53,6 +57,10 @@ pub enum Leaf {
 pub enum Rows {
     /// As a `task` of that `type`, with these beside the rows of every task.
     Task {
+        /// What it is, for a person who chooses one.
+        about: &'static str,
+        /// A commented template, called `NAME`.
+        example: &'static str,
         /// Attributes.
         attributes: &'static [Attribute],
         /// Children.

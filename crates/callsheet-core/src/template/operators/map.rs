@@ -6,7 +6,7 @@ use crate::template::bind::{Bound, Trust};
 use crate::template::form::{Attribute, Child, Element, ITEMS, MAX_PARALLEL, ON_ERROR, ValueKind};
 use crate::template::names::Walk;
 use crate::template::result::{TaskError, TaskResult};
-use crate::template::tree::{Node, PathUse, Role};
+use crate::template::tree::{InheritContext, Node, PathUse, Role};
 use crate::template::value::is_ident;
 
 use super::{
@@ -32,20 +32,26 @@ pub struct Map {
 static BODY: Element = Element::slot("body");
 const SLOT: Slot = Slot::new("body");
 
+const ROLE: Role = Role::new("map", InheritContext::Full, false, false);
+
 pub(super) static FACTS: Facts = Facts {
     word: "map",
     rows: Rows::Task {
+        about: "The same task for each element of a list",
+        example: include_str!("examples/map.xml"),
         attributes: &[ITEMS.required(), Attribute::new("as", ValueKind::Ident).or("item"), MAX_PARALLEL, ON_ERROR],
         children: &[Child::new(&BODY).required()],
     },
     read: |given| Some(Kind::Map(read(given)?)),
     leaf: None,
-    role: Role::Map,
-    spawned: Role::Subtask,
+    role: ROLE,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &["item_index"],
     shows_inputs: false,
     looks_up: true,
     splits: true,
+    spawns: false,
     transparent: false,
     guards: false,
     lends_ids: false,

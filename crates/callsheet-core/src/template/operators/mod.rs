@@ -39,33 +39,40 @@ pub use place::{Place, Work};
 pub use plan::{HandlerPlan, Plan};
 pub use text::{Given, Slot, Written};
 
-/// The operators: one line each, and nothing else lists them.
+/// The operators: one line each, and nothing else lists them. The first one holds nothing of its own.
 macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident($file:ident::$type:ident),)*) => {
+    (
+        $(#[$first_doc:meta])* $first:ident($first_file:ident::$first_type:ident),
+        $($(#[$doc:meta])* $name:ident($file:ident::$type:ident),)*
+    ) => {
+        pub use $first_file::$first_type;
         $(pub use $file::$type;)*
 
         /// The operator of a node, with its children.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Kind {
+            $(#[$first_doc])* $first,
             $($(#[$doc])* $name($type),)*
         }
 
         impl Kind {
             /// What is fixed of each operator.
-            pub const ALL: &[&Facts] = &[$(&$file::FACTS),*];
+            pub const ALL: &[&Facts] = &[&$first_file::FACTS, $(&$file::FACTS),*];
 
             /// What it does.
             pub fn operator(&self) -> &dyn Operator {
                 match self {
+                    Self::$first => &$first_type,
                     $(Self::$name(operator) => operator,)*
                 }
             }
 
-            /// The same, to be changed.
-            pub fn operator_mut(&mut self) -> &mut dyn Operator {
+            /// Its parts, to be changed.
+            pub fn nodes_mut(&mut self) -> Vec<&mut Node> {
                 match self {
-                    $(Self::$name(operator) => operator,)*
+                    Self::$first => Vec::new(),
+                    $(Self::$name(operator) => operator.nodes_mut(),)*
                 }
             }
         }
@@ -93,20 +100,17 @@ operators! {
     Parallel(parallel::Parallel),
 }
 
-/// What an operator is and does. What has a body here is so for most of them.
+/// What an operator is and does. What has a body here is so for most of them, and right for one that
+/// says nothing of it.
 pub trait Operator {
     /// What is fixed of it.
     fn facts(&self) -> &'static Facts;
 
     /// Tasks that are parts of it, in document order.
-    fn nodes(&self) -> Vec<&Node> {
-        Vec::new()
-    }
+    fn nodes(&self) -> Vec<&Node>;
 
     /// The same, to be changed.
-    fn nodes_mut(&mut self) -> Vec<&mut Node> {
-        Vec::new()
-    }
+    fn nodes_mut(&mut self) -> Vec<&mut Node>;
 
     /// The process that it runs.
     fn script(&self) -> Option<&Script> {
@@ -134,20 +138,16 @@ pub trait Operator {
     }
 
     /// Writes its children.
-    fn write(&self, _: &mut dyn Written) {}
+    fn write(&self, to: &mut dyn Written);
 
     /// Names that its parts use and see. `results`: an input of it comes from a model, a tool or a file.
-    fn walk(&self, _: &mut Walk<'_>, _results: bool) {}
+    fn walk(&self, names: &mut Walk<'_>, results: bool);
 
     /// The part of the tree at a place below it.
-    fn below(&self, _: Place) -> Option<Work<'_>> {
-        None
-    }
+    fn below(&self, place: Place) -> Option<Work<'_>>;
 
     /// What it does next when it is open. A plan that does not fit is a defect of the evaluation; closing it tells so.
-    fn next(&self, _: &dyn Parts) -> Move {
-        Move::Owe(EvalPhase::Close)
-    }
+    fn next(&self, at: &dyn Parts) -> Move;
 
     /// Whether it comes back whole although parts of it failed.
     fn collects(&self) -> bool {
@@ -161,9 +161,7 @@ pub trait Operator {
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>>;
 
     /// What it binds for the part at a place.
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
-        Vec::new()
-    }
+    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)>;
 
     /// Whether what a part gave is told to the one at a place (spec 5).
     fn tells(&self, _part: Place, _to: Place) -> bool {
@@ -191,9 +189,7 @@ pub trait Operator {
     }
 
     /// What it gives.
-    fn close(&self, _: &dyn Known) -> TaskResult {
-        lost()
-    }
+    fn close(&self, at: &dyn Known) -> TaskResult;
 }
 
 /// What happens to the others when a child fails.

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::template::bind::Bound;
 use crate::template::form::{Content, Element, ID, MAX_PARALLEL, ON_ERROR};
 use crate::template::names::Walk;
 use crate::template::result::{TaskError, TaskResult};
-use crate::template::tree::{Node, Role};
+use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
 use super::{
@@ -26,17 +27,21 @@ pub struct Parallel {
 
 static ROW: Element = Element::new("parallel", &[ID, MAX_PARALLEL, ON_ERROR], &[], Content::Operators);
 
+const ROLE: Role = Role::new("parallel", InheritContext::Full, false, false);
+
 pub(super) static FACTS: Facts = Facts {
     word: "parallel",
     rows: Rows::Element(&ROW),
     read: |given| Some(Kind::Parallel(read(given)?)),
     leaf: None,
-    role: Role::Parallel,
-    spawned: Role::Subtask,
+    role: ROLE,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &["steps", "step_results", "previous_result", "output"],
     shows_inputs: false,
     looks_up: true,
     splits: false,
+    spawns: false,
     transparent: false,
     guards: false,
     lends_ids: true,
@@ -92,6 +97,10 @@ impl Operator for Parallel {
 
     fn open(&self, _: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
         Ok(Opens::Plan(Plan::Children))
+    }
+
+    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+        Vec::new()
     }
 
     fn close(&self, at: &dyn Known) -> TaskResult {

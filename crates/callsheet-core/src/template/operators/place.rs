@@ -90,11 +90,10 @@ impl Place {
 
     /// What it adds to the name of its parent. `work`: what stands there.
     pub fn word(&self, work: Option<Work<'_>>, template: &str) -> String {
-        let node = match work {
-            Some(Work::Node(node)) => Some(node),
-            _ => None,
+        let id = match work {
+            Some(Work::Node(node)) => node.id.as_deref(),
+            Some(Work::Script(_)) | None => None,
         };
-        let id = node.and_then(|node| node.id.as_deref());
         match self {
             Self::Top | Self::Body => template.to_owned(),
             Self::Input { index } => format!("input-{}", index + 1),

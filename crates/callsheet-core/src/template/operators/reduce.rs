@@ -9,7 +9,7 @@ use crate::template::form::{Child, Content, Element, ITEMS, ValueKind};
 use crate::template::names::Walk;
 use crate::template::result::details::partial_result;
 use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
-use crate::template::tree::{Node, Origin, PathUse, Role};
+use crate::template::tree::{InheritContext, Node, Origin, PathUse, Role};
 use crate::template::value::Filled;
 
 use super::{
@@ -33,8 +33,8 @@ pub struct Reduce {
 static INITIAL_VALUE: Element = Element::new("initial_value", &[], &[], Content::Optional(ValueKind::Filled));
 static INNER_TASK: Element = Element::slot("inner_task");
 static REDUCTION_TASK: Element = Element::slot("reduction_task");
-const INNER_SLOT: Slot = Slot { role: Role::ReducePart, ..Slot::new("inner_task") };
-const REDUCTION_SLOT: Slot = Slot { role: Role::ReducePart, ..Slot::new("reduction_task") };
+const INNER_SLOT: Slot = Slot::new("inner_task");
+const REDUCTION_SLOT: Slot = Slot::new("reduction_task");
 
 const INNER: &str = "inner";
 const REDUCTION: &str = "reduction";
@@ -47,9 +47,15 @@ fn reduction(index: u32) -> Place {
     Place::Part { word: REDUCTION, index }
 }
 
+const ROLE: Role = Role::new("reduce", InheritContext::None, true, true);
+const PART_ROLE: Role =
+    Role { gathers: false, ..Role::new("inner_task, reduction_task", InheritContext::Full, false, false) };
+
 pub(super) static FACTS: Facts = Facts {
     word: "reduce",
     rows: Rows::Task {
+        about: "Each input in turn, combined with the result so far",
+        example: include_str!("examples/reduce.xml"),
         attributes: &[ITEMS],
         children: &[
             Child::new(&INITIAL_VALUE).required(),
@@ -59,12 +65,14 @@ pub(super) static FACTS: Facts = Facts {
     },
     read: |given| Some(Kind::Reduce(read(given)?)),
     leaf: None,
-    role: Role::Reduce,
-    spawned: Role::Reduce,
+    role: ROLE,
+    part_role: PART_ROLE,
+    spawned: ROLE,
     binds: &["current_data", "current_name", "current_index", "original_input", "current_result", "accumulator"],
     shows_inputs: true,
     looks_up: true,
     splits: true,
+    spawns: true,
     transparent: false,
     guards: false,
     lends_ids: false,

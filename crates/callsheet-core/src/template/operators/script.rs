@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::template::bind::Bound;
 use crate::template::form::{Attribute, PROCESS, ValueKind};
 use crate::template::names::Walk;
 use crate::template::result::{TaskError, TaskResult};
-use crate::template::tree::{Role, Script};
+use crate::template::tree::{InheritContext, Node, Role, Script};
 
-use super::{Facts, Kind, Known, Leaf, Names, Opening, Opens, Operator, Rows, Written};
+use super::{
+    EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Place, Rows, Work, Written,
+};
 
 /// A process that is a task of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,21 +23,30 @@ pub struct Process {
 
 const ON_NONZERO: Attribute = Attribute::new("on_nonzero", ValueKind::OneOf(&["fail", "continue"])).or("fail");
 
+const ROLE: Role = Role::new("script", InheritContext::Full, false, false);
+
 pub(super) static FACTS: Facts = Facts {
     word: "script",
-    rows: Rows::Task { attributes: &[ON_NONZERO], children: PROCESS },
+    rows: Rows::Task {
+        about: "A command, without a shell",
+        example: include_str!("examples/script.xml"),
+        attributes: &[ON_NONZERO],
+        children: PROCESS,
+    },
     read: |given| {
         let script = given.script(None)?;
         let on_nonzero_continue = given.word("on_nonzero").as_deref() == Some("continue");
         Some(Kind::Script(Process { script, on_nonzero_continue }))
     },
     leaf: Some(Leaf::Process),
-    role: Role::Script,
-    spawned: Role::Subtask,
+    role: ROLE,
+    part_role: Role::ATOMIC,
+    spawned: Role::SUBTASK,
     binds: &[],
     shows_inputs: false,
     looks_up: false,
     splits: false,
+    spawns: true,
     transparent: false,
     guards: false,
     lends_ids: false,
@@ -45,6 +57,14 @@ pub(super) static FACTS: Facts = Facts {
 impl Operator for Process {
     fn facts(&self) -> &'static Facts {
         &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        Vec::new()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        Vec::new()
     }
 
     fn script(&self) -> Option<&Script> {
@@ -64,8 +84,20 @@ impl Operator for Process {
         names.script(&self.script);
     }
 
+    fn below(&self, _: Place) -> Option<Work<'_>> {
+        None
+    }
+
+    fn next(&self, _: &dyn Parts) -> Move {
+        Move::Owe(EvalPhase::Close)
+    }
+
     fn open(&self, at: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
         at.process(&self.script).map(Opens::Plan)
+    }
+
+    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+        Vec::new()
     }
 
     fn close(&self, at: &dyn Known) -> TaskResult {

@@ -9,7 +9,7 @@ use crate::template::form::{Child, Content, Element, ON_ERROR};
 use crate::template::names::Walk;
 use crate::template::result::details::partial_result;
 use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
-use crate::template::tree::{Node, Role};
+use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
 use super::{
@@ -28,17 +28,26 @@ pub struct Sequential {
 
 static STEPS: Element = Element::new("steps", &[], &[], Content::Operators);
 
+const ROLE: Role = Role::new("sequential", InheritContext::Full, true, false);
+
 pub(super) static FACTS: Facts = Facts {
     word: "sequential",
-    rows: Rows::Task { attributes: &[ON_ERROR], children: &[Child::new(&STEPS).required()] },
+    rows: Rows::Task {
+        about: "Steps in order",
+        example: include_str!("examples/sequential.xml"),
+        attributes: &[ON_ERROR],
+        children: &[Child::new(&STEPS).required()],
+    },
     read: |given| Some(Kind::Sequential(read(given))),
     leaf: None,
-    role: Role::Sequential,
-    spawned: Role::Sequential,
+    role: ROLE,
+    part_role: Role::ATOMIC,
+    spawned: ROLE,
     binds: &["steps", "step_results", "previous_result", "output"],
     shows_inputs: false,
     looks_up: true,
     splits: true,
+    spawns: true,
     transparent: false,
     guards: false,
     lends_ids: false,

@@ -1,7 +1,7 @@
 //! What a text format does for an operator: it gives what is written by the names of the operator's rows, and takes what is
 //! to be written.
 
-use crate::template::tree::{Argument, Condition, Node, PathUse, Role, Script};
+use crate::template::tree::{Argument, Condition, Node, PathUse, Script};
 use crate::template::value::Filled;
 
 use super::Case;
@@ -13,14 +13,12 @@ pub struct Slot {
     pub name: &'static str,
     /// The subtype of a task that says none.
     pub subtype: &'static str,
-    /// The row of the context settings of an atomic task.
-    pub role: Role,
 }
 
 impl Slot {
     /// One that says nothing of its task.
     pub const fn new(name: &'static str) -> Self {
-        Self { name, subtype: "standard", role: Role::Atomic }
+        Self { name, subtype: "standard" }
     }
 }
 

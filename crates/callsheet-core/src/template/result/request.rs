@@ -1,8 +1,10 @@
 //! Verdicts and requests for subtasks (spec 6).
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use crate::template::operators::Kind;
 use crate::template::tree::PartialContext;
 
 /// What an evaluator says.
@@ -29,20 +31,32 @@ pub enum Verdict {
     },
 }
 
-/// Operators that may be asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubtaskType {
-    /// Atomic.
-    Atomic,
-    /// Sequential.
-    Sequential,
-    /// Reduce.
-    Reduce,
-    /// Script.
-    Script,
-    /// Loop.
-    DirectorEvaluatorLoop,
+/// An operator that a model may ask for, by its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct SubtaskType(&'static str);
+
+impl SubtaskType {
+    /// What a request asks for that says nothing, and the one for which no template must be named.
+    pub const ATOMIC: Self = Self("atomic");
+
+    /// Every word.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        Kind::ALL.iter().filter(|facts| facts.spawns).map(|facts| facts.word)
+    }
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for SubtaskType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        let known = Self::words().find(|known| *known == word);
+        known.map(Self).ok_or_else(|| D::Error::custom(format!("{word} is no operator that may be asked for")))
+    }
 }
 
 /// A task that a model asks for.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::template::operators::Kind;
+
 /// What a task takes of its parent's frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -151,79 +153,47 @@ pub struct Context {
     pub settings: Settings,
 }
 
-/// What a node is, as far as its defaults go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// Atomic, of any subtype not named below.
-    Atomic,
-    /// Sequential.
-    Sequential,
-    /// Reduce.
-    Reduce,
-    /// `inner_task` or `reduction_task`.
-    ReducePart,
-    /// Script.
-    Script,
-    /// Director-evaluator loop.
-    Loop,
-    /// `director` or `evaluator`.
-    LoopPart,
-    /// Map.
-    Map,
-    /// Parallel.
-    Parallel,
-    /// A subtask, spawned or by `subtype`.
-    Subtask,
-    /// A matching task; its settings are fixed.
-    Matching,
+/// What a node is, as far as its defaults go: a row of the table of context settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// The words of the table.
+    pub words: &'static str,
+    /// The settings where nothing is written.
+    pub settings: Settings,
+    /// It is an operator, whose settings say whether it gathers outputs; what stands in its slots leaves that to it.
+    pub gathers: bool,
 }
 
 impl Role {
-    /// Every role, in the order of the table.
-    pub const ALL: [Self; 11] = [
-        Self::Atomic,
-        Self::Sequential,
-        Self::Reduce,
-        Self::ReducePart,
-        Self::Script,
-        Self::Loop,
-        Self::LoopPart,
-        Self::Map,
-        Self::Parallel,
-        Self::Subtask,
-        Self::Matching,
-    ];
-
-    /// The words of the table.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Atomic => "atomic",
-            Self::Sequential => "sequential",
-            Self::Reduce => "reduce",
-            Self::ReducePart => "inner_task, reduction_task",
-            Self::Script => "script",
-            Self::Loop => "director_evaluator_loop",
-            Self::LoopPart => "director, evaluator",
-            Self::Map => "map",
-            Self::Parallel => "parallel",
-            Self::Subtask => "subtask",
-            Self::Matching => "associative_matching",
-        }
+    /// A row.
+    pub const fn new(words: &'static str, inherit: InheritContext, accumulates: bool, fresh: bool) -> Self {
+        let settings = Settings {
+            inherit_context: inherit,
+            accumulate_data: accumulates,
+            accumulation_format: AccumulationFormat::NotesOnly,
+            fresh_context: fresh,
+        };
+        Self { words, settings, gathers: true }
     }
-}
 
-/// The settings of a role where nothing is written.
-pub fn defaults(role: Role) -> Settings {
-    let (inherit_context, accumulate_data, fresh_context) = match role {
-        Role::Atomic | Role::ReducePart | Role::Script | Role::LoopPart | Role::Map | Role::Parallel => {
-            (InheritContext::Full, false, false)
+    /// Atomic, of any subtype not named below.
+    pub const ATOMIC: Self = Self::new("atomic", InheritContext::Full, false, false);
+    /// A subtask, spawned or by `subtype`.
+    pub const SUBTASK: Self = Self::new("subtask", InheritContext::Subset, false, true);
+    /// A matching task; its settings are fixed.
+    pub const MATCHING: Self = Self::new("associative_matching", InheritContext::None, false, false);
+
+    /// Every role, in the order of the table.
+    pub fn all() -> Vec<Self> {
+        let own = Kind::ALL.iter().flat_map(|facts| [facts.role, facts.part_role]);
+        let mut all: Vec<Self> = Vec::new();
+        for role in own.chain([Self::SUBTASK, Self::MATCHING]) {
+            if !all.contains(&role) {
+                all.push(role);
+            }
         }
-        Role::Sequential => (InheritContext::Full, true, false),
-        Role::Reduce | Role::Loop => (InheritContext::None, true, true),
-        Role::Subtask => (InheritContext::Subset, false, true),
-        Role::Matching => (InheritContext::None, false, false),
-    };
-    Settings { inherit_context, accumulate_data, accumulation_format: AccumulationFormat::NotesOnly, fresh_context }
+        all
+    }
 }
 
 /// A setting that gave way to one that was written (T511).

@@ -12,8 +12,7 @@ pub use blocks::{
     UNCLEAR, Variable,
 };
 pub use context::{
-    AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,
-    resolve,
+    AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, resolve,
 };
 pub use node::{Intent, Node, Param, Taken, Template};
 pub use origin::Origin;

@@ -126,7 +126,7 @@ impl Node {
             InputSource::Operator(node) => Some(&mut **node),
             _ => None,
         }));
-        out.extend(self.kind.operator_mut().nodes_mut());
+        out.extend(self.kind.nodes_mut());
         out
     }
 

@@ -1,5 +1,6 @@
 //! Nodes as elements.
 
+use callsheet_core::template::form::Content;
 use callsheet_core::template::operators::{Case, Rows, Slot, Written};
 use callsheet_core::template::{
     ApprovalWish, Argument, ArgumentValue, Command, Condition, Effects, FilePaths, FileSource, Filled, Inherit, Input,
@@ -28,19 +29,17 @@ pub(super) fn is_typed_task(node: &Node) -> bool {
 
 /// Writes an operator element.
 pub(super) fn operator(writer: &mut Writer, node: &Node, place: Place<'_>) {
-    if is_typed_task(node) {
-        return task(writer, node, place);
-    }
+    let Rows::Element(row) = node.kind.facts().rows else { return task(writer, node, place) };
     if let Some(template) = &node.template
         && (!node.inputs.is_empty() || node.approval != ApprovalWish::default())
     {
         return reference(writer, node, template);
     }
-    let word = node.kind.word();
     let mut attributes: Attributes = node.template.iter().map(|template| ("template", template.clone())).collect();
     attributes.extend(id(node));
     attributes.extend(own_attributes(node));
-    writer.element(word, &attributes, |writer| {
+    let may_be_empty = row.content == Content::Children && row.children.iter().all(|child| !child.required);
+    writer.element(row.name, &attributes, may_be_empty, |writer| {
         node.kind.operator().write(&mut OwnPart(writer));
         limits(writer, node);
     });

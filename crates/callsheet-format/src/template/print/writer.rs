@@ -35,13 +35,19 @@ impl Writer {
         self.text.push_str(&format!("</{name}>\n"));
     }
 
-    /// An element with what is written inside it, or one without content.
-    pub(super) fn element(&mut self, name: &str, attributes: &Attributes<'_>, inside: impl FnOnce(&mut Self)) {
+    /// An element with what is written inside it, or, if it may be empty, one without content.
+    pub(super) fn element(
+        &mut self,
+        name: &str,
+        attributes: &Attributes<'_>,
+        may_be_empty: bool,
+        inside: impl FnOnce(&mut Self),
+    ) {
         let start = self.text.len();
         self.open(name, attributes);
         let opened = self.text.len();
         inside(self);
-        if self.text.len() > opened {
+        if self.text.len() > opened || !may_be_empty {
             return self.close(name);
         }
         self.text.truncate(start);

@@ -1,8 +1,8 @@
 //! What is written of an operator, by the names of the rows that it declares.
 
-use callsheet_core::template::operators::{Case, Given, Rows, Slot};
+use callsheet_core::template::operators::{Case, Given, Slot};
 use callsheet_core::template::{
-    Argument, ArgumentValue, Condition, Expression, Filled, Node, PathUse, Script, UNCLEAR, is_ident,
+    Argument, ArgumentValue, Condition, Expression, Facts, Filled, Node, PathUse, Script, UNCLEAR, is_ident,
 };
 
 use crate::template::grammar::{Content, Kind, is_operator_element};
@@ -17,7 +17,7 @@ use super::values::without_braces;
 pub(super) struct OwnPart<'p, 'r> {
     pub(super) reader: &'p mut Reader<'r>,
     pub(super) element: &'p Element,
-    pub(super) rows: &'p Rows,
+    pub(super) facts: &'static Facts,
 }
 
 impl Given for OwnPart<'_, '_> {
@@ -29,11 +29,11 @@ impl Given for OwnPart<'_, '_> {
         let number = |text: Option<&str>, least: u64, most: u64| {
             count(text, u32::try_from(least).unwrap_or(u32::MAX), u32::try_from(most).unwrap_or(u32::MAX))
         };
-        if let Some(row) = self.rows.attributes().iter().find(|row| row.name == name) {
+        if let Some(row) = self.facts.rows.attributes().iter().find(|row| row.name == name) {
             let Kind::Int(least, most) = row.kind else { return None };
             return number(word(self.element, name), least, most).or_else(|| number(row.default, least, most));
         }
-        let row = self.rows.children().iter().find(|row| row.element.name == name)?;
+        let row = self.facts.rows.children().iter().find(|row| row.element.name == name)?;
         let Content::Value(Kind::Int(least, most)) = row.element.content else { return None };
         number(self.reader.word_child(self.element, name).as_deref(), least, most)
     }
@@ -55,7 +55,8 @@ impl Given for OwnPart<'_, '_> {
 
     fn node(&mut self, slot: &Slot) -> Option<Box<Node>> {
         let element = self.element.child(slot.name)?;
-        self.reader.slot_of(element, Position::Slot(*slot)).map(Box::new)
+        let position = Position::Slot { subtype: slot.subtype, role: self.facts.part_role };
+        self.reader.slot_of(element, position).map(Box::new)
     }
 
     fn steps(&mut self, within: Option<&str>) -> Vec<Node> {

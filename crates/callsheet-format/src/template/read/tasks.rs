@@ -1,9 +1,9 @@
 //! Operators out of their elements (spec 2.2-2.4), with context settings resolved (spec 5).
 
-use callsheet_core::template::operators::{Atomic, Call, Slot};
+use callsheet_core::template::operators::Call;
 use callsheet_core::template::{
     AccumulationFormat, Argument, ArgumentValue, Bytes, Code, Context, Effects, Facts, Filled, InheritContext, Input,
-    InputSource, Kind, Node, Origin, PartialContext, Role, Settings, Yielded, defaults, is_ident, resolve,
+    InputSource, Kind, Node, Origin, PartialContext, Role, Settings, Yielded, is_ident, resolve,
 };
 
 use crate::template::grammar::{
@@ -27,7 +27,12 @@ pub(super) enum Position {
     /// A step, from 0.
     Step(usize),
     /// A slot of an operator.
-    Slot(Slot),
+    Slot {
+        /// The subtype of a task that says none.
+        subtype: &'static str,
+        /// What an atomic task is there.
+        role: Role,
+    },
     /// An input or an argument.
     Nested,
 }
@@ -84,12 +89,12 @@ impl Reader<'_> {
         let kind = match word(element, "type") {
             Some(word) => {
                 let (_, facts) = types_of(word)?;
-                (facts.read)(&mut OwnPart { reader: self, element, rows: &facts.rows })?
+                (facts.read)(&mut OwnPart { reader: self, element, facts })?
             }
             None => {
                 let draft = Draft::new(Code::T504, element.tag, "the task has no type, so it is atomic");
                 self.add(draft.expected(task_types().iter().copied()).advice("add type=\"atomic\""));
-                Kind::Atomic(Atomic)
+                Kind::Atomic
             }
         };
         Some(self.settings(element, kind, position))
@@ -97,7 +102,7 @@ impl Reader<'_> {
 
     /// The node of an atomic task in short form.
     fn short(&mut self, element: &Element, position: Position) -> Node {
-        self.settings(element, Kind::Atomic(Atomic), position)
+        self.settings(element, Kind::Atomic, position)
     }
 
     /// What stands in a slot.
@@ -114,19 +119,19 @@ impl Reader<'_> {
     }
 
     /// An operator with an element of its own. One that calls a template says which.
-    fn own_element(&mut self, element: &Element, facts: &Facts, row: &Row) -> Option<Node> {
+    fn own_element(&mut self, element: &Element, facts: &'static Facts, row: &Row) -> Option<Node> {
         let calls = row.attributes.iter().any(|known| known.name == "template");
         let template = word(element, "template").filter(|name| calls && is_call_name(name));
         if calls && template.is_none() {
             return None;
         }
-        let kind = (facts.read)(&mut OwnPart { reader: self, element, rows: &facts.rows })?;
+        let kind = (facts.read)(&mut OwnPart { reader: self, element, facts })?;
         let origin = self.origin(element.span);
         let mut node = match template {
             Some(template) => called(template, kind, origin),
             None => {
                 let mut node = Node::new(kind, origin);
-                node.context.settings = defaults(facts.role);
+                node.context.settings = facts.role.settings;
                 node
             }
         };
@@ -236,7 +241,7 @@ impl Reader<'_> {
 
     /// Settings as written and in force (spec 5).
     fn context(&mut self, element: &Element, role: Role, position: Position) -> Context {
-        let own = defaults(role);
+        let own = role.settings;
         let Some(block) = element.child("context_management") else {
             return Context { explicit: PartialContext::default(), settings: own };
         };
@@ -308,7 +313,7 @@ impl Reader<'_> {
         settings: Settings,
         yielded: Option<Yielded>,
     ) {
-        if role == Role::Matching && settings != defaults(role) {
+        if role == Role::MATCHING && settings != role.settings {
             let message = "the context of a matching task is fixed: none, false, disabled";
             self.tell(Code::T014, block.tag, message, "remove <context_management>");
             return;
@@ -339,7 +344,7 @@ impl Reader<'_> {
         let alone = matches!(position, Position::Top | Position::Body) || explicit.accumulate_data == Some(false);
         let off =
             settings.inherit_context == InheritContext::None && !settings.accumulate_data && !settings.fresh_context;
-        if off && alone && role != Role::Matching {
+        if off && alone && role != Role::MATCHING {
             self.tell(Code::T510, block.tag, "the task gets no context", "check that you want this");
         }
     }
@@ -378,7 +383,7 @@ fn passed(inputs: Vec<Input>) -> (Vec<Argument>, Vec<Input>) {
 /// As written, else as the slot implies.
 fn subtype(element: &Element, position: Position) -> String {
     let implied = match position {
-        Position::Slot(slot) => slot.subtype,
+        Position::Slot { subtype, .. } => subtype,
         Position::Top | Position::Body | Position::Step(_) | Position::Nested => "standard",
     };
     word(element, "subtype").filter(|text| is_ident(text)).unwrap_or(implied).to_owned()
@@ -387,9 +392,9 @@ fn subtype(element: &Element, position: Position) -> String {
 /// What a node is, as far as its context goes.
 fn role(node: &Node, position: Position) -> Role {
     match (node.subtype.as_str(), position) {
-        ("associative_matching", _) if node.kind.is_atomic() => Role::Matching,
-        ("subtask", _) => Role::Subtask,
-        (_, Position::Slot(slot)) if node.kind.is_atomic() => slot.role,
+        ("associative_matching", _) if node.kind.is_atomic() => Role::MATCHING,
+        ("subtask", _) => Role::SUBTASK,
+        (_, Position::Slot { role, .. }) if node.kind.is_atomic() => role,
         _ => node.kind.facts().role,
     }
 }

@@ -25,7 +25,7 @@ impl Evaluator<'_> {
         let Some(known) = self.known(op) else { return self.failed(op, failure::lost()) };
         match known.node.kind.operator().judge(&known) {
             Judged::GoesOn => Step::GoesOn,
-            Judged::Ends(result) => self.gives(op, known.node, result),
+            Judged::Ends(result) => self.gives(op, known.node, *result),
         }
     }
 

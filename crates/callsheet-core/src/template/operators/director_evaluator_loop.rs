@@ -255,27 +255,27 @@ impl Operator for DirectorEvaluatorLoop {
         let (success, verdict, _) = judged(&evaluation);
         if let Some(Verdict::Abort { reason }) = &verdict {
             let error = |details| failure::halted(Halt::Aborted, format!("the evaluator gave up: {reason}"), details);
-            return Judged::Ends(self.fails(at, "aborted", error));
+            return Judged::Ends(Box::new(self.fails(at, "aborted", error)));
         }
         if success {
-            return Judged::Ends(self.gives(at, "success", true));
+            return Judged::Ends(Box::new(self.gives(at, "success", true)));
         }
         if let Some(condition) = &self.condition
             && holds(at, &condition.test, iteration, &evaluation).0
         {
-            return Judged::Ends(self.gives(at, "condition", false));
+            return Judged::Ends(Box::new(self.gives(at, "condition", false)));
         }
         if iteration >= self.max_iterations {
             if self.on_exhausted_accept {
-                return Judged::Ends(self.gives(at, "max_iterations", false));
+                return Judged::Ends(Box::new(self.gives(at, "max_iterations", false)));
             }
             let words = format!("no success within {iteration} iterations");
             let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
-            return Judged::Ends(self.fails(at, "max_iterations", error));
+            return Judged::Ends(Box::new(self.fails(at, "max_iterations", error)));
         }
         if stands_still(at) {
             let error = |details| failure::halted(Halt::NoProgress, "three iterations had the same result", details);
-            return Judged::Ends(self.fails(at, "no_progress", error));
+            return Judged::Ends(Box::new(self.fails(at, "no_progress", error)));
         }
         Judged::GoesOn
     }

@@ -185,7 +185,7 @@ pub trait Operator {
 
     /// Whether it goes on after a turn.
     fn judge(&self, _: &dyn Known) -> Judged {
-        Judged::Ends(lost())
+        Judged::Ends(Box::new(lost()))
     }
 
     /// What it gives.

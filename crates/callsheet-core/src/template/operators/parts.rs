@@ -176,5 +176,5 @@ pub enum Judged {
     /// Another turn.
     GoesOn,
     /// It comes back.
-    Ends(TaskResult),
+    Ends(Box<TaskResult>),
 }

@@ -102,6 +102,12 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
             tasks.push(op.id.clone());
             continue;
         }
+        if let Some(caller) = caller_of(&run, &named) {
+            return Err(Failure::usage(
+                format!("{named} is part of what {caller} calls, and `drop` works only on tasks of the list"),
+                format!("drop the task that calls it: callsheet drop {id} {caller}"),
+            ));
+        }
         let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
             return Err(unknown(id, slug, &names));
@@ -122,6 +128,13 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
         tasks.push(slug);
     }
     Ok(SteeredRun { store, summary, run, tasks })
+}
+
+/// The task of the list that calls the template which a task is part of.
+fn caller_of(run: &Run, task: &Slug) -> Option<Slug> {
+    let operators = run.operators();
+    let op = operators.get(task).or_else(|| operators.of_leaf(task))?;
+    operators.caller(op.mount).map(|caller| caller.task.clone())
 }
 
 fn slug_of(task: &TaskRun) -> String {

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
-    ResultParts, ToolRecord, Verdict,
+    Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry,
+    Outcome, ResultParts, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
@@ -114,7 +114,8 @@ impl Witness {
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
-            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(run, key),
+            // A call that was never sent is none (spec "Templates" 9).
+            Event::CallFailed { sends: 0, .. } => self.calls -= 1,
             Event::CallFailed { key, fault: CallFault::Cancelled, .. } => self.note_cut(key),
             Event::RunFinished { key, .. } => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
@@ -246,12 +247,6 @@ impl Witness {
     fn execution(&self, key: &CallKey) -> Option<Execution> {
         let (task, run) = key.task.as_ref().zip(key.run.as_ref())?;
         Some((task.clone(), run.clone(), self.epoch(task)))
-    }
-
-    /// A handler's call that was never sent is none (spec "Templates" 9).
-    fn note_unsent(&mut self, run: &Run, key: &CallKey) {
-        let handler = key.task.as_ref().and_then(|slug| run.task(slug)).is_some_and(|task| task.is_handler());
-        self.calls -= u32::from(handler);
     }
 
     /// It gave no reply and counts for no limit.

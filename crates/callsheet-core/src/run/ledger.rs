@@ -223,8 +223,8 @@ impl Ledger {
     }
 
     /// A failed call that was never sent is none (spec "Templates" 9).
-    pub fn taken_back(&mut self, task: &Slug) {
-        self.each_of(Some(task), |spent| {
+    pub fn taken_back(&mut self, task: Option<&Slug>) {
+        self.each_of(task, |spent| {
             spent.calls = spent.calls.saturating_sub(1);
             spent.failed_calls = spent.failed_calls.saturating_sub(1);
         });

@@ -124,26 +124,26 @@ impl Replies<'_> {
     /// A call gave no reply.
     pub fn unanswered(&mut self, event: &Event, at: u64) {
         let Event::CallFailed { key, fault, sends, message, sizes } = event else { return };
+        if *fault == CallFault::Cancelled && *sends > 0 {
+            self.0.ledger.cut_off(key);
+        }
         self.call_failed(key, fault, message, *sizes, at);
-        self.take_back(key, *sends);
+        if *sends == 0 {
+            self.take_back(key);
+        }
     }
 
-    /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
-    /// as well (spec "Templates" 9).
-    fn take_back(&mut self, key: &CallKey, sends: u32) {
+    /// A call that was refused before it was sent is no model call: what it took is free again, for others as well (spec
+    /// "Templates" 9).
+    fn take_back(&mut self, key: &CallKey) {
         let run = &mut *self.0;
-        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get(slug));
-        let Some(task) = task.filter(|task| task.is_handler()) else { return };
-        run.ledger.taken_back(&task.task.slug);
+        run.ledger.taken_back(key.task.as_ref());
         if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
             run.calls.need_one_less();
         }
     }
 
     fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
-        if *fault == CallFault::Cancelled {
-            self.0.ledger.cut_off(key);
-        }
         self.landed(key);
         let run = &mut *self.0;
         run.ledger.failed(key.task.as_ref());
@@ -190,6 +190,10 @@ impl Replies<'_> {
                 run.progress.notified_mut().note_reached(Limit::TaskTimeout);
                 let cause = Cause::Limit(Limit::TaskTimeout);
                 self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+            }
+            CallFault::Reference => {
+                attempts.close();
+                self.phase_failed(key, Failure { reason: message.to_owned(), ..Failure::default() });
             }
             CallFault::Communication => {
                 attempts.close();

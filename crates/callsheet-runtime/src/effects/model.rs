@@ -121,10 +121,10 @@ async fn first_that_answers(
                 let sizes = CallSizes { prompt: used, ..CallSizes::default() };
                 Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
             }
-            Err(PromptFault::Reference(reason)) => match asked.key.task.clone() {
-                Some(task) => return Ok(Event::TaskFailed { task, reason }),
-                None => return Err(DriveFault::defect("a reference of no task")),
-            },
+            Err(PromptFault::Reference(message)) => {
+                let (key, fault) = (asked.key.clone(), CallFault::Reference);
+                Event::CallFailed { key, fault, sends: 0, message, sizes: None }
+            }
         };
         if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
             *sends = sends.saturating_add(sends_before);

@@ -9,8 +9,8 @@ use callsheet_core::record::{
 };
 use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{
-    BlobId, Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall,
-    ToolEffect,
+    BlobId, Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
 };
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::read_review;
@@ -257,7 +257,9 @@ impl Player {
         }
         let event = match verb {
             "arrived" => return Ok(()),
-            "refused" | "repeats" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None },
+            "refused" | "repeats" => {
+                Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None }
+            }
             "asks" => {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
                 let made = run.map_or(0, |run| run.calls.len());
@@ -283,9 +285,8 @@ impl Player {
 
     /// Replies differ, but one that repeats the one before.
     fn reply(&self, key: &CallKey, verb: &str) -> BlobId {
-        let same = |call: &&CallRecord| {
-            (call.key.phase, &call.key.task, &call.key.run) == (key.phase, &key.task, &key.run)
-        };
+        let same =
+            |call: &&CallRecord| (call.key.phase, &call.key.task, &call.key.run) == (key.phase, &key.task, &key.run);
         let former = self.run.calls().iter().rfind(same).filter(|_| verb == "repeats");
         former.map_or_else(|| blob(&format!("{key:?}")), |call| call.reply.clone())
     }

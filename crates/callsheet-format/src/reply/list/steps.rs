@@ -151,12 +151,7 @@ fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
     known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
 }
 
-fn references(
-    steps: Steps,
-    kind: Kind,
-    context: &ReadContext,
-    notes: &mut Diagnostics,
-) -> (Vec<Step>, Vec<Span>) {
+fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
     let producers = if refers { producers(&steps, context) } else { Vec::new() };

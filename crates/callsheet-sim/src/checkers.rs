@@ -115,7 +115,7 @@ impl Witness {
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
             // A call that was never sent is none (spec "Templates" 9).
-            Event::CallFailed { sends: 0, .. } => self.calls -= 1,
+            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(key),
             Event::CallFailed { key, fault: CallFault::Cancelled, .. } => self.note_cut(key),
             Event::RunFinished { key, .. } => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
@@ -249,9 +249,18 @@ impl Witness {
         Some((task.clone(), run.clone(), self.epoch(task)))
     }
 
+    fn note_unsent(&mut self, key: &CallKey) {
+        self.calls -= 1;
+        self.note_uncounted(key);
+    }
+
     /// It gave no reply and counts for no limit.
     fn note_cut(&mut self, key: &CallKey) {
         self.cut_calls += 1;
+        self.note_uncounted(key);
+    }
+
+    fn note_uncounted(&mut self, key: &CallKey) {
         if let Some(calls) = key.task.as_ref().and_then(|task| self.task_calls.get_mut(task)) {
             *calls = calls.saturating_sub(1);
         }

@@ -253,9 +253,10 @@ pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) ->
     smallest(&budgets).map_or(Shortfall::Run, |budget| budget.whose)
 }
 
-/// The account whose budget leaves a call least, with what is left of that.
-pub(super) fn smallest_budget(run: &Run, task: Option<&TaskRun>) -> Option<(usize, u64)> {
-    smallest(&budgets(run, task)).map(|budget| (budget.account, budget.left))
+/// The account whose budget leaves a call least, with what is left of that; `beside`: beside what others hold.
+pub(super) fn smallest_budget(run: &Run, task: Option<&TaskRun>, beside: bool) -> Option<(usize, u64)> {
+    let left = |budget: &Budget| budget.left.saturating_sub(if beside { budget.held } else { 0 });
+    smallest(&budgets(run, task)).map(|budget| (budget.account, left(budget)))
 }
 
 fn smallest(budgets: &[Budget]) -> Option<&Budget> {

@@ -320,6 +320,7 @@ impl TaskRun {
         self.merges = former.merges;
         self.sets = former.sets;
         self.applied = former.applied;
+        self.plan_complete = former.plan_complete;
         self.asked_for_more = former.asked_for_more;
         self.clock = Stopwatch::default();
         self.ideal_refined_ms = former.ideal_refined_ms;

@@ -41,7 +41,7 @@ impl Replies<'_> {
         }
         run.ledger.charged(key.task.as_ref(), usage);
         if *stop == StopReason::Budget {
-            self.note_no_room(key);
+            self.note_no_room(key, !short);
         }
         let run = &mut *self.0;
         let part = run.part(key).to_owned();
@@ -212,11 +212,11 @@ impl Replies<'_> {
         let cause = match limits::short_of_tokens(run, task, needed) {
             // It is known now how large it is, and waits until there is as much.
             limits::Shortfall::Now => return,
-            limits::Shortfall::Run => return self.note_no_room(key),
+            limits::Shortfall::Run => return self.note_no_room(key, false),
             limits::Shortfall::Task => Cause::Limit(Limit::TaskTokens),
             limits::Shortfall::Above => Cause::AboveLimit(Limit::TaskTokens),
         };
-        self.note_no_room(key);
+        self.note_no_room(key, false);
         let run = &mut *self.0;
         run.progress.notified_mut().note_reached(Limit::TaskTokens);
         if let Some(attempts) = run.attempts_mut(key) {
@@ -250,10 +250,11 @@ impl Replies<'_> {
         }
     }
 
-    /// What is left of the smallest token budget of a call is too little: it is used up.
-    fn note_no_room(&mut self, key: &CallKey) {
+    /// What is left of the smallest token budget of a call is too little: it is used up. `beside`: unless others return what
+    /// they hold.
+    fn note_no_room(&mut self, key: &CallKey, beside: bool) {
         let task = key.task.as_ref().and_then(|slug| self.0.tasks.get(slug));
-        if let Some((account, left)) = limits::smallest_budget(self.0, task) {
+        if let Some((account, left)) = limits::smallest_budget(self.0, task, beside) {
             self.0.ledger.note_no_room(account, left);
         }
     }

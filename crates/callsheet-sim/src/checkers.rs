@@ -93,17 +93,11 @@ impl Witness {
     fn note(&mut self, run: &Run, event: &Event) {
         match event {
             Event::RunStarted { settings, .. } => self.settings = settings.clone(),
-            Event::RunResumed { settings } => {
-                self.settings = settings.clone();
-                self.resumed = true;
-                std::mem::take(&mut self.open_calls).iter().for_each(|key| self.note_cut(key));
-            }
+            Event::RunResumed { settings } => self.note_resumed(settings),
             Event::Started { effect } => self.note_start(run, effect),
             Event::RunContinued { settings, .. } => {
-                self.settings = settings.clone();
-                self.resumed = true;
+                self.note_resumed(settings);
                 self.all_writers = false;
-                std::mem::take(&mut self.open_calls).iter().for_each(|key| self.note_cut(key));
             }
             Event::TaskRetried { task: retried, .. } => {
                 self.resumed = true;
@@ -114,7 +108,6 @@ impl Witness {
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
-            // A call that was never sent is none (spec "Templates" 9).
             Event::CallFailed { key, sends: 0, .. } => self.note_unsent(key),
             Event::CallFailed { key, fault: CallFault::Cancelled, .. } => self.note_cut(key),
             Event::RunFinished { key, .. } => {
@@ -249,6 +242,13 @@ impl Witness {
         Some((task.clone(), run.clone(), self.epoch(task)))
     }
 
+    fn note_resumed(&mut self, settings: &Settings) {
+        self.settings = settings.clone();
+        self.resumed = true;
+        std::mem::take(&mut self.open_calls).iter().for_each(|key| self.note_cut(key));
+    }
+
+    /// A call that was never sent is none (spec "Templates" 9).
     fn note_unsent(&mut self, key: &CallKey) {
         self.calls -= 1;
         self.note_uncounted(key);

@@ -17,7 +17,7 @@ type Says = (Option<String>, String);
 
 /// Takes out tasks that repeat one before them in the list. Who refers to them refers to the first.
 pub fn merge(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
-    let mut firsts: BTreeMap<(Says, String), First> = BTreeMap::new();
+    let mut firsts: BTreeMap<(Says, String, String), First> = BTreeMap::new();
     let mut writers: Vec<usize> = Vec::new();
     let mut merged: Vec<(Span, String, String)> = Vec::new();
     let mut kept: Steps = Vec::new();
@@ -27,7 +27,7 @@ pub fn merge(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> St
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
             let links: Vec<&str> = draft.references.iter().map(|(value, _)| value.as_str()).collect();
-            let key = (says(&draft.task), folded(&links.join(" ")));
+            let key = (says(&draft.task), folded(&links.join(" ")), calls(&draft.task));
             let between = |first: &First| writers.get(first.step..number).into_iter().flatten().sum::<usize>();
             let first = firsts.get(&key).filter(|first| between(first) <= usize::from(first.writes));
             let Some(first) = first.filter(|_| !draft.task.need.is_empty()) else {
@@ -120,7 +120,8 @@ impl<'a> Finished<'a> {
         let wanted = targets(&draft.task);
         let same = |known: &&&KnownTask| {
             let others = self.writers.len() > usize::from(self.writers.contains(&known.task.slug));
-            !others && !written && targets(&known.task) == wanted
+            let calls_it = draft.task.calls.is_empty() || calls(&known.task) == calls(&draft.task);
+            !others && !written && calls_it && targets(&known.task) == wanted
         };
         let Some(known) = self.done.get(&says(&draft.task)).into_iter().flatten().find(same) else { return false };
         let (slug, name) = (known.task.slug.clone(), known.task.name.clone());
@@ -136,6 +137,12 @@ impl<'a> Finished<'a> {
 
 fn says(task: &Task) -> Says {
     (task.skill.clone(), folded(&task.need))
+}
+
+/// The tool calls that it brings, without their ids.
+fn calls(task: &Task) -> String {
+    let words = task.calls.iter().map(|call| format!("{} {}", call.name, call.arguments));
+    words.collect::<Vec<_>>().join("\n")
 }
 
 fn targets(task: &Task) -> BTreeSet<&Target> {

@@ -149,6 +149,16 @@ fn a_command_waits_for_its_gate() {
     assert_eq!(garden.count("tool_finished"), 1);
 }
 
+/// covers: 2.14
+#[test]
+fn a_gate_that_waits_through_a_resume_stands_once_in_the_timeline() {
+    let garden = TestProject::with("command");
+    garden.expect(3, &["run", "--skill", "run_checks", "make a file"]);
+    garden.expect(3, &["resume"]);
+    let shown = garden.expect(0, &["show", "--timeline"]).out;
+    assert_eq!(shown.matches("gate 1").count(), 1, "{shown}");
+}
+
 /// An answer to a run that asks nothing, or to a task that an edit took off the list, is not lost without a word.
 /// covers: 11.8, 2.18
 #[test]

@@ -12,7 +12,7 @@ fn weigh(attributes: &str, limits: &str) -> String {
     format!(
         "<task type=\"map\" name=\"weigh\" items=\"list\" max_parallel=\"1\" {attributes}><description>Weigh all</description>\
          {limits}<inputs><input name=\"list\">[\"bees\", \"ants\", \"moths\"]</input></inputs><body><task>\
-         <description>Weigh {{{{item}}}}</description><output_format type=\"json\"/><allowed_tools/>\
+         <description>Weigh {{{{item}}}}</description><output_format type=\"json\">{{\"type\": \"object\"}}</output_format><allowed_tools/>\
          <recovery reparse=\"false\"/></task></body></task>"
     )
 }
@@ -53,7 +53,7 @@ fn a_raised_limit_continues_the_call_of_a_sheet() {
 fn a_collected_failure_is_not_to_be_retried() {
     let garden = garden(&weigh("on_error=\"collect\"", ""), SCRIPT);
     garden.expect(0, &["run", "--sheet", "work.md", "--iterate", "never"]);
-    let why = garden.expect(0, &["show", "--why"]).out;
+    let why = garden.expect(0, &["show", "--why", "alpha/weigh-3"]).out;
     assert!(why.contains("failed") && !why.contains("callsheet retry"), "{why}");
 }
 

@@ -110,9 +110,7 @@ fn by_content(task: &Task, open: &[&Task], needs: &[String], gone: &BTreeSet<usi
 /// The slug of the known task; a new name becomes an alias, so that references by it hold.
 fn adopt(task: &mut Task, known: &Task, used: &mut BTreeSet<Slug>) {
     task.slug = known.slug.clone();
-    // Beside names of tasks that are this one.
-    let own = known.aliases.iter().filter(|alias| !task.aliases.contains(alias)).cloned().collect::<Vec<_>>();
-    task.aliases.extend(own);
+    task.aliases.clone_from(&known.aliases);
     if task.name.is_empty() {
         task.name.clone_from(&known.name);
         return;

@@ -84,8 +84,7 @@ fn output_of<'a>(run: &'a Run, asked: &AskingCall) -> Option<&'a ToolOutput> {
 /// Answers to tasks that an edit changed or took off the list.
 fn report_lost_answers(services: &Services, run: &Run, answered: Vec<AskingCall>) {
     for asked in answered.iter().filter(|asked| output_of(run, asked).is_none()) {
-        let words = "the edited sheet has it no more, or with other words";
-        services.notice(&format!("the answer to {} is not used: {words}", asked.task));
+        services.notice(&format!("the answer to {} is not used: the edit changed or removed that task", asked.task));
     }
 }
 

@@ -40,7 +40,7 @@ pub fn merge(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> St
             let of_step = if step == kept.len() { Some(&mut tasks) } else { kept.get_mut(step) };
             if let Some(first) = of_step.and_then(|tasks| tasks.get_mut(task)) {
                 merged.push((draft.span, draft.task.name.clone(), first.task.name.clone()));
-                stand_for(&mut first.task, &draft.task);
+                stand_for(first, &draft.task);
             }
         }
         if !tasks.is_empty() {
@@ -60,12 +60,12 @@ struct First {
     writes: bool,
 }
 
-/// The name of a task that is taken out becomes another name of the first.
-fn stand_for(first: &mut Task, gone: &Task) {
-    if first.name.is_empty() {
-        first.name.clone_from(&gone.name);
-    } else if !gone.name.is_empty() && slug_of(&gone.name) != slug_of(&first.name) {
-        first.aliases.push(slug_of(&gone.name));
+/// Who refers to a task that is taken out refers to the first.
+fn stand_for(first: &mut Draft, gone: &Task) {
+    if first.task.name.is_empty() {
+        first.task.name.clone_from(&gone.name);
+    } else if !gone.name.is_empty() {
+        first.merged.push(slug_of(&gone.name));
     }
 }
 

@@ -109,7 +109,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
             let writer = writes(draft, context);
             producers.push(Producer {
                 slug: Some(draft.task.slug.clone()),
-                aliases: draft.task.aliases.clone(),
+                aliases: draft.task.aliases.iter().chain(&draft.merged).cloned().collect(),
                 step: u32::try_from(number).ok(),
                 files: if writer { named_files(&draft.task) } else { Vec::new() },
                 writer,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree};
+use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree, Usage};
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
@@ -280,7 +280,10 @@ fn received(
     sends: u32,
 ) -> Result<Event, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
-    let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
+    // What it said alone: the same words are the same blob. The rest stands in the event.
+    let said =
+        ModelReply { usage: Usage::default(), stop: StopReason::default(), model: String::new(), ..reply.clone() };
+    let text = serde_json::to_vec(&said).map_err(DriveFault::defect)?;
     let store = &services.store;
     Ok(Event::ReplyReceived {
         key: asked.key.clone(),

@@ -131,9 +131,6 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
     if kind != Kind::Plan {
         steps = echo::drop_echoes(steps, context, &mut notes);
     }
-    if kind != Kind::Sheet {
-        steps = repeated::merge(steps, context, &mut notes);
-    }
     let (steps, spans) = steps::settle(steps, kind, context, &mut notes);
     if kind == Kind::Sheet {
         unread::left_out(!context.tasks.is_empty(), &mut notes);

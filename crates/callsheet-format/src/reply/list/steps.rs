@@ -14,7 +14,7 @@ use crate::reply::references::{Producer, Scope, check_value, named_files, one_ru
 
 use super::Kind;
 use super::format::label;
-use super::repeated::{Finished, writes};
+use super::repeated::{Repeated, writes};
 use super::task::Draft;
 
 /// Drafts by step.
@@ -109,7 +109,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
             let writer = writes(draft, context);
             producers.push(Producer {
                 slug: Some(draft.task.slug.clone()),
-                aliases: draft.task.aliases.iter().chain(&draft.merged).cloned().collect(),
+                aliases: draft.task.aliases.clone(),
                 step: u32::try_from(number).ok(),
                 files: if writer { named_files(&draft.task) } else { Vec::new() },
                 writer,
@@ -160,11 +160,13 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     let mut out = Vec::new();
     let mut spans = Vec::new();
     let mut handed: Vec<Handed> = Vec::new();
-    let mut finished = if kind == Kind::Sheet { Finished::default() } else { Finished::of(context) };
+    let mut repeated = (kind != Kind::Sheet).then(|| Repeated::of(context));
     let mut at = 0;
     for (number, step) in steps.into_iter().enumerate() {
         let mut tasks = Vec::new();
-        let written = handed.iter().any(|step| step.writes);
+        if let Some(repeated) = &mut repeated {
+            repeated.begin(&step, context);
+        }
         let of_step = Handed::of(&step, context);
         for mut draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
@@ -180,7 +182,7 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
                 draft.task.references.extend(check_value(value, *line, &scope, context, notes));
             }
             at += 1;
-            if finished.take(&mut draft, written) {
+            if repeated.as_mut().is_some_and(|repeated| repeated.take(&mut draft, context)) {
                 continue;
             }
             denied_again(&draft, context, notes);
@@ -192,7 +194,9 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
             out.push(Step { tasks });
         }
     }
-    finished.note(notes);
+    if let Some(repeated) = repeated {
+        repeated.note(notes);
+    }
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);

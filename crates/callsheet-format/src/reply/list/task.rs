@@ -39,8 +39,6 @@ pub struct Draft {
     pub output: bool,
     /// Slug of the written name, if several tasks wrote the same one.
     pub repeated: Option<Slug>,
-    /// Slugs of tasks of the list that say the same and are this one.
-    pub merged: Vec<Slug>,
 }
 
 /// Reads the labels of a task, noting all issues that concern it alone.
@@ -94,16 +92,7 @@ pub fn read(
     notes.set_task(None);
     notes.set_section(None);
     let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
-    Draft {
-        task,
-        references,
-        span: raw.span,
-        name_span,
-        section: Rc::clone(section),
-        output,
-        repeated: None,
-        merged: Vec::new(),
-    }
+    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, repeated: None }
 }
 
 /// A task that cannot be refined must bring the calls of its skill (spec 2.12).

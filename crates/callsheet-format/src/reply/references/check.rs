@@ -121,10 +121,6 @@ pub fn check_links(
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
                 checking.notes.push(issue.warning());
             }
-            // The same link stands once.
-            if references.iter().any(|known| known.target == target) {
-                continue;
-            }
             sizes.push(tokens);
             references.push(Reference { title: link.title.clone().into_owned(), target });
         }

@@ -6,7 +6,7 @@ use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
-use callsheet_core::view::{Summary, problem_line};
+use callsheet_core::view::{Summary, problem_line, review_words};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
@@ -268,6 +268,11 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     tell!("{}", term::sentence(&words));
     for problem in run.all_problems() {
         tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
+    }
+    for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
+        if review.failed().is_some() {
+            tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
+        }
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");

@@ -24,12 +24,19 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let fits = |run: &RunSummary| goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let asked = questions(&run);
+    if arguments.answer.is_some() && asked.is_empty() {
+        return Err(Failure::usage(
+            format!("run {} asks nothing now, so the answer was not used", found.run),
+            format!("inspect the run: {} show {}", setup.command, found.run),
+        ));
+    }
     if found.outcome == Some(Outcome::Complete) && !has_more(setup, &store, &found.run, &run)? {
         last_words(setup, &run, &found.run, Outcome::Complete)?;
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let letter = letter(&questions(&run), text)?;
+        let letter = letter(&asked, text)?;
         store.post(&found.run, &letter).map_err(store_failure)?;
     }
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::run::{Run, Stage, State, TaskRun};
+use callsheet_core::run::{Run, Stage, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
@@ -89,17 +89,8 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
     for slug in slugs {
         let named = Slug::new(slug.clone());
         let operators = run.operators();
-        if let Some(op) =
-            operators.get(&named).or_else(|| operators.of_leaf(&named)).filter(|_| wish == SteerAction::Retry)
-        {
-            let is_back = preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed());
-            if is_back {
-                // The resume, or one that is named before, brings it back.
-                continue;
-            }
-            let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
-            preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&named, op.failed(), id))?;
-            tasks.push(op.id.clone());
+        if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)) {
+            tasks.extend(part_of_call(&run, &mut preview, op, wish, id)?);
             continue;
         }
         let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
@@ -122,6 +113,28 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
         tasks.push(slug);
     }
     Ok(SteeredRun { store, summary, run, tasks })
+}
+
+/// A part of what a task of the list calls begins again; `None`: with the resume, or with one that is named before.
+fn part_of_call(
+    run: &Run,
+    preview: &mut Run,
+    op: &TaskOp,
+    wish: SteerAction,
+    id: &RunId,
+) -> Result<Option<Slug>, Failure> {
+    if let (SteerAction::Drop, Some(caller)) = (wish, run.operators().caller(op.mount)) {
+        return Err(Failure::usage(
+            format!("{} is part of what {} calls, and `drop` works only on tasks of the list", op.id, caller.task),
+            format!("drop the task that calls it: callsheet drop {id} {}", caller.task),
+        ));
+    }
+    if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
+        return Ok(None);
+    }
+    let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+    *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.failed(), id))?;
+    Ok(Some(op.id.clone()))
 }
 
 fn slug_of(task: &TaskRun) -> String {

@@ -26,7 +26,7 @@ pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&st
     for task in &tasks {
         let why = explainer.why(task);
         let text = one_line(&why_line(run, task, &why), 600);
-        let advice = advice(&setup.command, &found.run, task, &why, at_work);
+        let advice = advice(&setup.command, &found.run, task, &why, at_work).filter(|_| !is_lost(run, task, &why));
         if setup.json {
             let mut shown = serde_json::json!(why);
             shown["task"] = serde_json::json!(task);
@@ -65,6 +65,11 @@ fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
     let all = || format!("there are: {}", one_line(&names.iter().copied().collect::<Vec<_>>().join(", "), 600));
     let what = format!("there is no task {}", one_line(name, 64));
     Err(Failure::usage(what, if near.is_empty() { all() } else { near }))
+}
+
+/// Whether it failed and cannot be done again: what read its result has gone on without it.
+fn is_lost(run: &Run, task: &Slug, why: &Why) -> bool {
+    matches!(why, Why::Ended { state: State::Failed | State::Denied, .. }) && !run.may_retry(task)
 }
 
 /// A task, and all that it waits for, each once.

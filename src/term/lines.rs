@@ -28,7 +28,8 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         )),
         Event::CallFailed { key, message, sends, .. } => {
             let words = call_words(key, run.part(key));
-            Some(format!("{words}: no reply after {sends} sends: {}", one_line(message, 200)))
+            let what = if *sends == 0 { "not sent".to_owned() } else { format!("no reply after {sends} sends") };
+            Some(format!("{words}: {what}: {}", one_line(message, 200)))
         }
         Event::Reviewed { key, issues, .. } => {
             let words = call_words(key, run.part(key));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Mutex;
 
-use callsheet_core::run::{Run, State};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};
 
@@ -75,8 +75,10 @@ impl Observer for Notices {
 impl ShownStates {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
-        for task in run.all_tasks() {
-            let standing = run.standing(task);
+        let mut tasks: Vec<(&TaskRun, State)> = run.all_tasks().map(|task| (task, run.standing(task))).collect();
+        // What ends together with tasks below it ends behind them.
+        tasks.sort_by_key(|(task, standing)| standing.is_ended() && task.below.is_none());
+        for (task, standing) in tasks {
             match self.states.get_mut(&task.task.slug) {
                 Some(state) if *state == standing => continue,
                 Some(state) => *state = standing,

@@ -21,10 +21,11 @@ fn a_limit_ends_the_run_and_leaves_what_is_pending() {
 /// covers: 2.15 max_rounds, 11.9 exit 6
 #[test]
 fn the_last_round_ends_the_run() {
-    let again = "## Tasks\n- **What is needed** Ask once more.\n- **Expected output** A word.";
+    let tasks = |need: &str| format!("## Tasks\n- **What is needed** {need}\n- **Expected output** A word.");
+    let (first, second, third) = (tasks("Ask."), tasks("Ask once more."), tasks("Ask twice more."));
     let garden = TestProject::scripted(&format!(
-        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{again}\n'''\n\
-         [[rule]]\nphase = \"iterate\"\ntext = '''\n{again}\n'''\n\
+        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{first}\n'''\n\
+         [[rule]]\nphase = \"iterate\"\n[[rule.reply]]\ntext = '''\n{second}\n'''\n[[rule.reply]]\ntext = '''\n{third}\n'''\n\
          [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna waters.\n'''\n"
     ));
     let ended = garden.expect(6, &["run", "keep asking", "--max-rounds", "2"]);

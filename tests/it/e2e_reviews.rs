@@ -61,3 +61,27 @@ fn a_task_says_itself_whether_it_is_reviewed() {
     let report = garden.run_file("report.md");
     assert!(report.contains("Warning: not reviewed (the review gives no verdict)"), "{report}");
 }
+
+/// What keeps a result from being reviewed is told in the last words too; a value of `Review` that is none is named, and a skill
+/// with such a value says why it is left out.
+/// covers: 10.9, unknown-key, 7.3
+#[test]
+fn a_review_that_does_not_come_is_told() {
+    const MODEL: &str = "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n";
+    let garden = TestProject::scripted(MODEL);
+    garden.write("work.md", SHEET);
+    let ended = garden
+        .expect(0, &["run", "--sheet", "work.md", "--review", "always", "--max-calls", "1", "--iterate", "never"]);
+    assert!(
+        ended.err.contains("read-water-1: Warning: not reviewed (the limit max_calls is reached)"),
+        "{}",
+        ended.err
+    );
+    garden.write("odd.md", format!("{SHEET}- **Review** sometimes\n"));
+    let checked = garden.expect(0, &["run", "--sheet", "odd.md", "--check"]);
+    assert!(checked.out.contains("\"sometimes\" is no value of Review"), "{}", checked.out);
+    let skill = "---\nname: look\ndescription: Looks.\nreview: sometimes\n---\nRefine.\n---\nDo it.\n";
+    garden.write(".callsheet/skills/look.md", skill);
+    let ended = garden.expect(2, &["run", "--skill", "look", "who waters"]);
+    assert!(ended.err.contains("look.md:4: \"review\" has the wrong type"), "{}", ended.err);
+}

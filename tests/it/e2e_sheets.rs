@@ -149,6 +149,38 @@ fn a_command_waits_for_its_gate() {
     assert_eq!(garden.count("tool_finished"), 1);
 }
 
+/// covers: 2.14
+#[test]
+fn a_gate_that_waits_through_a_resume_stands_once_in_the_timeline() {
+    let garden = TestProject::with("command");
+    garden.expect(3, &["run", "--skill", "run_checks", "make a file"]);
+    garden.expect(3, &["resume"]);
+    let shown = garden.expect(0, &["show", "--timeline"]).out;
+    assert_eq!(shown.matches("gate 1").count(), 1, "{shown}");
+}
+
+/// An answer to a run that asks nothing, or to a task that an edit took off the list, is not lost without a word.
+/// covers: 11.8, 2.18
+#[test]
+fn an_answer_that_is_not_used_is_told() {
+    let garden = TestProject::with("question");
+    garden.write(
+        ".callsheet/skills/ask_first.md",
+        "---\nname: ask_first\ndescription: Ask a person first.\ntools: [ask_user]\nmode: loop\n---\nAsk.\n---\nAsk, then answer.\n",
+    );
+    garden.expect(3, &["run", "--skill", "ask_first", "water the bed"]);
+    let sheet = garden.run_folder().join("sheet.md");
+    let text = std::fs::read_to_string(&sheet).unwrap();
+    let (before, rest) = text.split_once("### Task section 1").unwrap();
+    let after = rest.find("\n## ").map_or("", |at| &rest[at + 1..]);
+    std::fs::write(&sheet, format!("{before}{after}")).unwrap();
+    let ended = garden.expect(0, &["resume", "--answer", "the fourth bed"]);
+    assert!(ended.err.contains("the answer to ask-first-1 is not used"), "{}", ended.err);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    let ended = garden.expect(2, &["resume", &run, "--answer", "the fifth bed"]);
+    assert!(ended.err.contains("asks nothing now, so the answer was not used"), "{}", ended.err);
+}
+
 /// covers: 2.15, 11.9
 #[test]
 fn a_question_waits_for_its_answer() {

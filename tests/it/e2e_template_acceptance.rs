@@ -223,9 +223,10 @@ fn without_metrics(value: &mut Value) {
 /// covers: C32
 #[test]
 fn c32_a_refused_reply_is_a_turn() {
-    let garden = TestProject::scripted(
-        "[[rule]]\nphase = \"execute\"\ntext = \"Let me see.\"\ncalls = [{ name = \"read_file\", arguments = { nothing = 1 } }]\n",
-    );
+    let reply =
+        |n: u32| format!("[[rule.reply]]\ncalls = [{{ name = \"read_file\", arguments = {{ nothing = {n} }} }}]\n");
+    let replies: String = (1..=4).map(reply).collect();
+    let garden = TestProject::scripted(&format!("[[rule]]\nphase = \"execute\"\n{replies}"));
     let library = r#"<task type="atomic" name="turns"><description>Read</description><instructions>Go.</instructions>
 <allowed_tools><tool>read_file</tool></allowed_tools><limits max_turns="3"/><recovery reparse="false"/></task>"#;
     garden.write(".callsheet/templates/turns.xml", library);

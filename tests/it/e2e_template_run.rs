@@ -331,7 +331,7 @@ fn a_model_that_never_calls_a_tool_rightly_is_no_outage() {
     let one = "<task type=\"atomic\" name=\"one\"><description>Look</description><allowed_tools><tool>read_file</tool></allowed_tools></task>";
     garden.write(".callsheet/templates/one.xml", one);
     let ended = garden.expect(5, &["template", "run", "one"]);
-    assert!(ended.err.contains("no valid reply after 5 attempts"), "{}", ended.err);
+    assert!(ended.err.contains("no valid reply after 2 attempts: the model repeated"), "{}", ended.err);
     let result = result_of(&garden);
     assert_eq!(result["error"]["type"], "INVALID_OUTPUT");
     assert_eq!(result["error"]["recovery"]["blame"], "model");

@@ -77,6 +77,12 @@ fn is_same(former: &Task, task: &Task) -> bool {
         && (task.calls.is_empty() || task.calls == former.calls)
 }
 
+/// Whether two tasks ask for the same work: equal need, skill and references (spec 2.11).
+pub fn is_same_work(one: &Task, other: &Task) -> bool {
+    let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<BTreeSet<_>>();
+    one.skill == other.skill && folded(&one.need) == folded(&other.need) && targets(one) == targets(other)
+}
+
 /// Why a task is a writer (spec 11.1), or `None` for a reader.
 pub fn writer(task: &Task, skills: &BTreeMap<String, SkillPolicy>) -> Option<String> {
     let policy = task.skill.as_ref().and_then(|name| skills.get(name));

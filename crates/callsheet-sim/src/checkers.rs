@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
-    ResultParts, ToolRecord, Verdict,
+    Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry,
+    Outcome, ResultParts, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
@@ -40,6 +40,10 @@ pub struct Witness {
     approved_changes: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
     calls: u32,
+    /// Calls in flight.
+    open_calls: BTreeSet<CallKey>,
+    /// Calls that a resume or a cancellation cut off: no limit counts them.
+    cut_calls: u32,
     tokens: u64,
     cost: f64,
     task_calls: BTreeMap<Slug, u32>,
@@ -76,6 +80,7 @@ impl Witness {
         self.applied_as_approved(&fact.event)?;
         self.removed_tasks_never_start(&fact.event)?;
         self.note(run, &fact.event);
+        self.open_calls.retain(|key| run.is_in_flight(&EffectKey::Ask(key.clone())));
         self.no_limit_is_passed_in_all(run)?;
         self.done_tasks_are_never_altered(run)?;
         self.ended_tasks_stay_ended(run, &fact.event)
@@ -88,14 +93,10 @@ impl Witness {
     fn note(&mut self, run: &Run, event: &Event) {
         match event {
             Event::RunStarted { settings, .. } => self.settings = settings.clone(),
-            Event::RunResumed { settings } => {
-                self.settings = settings.clone();
-                self.resumed = true;
-            }
+            Event::RunResumed { settings } => self.note_resumed(settings),
             Event::Started { effect } => self.note_start(run, effect),
             Event::RunContinued { settings, .. } => {
-                self.settings = settings.clone();
-                self.resumed = true;
+                self.note_resumed(settings);
                 self.all_writers = false;
             }
             Event::TaskRetried { task: retried, .. } => {
@@ -107,7 +108,8 @@ impl Witness {
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
-            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(run, key),
+            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(key),
+            Event::CallFailed { key, fault: CallFault::Cancelled, .. } => self.note_cut(key),
             Event::RunFinished { key, .. } => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
@@ -216,8 +218,9 @@ impl Witness {
     /// All calls together, those of templates that tasks call as well, never pass a limit of the run.
     fn no_limit_is_passed_in_all(&self, run: &Run) -> Kept {
         let max = self.settings.limits.max_calls;
-        if self.calls > max {
-            return Err(format!("no limit is passed: {} calls of {max}", self.calls));
+        let counted = self.calls - self.cut_calls;
+        if counted > max {
+            return Err(format!("no limit is passed: {counted} calls of {max}"));
         }
         // What is in flight has reserved what it may use.
         // Every call costs the same, and the last one may pass the limit.
@@ -239,10 +242,28 @@ impl Witness {
         Some((task.clone(), run.clone(), self.epoch(task)))
     }
 
-    /// A handler's call that was never sent is none (spec "Templates" 9).
-    fn note_unsent(&mut self, run: &Run, key: &CallKey) {
-        let handler = key.task.as_ref().and_then(|slug| run.task(slug)).is_some_and(|task| task.is_handler());
-        self.calls -= u32::from(handler);
+    fn note_resumed(&mut self, settings: &Settings) {
+        self.settings = settings.clone();
+        self.resumed = true;
+        std::mem::take(&mut self.open_calls).iter().for_each(|key| self.note_cut(key));
+    }
+
+    /// A call that was never sent is none (spec "Templates" 9).
+    fn note_unsent(&mut self, key: &CallKey) {
+        self.calls -= 1;
+        self.note_uncounted(key);
+    }
+
+    /// It gave no reply and counts for no limit.
+    fn note_cut(&mut self, key: &CallKey) {
+        self.cut_calls += 1;
+        self.note_uncounted(key);
+    }
+
+    fn note_uncounted(&mut self, key: &CallKey) {
+        if let Some(calls) = key.task.as_ref().and_then(|task| self.task_calls.get_mut(task)) {
+            *calls = calls.saturating_sub(1);
+        }
     }
 
     /// What was finished of the task may be done again, and its approval is void.
@@ -256,6 +277,7 @@ impl Witness {
         match effect {
             EffectKey::Ask(key) => {
                 self.started_calls.insert(key.clone());
+                self.open_calls.insert(key.clone());
                 self.calls += 1;
                 if let Some(task) = &key.task {
                     *self.task_calls.entry(task.clone()).or_insert(0) += 1;
@@ -410,7 +432,7 @@ impl Witness {
         // The last turn of a handler keeps its tools: what it asks for then ends it (spec "Templates" 9).
         let handler = task.is_some_and(|task| task.is_handler());
         let passed = [
-            ("max_calls", self.calls >= limits.max_calls),
+            ("max_calls", self.calls - self.cut_calls >= limits.max_calls),
             ("max_tokens", limits.max_tokens.is_some_and(|max| self.tokens >= max)),
             ("max_cost_usd", limits.max_cost_usd.is_some_and(|max| self.cost >= max)),
             ("attempts", asked.as_ref().is_some_and(|asked| asked.attempt > attempts)),

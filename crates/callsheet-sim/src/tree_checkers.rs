@@ -1,8 +1,8 @@
 //! The promises of task trees (spec "Templates" 8, 9), each a function with its name, with books of their own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome};
+use callsheet_core::record::{CallFault, CallKey, EffectKey, Event, LogEntry, Outcome};
 use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
@@ -13,6 +13,8 @@ use crate::checkers::Kept;
 #[derive(Default)]
 pub struct TreeWitness {
     calls: BTreeMap<Slug, u32>,
+    /// Calls that were started.
+    started: BTreeSet<CallKey>,
     tokens: BTreeMap<Slug, u64>,
 }
 
@@ -31,13 +33,14 @@ impl TreeWitness {
                 let Some(task) = &key.task else { return Ok(()) };
                 self.no_budget_is_passed(run, task)?;
                 self.charge(run, task, 1, 0);
+                self.started.insert(key.clone());
             }
-            // A call that was never sent is none.
-            Event::CallFailed { key, sends: 0, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
-                let Some(op) = key.task.as_ref().and_then(|task| run.operators().of_leaf(task)) else { return Ok(()) };
-                for above in run.operators().ancestry(op) {
-                    *self.calls.entry(above.id.clone()).or_default() -= 1;
-                }
+            // A call that was never sent is none; one that was cut off counts for no limit.
+            Event::CallFailed { key, sends: 0, .. } | Event::CallFailed { key, fault: CallFault::Cancelled, .. } => {
+                self.uncharge(run, key);
+            }
+            Event::RunResumed { .. } | Event::RunContinued { .. } if run.check(fact).is_ok() => {
+                std::mem::take(&mut self.started).iter().for_each(|key| self.uncharge(run, key));
             }
             Event::ReplyReceived { key, usage, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
                 let Some(task) = &key.task else { return Ok(()) };
@@ -47,6 +50,14 @@ impl TreeWitness {
             _ => {}
         }
         Ok(())
+    }
+
+    fn uncharge(&mut self, run: &Run, key: &CallKey) {
+        let in_flight = run.is_in_flight(&EffectKey::Ask(key.clone()));
+        let op = key.task.as_ref().filter(|_| in_flight).and_then(|task| run.operators().of_leaf(task));
+        for above in op.into_iter().flat_map(|op| run.operators().ancestry(op)) {
+            *self.calls.entry(above.id.clone()).or_default() -= 1;
+        }
     }
 
     fn charge(&mut self, run: &Run, task: &Slug, calls: u32, tokens: u64) {

@@ -442,10 +442,12 @@ impl World {
             let message = "no room".to_owned();
             return Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None };
         }
+        // Some repeat the one before.
+        let reply = blob(&format!("reply {}", key.n - u32::from(key.n % 5 == 4)));
         Event::ReplyReceived {
             key,
             prompt: blob("prompt"),
-            reply: blob("reply"),
+            reply,
             model: "test/model".to_owned(),
             usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(COST) },
             ms: 500,

@@ -55,7 +55,7 @@ impl Evaluator<'_> {
     fn calls_left(&self, op: &TaskOp) -> u32 {
         let above = self.run.operators().ancestry(op).filter_map(|above| {
             let most = self.node(above)?.limits.max_calls?;
-            Some(most.saturating_sub(self.run.spent(above).calls))
+            Some(most.saturating_sub(self.run.spent(above).counted_calls()))
         });
         above.min().unwrap_or(u32::MAX)
     }

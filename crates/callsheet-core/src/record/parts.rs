@@ -307,6 +307,8 @@ pub enum CallFault {
     Timeout,
     /// What is left of a token budget leaves no room for a reply: it was not sent (spec "Templates" 9).
     Budget,
+    /// A reference of the prompt cannot be read any more: it was not sent.
+    Reference,
     /// Cancelled by us; not a failure of the call.
     Cancelled,
 }

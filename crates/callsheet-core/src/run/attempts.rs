@@ -27,6 +27,27 @@ pub struct Attempts {
     pub busy_ms: u64,
 }
 
+/// Why a phase makes no further attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// All were made.
+    UsedUp,
+    /// This one, from 1, repeated the refused reply word for word.
+    Repeated(u32),
+}
+
+impl GivenUp {
+    /// For a person, behind what could not be had. `attempts`: what attempts are called; `max`: how many a phase has.
+    pub(super) fn words(self, attempts: &str, max: u32) -> String {
+        match self {
+            Self::UsedUp => format!("after {max} {attempts}"),
+            Self::Repeated(made) => {
+                format!("after {made} {attempts}: the model repeated its rejected reply word for word")
+            }
+        }
+    }
+}
+
 impl Default for Attempts {
     fn default() -> Self {
         Self {
@@ -55,12 +76,17 @@ impl Attempts {
         false
     }
 
-    /// A reply was refused (spec 12.2).
-    pub(super) fn refuse(&mut self, issues: Vec<Issue>, reply: Option<BlobId>, max: u32) -> bool {
+    /// A reply was refused (spec 12.2). One that comes again word for word ends the phase: asking further does not help.
+    pub(super) fn refuse(&mut self, issues: Vec<Issue>, reply: Option<BlobId>, max: u32) -> Option<GivenUp> {
+        let repeated = reply.is_some() && self.refused == reply;
         self.issues = issues;
         self.refused = reply;
         self.communication = false;
-        self.use_up(max)
+        if repeated {
+            self.close();
+            return Some(GivenUp::Repeated(self.attempt));
+        }
+        self.use_up(max).then_some(GivenUp::UsedUp)
     }
 
     /// The prompt did not fit (spec 12.3): budgets shrink by 30 %.

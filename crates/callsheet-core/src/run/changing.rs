@@ -5,6 +5,7 @@ use crate::record::{ChangeSet, ResultParts};
 use crate::spec::{ExecRunId, Slug};
 
 use super::approval::Approval;
+use super::attempts::GivenUp;
 use super::changes::{PendingSet, SetKey, SetSource, SetStage};
 use super::execution::{AppliedSet, ExecRun, ExecutionPhase, ToolOutput, ToolState};
 use super::failure::Failure;
@@ -120,10 +121,12 @@ impl Changing<'_> {
             owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
             return;
         }
-        if owner.attempts.refuse(issues.to_vec(), reply, max) {
-            let reason = format!("no valid reply after {max} attempts");
+        if let Some(given_up) = owner.attempts.refuse(issues.to_vec(), reply, max) {
+            let reason = format!("no valid reply {}", given_up.words("attempts", max));
             owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
-            self.0.progress.notified_mut().note_reached(Limit::Attempts);
+            if given_up == GivenUp::UsedUp {
+                self.0.progress.notified_mut().note_reached(Limit::Attempts);
+            }
         }
     }
 

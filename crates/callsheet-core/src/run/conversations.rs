@@ -4,6 +4,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::{CallKey, RepeatPolicy};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
+use super::attempts::GivenUp;
 use super::execution::{ExecRun, ToolOutput, ToolRun, ToolState, Turn};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
@@ -42,7 +43,7 @@ impl Conversations<'_> {
             self.0.progress.notified_mut().note_reached(limit);
             let max = reviews::attempts(self.0, key);
             if self.0.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max)) {
-                Replies(self.0).exhausted(key, issues.to_vec());
+                Replies(self.0).exhausted(key, issues.to_vec(), GivenUp::UsedUp);
             }
             return;
         }

@@ -430,7 +430,7 @@ fn own_uses(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let admitted = task.runs.iter().filter(|run| run.attempts.admitted).count();
     let one = |limit, used, max: Option<f64>| max.map(|max| LimitUse { task: None, limit, used, max, threshold: 1.0 });
     let uses = [
-        one(Limit::TaskCalls, f64::from(spent.calls), skill.limits.max_calls.map(f64::from)),
+        one(Limit::TaskCalls, f64::from(spent.counted_calls()), skill.limits.max_calls.map(f64::from)),
         one(Limit::TaskTokens, limits::number(spent.tokens()), skill.limits.max_tokens.map(limits::number)),
         one(Limit::Parallel, limits::count(admitted), skill.limits.parallel.map(f64::from)),
     ];

@@ -7,6 +7,10 @@ use super::execution::ExecRun;
 
 /// Earliest end of all tasks listed now, with unlimited slots.
 pub(super) fn pass_ms(run: &Run) -> u64 {
+    let of_leaf = |leaf: &Slug| run.tasks.get(leaf).map_or(0, |task| task.ideal_end_ms);
+    if let Some(of_tree) = run.operators.ideal_ms(&of_leaf) {
+        return of_tree;
+    }
     run.tasks.listed().map(|task| task.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max)
 }
 

@@ -14,6 +14,8 @@ pub struct Spent {
     pub calls: u32,
     /// Of these, calls that gave no reply.
     pub failed_calls: u32,
+    /// Of these, calls that the end of the process or a person cut off. No limit counts them.
+    pub cut_calls: u32,
     /// Tokens read.
     pub input: u64,
     /// Tokens written.
@@ -48,6 +50,8 @@ pub(super) struct Account {
     pub holder: Holder,
     /// What was spent.
     pub spent: Spent,
+    /// What was left of its limit of tokens when a call had no room in it.
+    pub no_room: Option<u64>,
     above: Option<usize>,
 }
 
@@ -59,8 +63,6 @@ pub(super) struct Ledger {
     ops: BTreeMap<usize, usize>,
     /// Calls in flight: where each reserved how many tokens.
     open: BTreeMap<CallKey, (usize, u64)>,
-    /// What was left of the run's limit of tokens when a call had no room in it.
-    no_room: Option<u64>,
 }
 
 /// Calls that are listed and not started yet, and the tokens that they reserve, by account.
@@ -72,18 +74,17 @@ impl Spent {
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
+
+    /// Model calls that count for a limit.
+    pub fn counted_calls(&self) -> u32 {
+        self.calls.saturating_sub(self.cut_calls)
+    }
 }
 
 impl Default for Ledger {
     fn default() -> Self {
-        let of_run = Account { holder: Holder::Run, spent: Spent::default(), above: None };
-        Self {
-            accounts: vec![of_run],
-            tasks: BTreeMap::new(),
-            ops: BTreeMap::new(),
-            open: BTreeMap::new(),
-            no_room: None,
-        }
+        let of_run = Account { holder: Holder::Run, spent: Spent::default(), no_room: None, above: None };
+        Self { accounts: vec![of_run], tasks: BTreeMap::new(), ops: BTreeMap::new(), open: BTreeMap::new() }
     }
 }
 
@@ -121,7 +122,7 @@ impl Ledger {
     }
 
     fn open(&mut self, holder: Holder, above: usize) -> usize {
-        self.accounts.push(Account { holder, spent: Spent::default(), above: Some(above) });
+        self.accounts.push(Account { holder, spent: Spent::default(), no_room: None, above: Some(above) });
         self.accounts.len().saturating_sub(1)
     }
 
@@ -141,14 +142,11 @@ impl Ledger {
         numbers.filter_map(|number| Some((number, self.accounts.get(number)?)))
     }
 
-    /// What was left of the run's limit of tokens when a call had no room in it.
-    pub fn no_room(&self) -> Option<u64> {
-        self.no_room
-    }
-
-    /// A call had no room in what is left of the run's limit of tokens.
-    pub fn note_no_room(&mut self, left: Option<u64>) {
-        self.no_room = left;
+    /// A call had no room in what is left of the limit of tokens of an account.
+    pub fn note_no_room(&mut self, account: usize, left: u64) {
+        if let Some(account) = self.accounts.get_mut(account) {
+            account.no_room = Some(left);
+        }
     }
 
     /// What the run spent.
@@ -194,6 +192,19 @@ impl Ledger {
         gone.iter().for_each(|call| self.released(call));
     }
 
+    /// It was cut off before it gave a reply: what it took of limits is free again.
+    pub fn cut_off(&mut self, call: &CallKey) {
+        let Some((account, _)) = self.open.get(call).copied() else { return };
+        self.released(call);
+        self.each_above(account, |spent| spent.cut_calls = spent.cut_calls.saturating_add(1));
+    }
+
+    /// The process ended: all calls in flight were cut off.
+    pub fn cut_off_all(&mut self) {
+        let open: Vec<CallKey> = self.open.keys().cloned().collect();
+        open.iter().for_each(|call| self.cut_off(call));
+    }
+
     /// It gave a reply.
     pub fn charged(&mut self, task: Option<&Slug>, usage: &Usage) {
         self.each_of(task, |spent| {
@@ -212,8 +223,8 @@ impl Ledger {
     }
 
     /// A failed call that was never sent is none (spec "Templates" 9).
-    pub fn taken_back(&mut self, task: &Slug) {
-        self.each_of(Some(task), |spent| {
+    pub fn taken_back(&mut self, task: Option<&Slug>) {
+        self.each_of(task, |spent| {
             spent.calls = spent.calls.saturating_sub(1);
             spent.failed_calls = spent.failed_calls.saturating_sub(1);
         });

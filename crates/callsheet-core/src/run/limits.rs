@@ -69,17 +69,19 @@ fn bounds(run: &Run, holder: &Holder) -> Bounds {
 fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
     let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
     let is_run = account.holder == Holder::Run;
-    if bounds.calls.is_some_and(|max| spent.calls.saturating_add(starting) >= max) {
+    if bounds.calls.is_some_and(|max| spent.counted_calls().saturating_add(starting) >= max) {
         return Some(if is_run { Limit::MaxCalls } else { Limit::TaskCalls });
     }
-    if bounds.tokens.is_some_and(|max| spent.tokens() >= max) {
+    // Or a call found no room in what is left, and there is no more since.
+    let no_room = |left: u64| left == 0 || account.no_room.is_some_and(|found| left <= found);
+    if bounds.tokens.is_some_and(|max| no_room(max.saturating_sub(spent.tokens()))) {
         return Some(of_tokens(&account.holder));
     }
     if bounds.cost_usd.is_some_and(|max| spent.cost_usd >= max) {
         return Some(Limit::MaxCost);
     }
     match &account.holder {
-        Holder::Run => no_room(run).or_else(|| forbids_work(run)),
+        Holder::Run => forbids_work(run),
         Holder::Task(_) => None,
         Holder::Op(number) => {
             let op = run.operators.at(*number)?;
@@ -131,12 +133,6 @@ pub(super) fn is_spent(run: &Run, op: &TaskOp) -> bool {
 /// Tokens that are left of the run's own limit.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
     run.settings().limits.max_tokens.map(|max| max.saturating_sub(run.ledger.of_run().tokens()))
-}
-
-/// A call found no room in what is left of the run's tokens, and there is no more since.
-fn no_room(run: &Run) -> Option<Limit> {
-    let (found, now) = run.ledger.no_room().zip(tokens_left(run))?;
-    (now <= found).then_some(Limit::MaxTokens)
 }
 
 /// A call that the end of the run's time cut is not made again before a resume.
@@ -223,6 +219,8 @@ pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
 /// A token budget of a call.
 struct Budget {
     whose: Shortfall,
+    /// The number of its account.
+    account: usize,
     /// Tokens that are not spent.
     left: u64,
     /// Of these, what others in flight hold.
@@ -231,7 +229,7 @@ struct Budget {
 
 fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     let own_op = task.and_then(|task| run.operators.of_leaf(&task.task.slug)).map(|op| op.number);
-    let of = |account: &Account| {
+    let of = |number: usize, account: &Account| {
         let max = bounds(run, &account.holder).tokens?;
         let whose = match &account.holder {
             Holder::Run => Shortfall::Run,
@@ -239,9 +237,10 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
             Holder::Op(number) if own_op == Some(*number) => Shortfall::Task,
             Holder::Task(_) | Holder::Op(_) => Shortfall::Above,
         };
-        Some(Budget { whose, left: max.saturating_sub(account.spent.tokens()), held: account.spent.reserved })
+        let left = max.saturating_sub(account.spent.tokens());
+        Some(Budget { whose, account: number, left, held: account.spent.reserved })
     };
-    run.ledger.chain(task.map(|task| &task.task.slug)).filter_map(|(_, account)| of(account)).collect()
+    run.ledger.chain(task.map(|task| &task.task.slug)).filter_map(|(number, account)| of(number, account)).collect()
 }
 
 /// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
@@ -251,8 +250,17 @@ pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) ->
     if task.is_some() && may_wait(run, task) && budgets.iter().all(|budget| budget.left > needed) {
         return Shortfall::Now;
     }
-    let least = budgets.into_iter().min_by_key(|budget| budget.left.saturating_sub(budget.held));
-    least.map_or(Shortfall::Run, |budget| budget.whose)
+    smallest(&budgets).map_or(Shortfall::Run, |budget| budget.whose)
+}
+
+/// The account whose budget leaves a call least, with what is left of that; `beside`: beside what others hold.
+pub(super) fn smallest_budget(run: &Run, task: Option<&TaskRun>, beside: bool) -> Option<(usize, u64)> {
+    let left = |budget: &Budget| budget.left.saturating_sub(if beside { budget.held } else { 0 });
+    smallest(&budgets(run, task)).map(|budget| (budget.account, left(budget)))
+}
+
+fn smallest(budgets: &[Budget]) -> Option<&Budget> {
+    budgets.iter().min_by_key(|budget| budget.left.saturating_sub(budget.held))
 }
 
 /// Whose tokens are short.
@@ -332,7 +340,7 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     let (limits, spent) = (&run.settings().limits, run.ledger.of_run());
     let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
-    let mut uses = vec![one(Limit::MaxCalls, f64::from(spent.calls), f64::from(limits.max_calls))];
+    let mut uses = vec![one(Limit::MaxCalls, f64::from(spent.counted_calls()), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
         uses.push(one(Limit::MaxTokens, number(spent.tokens()), number(max)));
     }
@@ -354,7 +362,7 @@ pub(super) fn uses_of(run: &Run, op: &TaskOp) -> Vec<LimitUse> {
     let mut put = |limit, used, max: Option<f64>| {
         uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
     };
-    put(Limit::TaskCalls, f64::from(spent.calls), limits.max_calls.map(f64::from));
+    put(Limit::TaskCalls, f64::from(spent.counted_calls()), limits.max_calls.map(f64::from));
     put(Limit::TaskTokens, number(spent.tokens()), limits.max_tokens.map(number));
     put(Limit::MaxCost, spent.cost_usd, limits.max_cost_usd);
     let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::adopt::is_same_work;
 use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{EffectKey, ListAdopted, ListOrigin, PlannedTask};
 use crate::spec::{Phase, SkillPolicy, Slug, Task};
@@ -17,6 +18,9 @@ use super::replies::Replies;
 use super::state::{Stage, State, Stopwatch};
 use super::task::{ExecutionStage, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
+
+/// Said of a run that ends by a list that adds nothing.
+const NOTHING_NEW: &str = "The next list only repeats tasks that failed twice.";
 
 /// Puts lists in the place of what is outstanding.
 pub(super) struct Lists<'a>(pub &'a mut Run);
@@ -51,8 +55,23 @@ impl Lists<'_> {
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
         // The accepted list has seen every problem it was told of (spec 2.9).
         self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
+        let iterates = matches!(origin, ListOrigin::Reply(key) if key.phase == Phase::Iterate);
+        if iterates && self.adds_nothing(list) {
+            self.replace_tasks(&ListAdopted::default(), issues, false);
+            NextStage(self.0).begin_round();
+            return self.0.progress.say(NOTHING_NEW.to_owned());
+        }
         self.replace_tasks(list, issues, false);
         NextStage(self.0).begin_round();
+    }
+
+    /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
+    fn adds_nothing(&self, list: &ListAdopted) -> bool {
+        let again = |planned: &PlannedTask| {
+            let known = self.0.tasks.get(&planned.task.slug).filter(|task| task.state().is_problem() && task.relisted);
+            known.is_some_and(|known| is_same_work(&known.task, &planned.task))
+        };
+        !list.steps.is_empty() && list.steps.iter().flatten().all(again)
     }
 
     /// A person's edit (spec 2.18).
@@ -132,6 +151,7 @@ impl Lists<'_> {
             run.tasks.alias(alias.clone(), slug.clone());
         }
         let round = run.progress.rounds().total().saturating_add(1);
+        let is_problem = run.tasks.get(&slug).is_some_and(|task| task.state().is_problem());
         match run.tasks.get_mut(&slug) {
             None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
             Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
@@ -149,8 +169,11 @@ impl Lists<'_> {
         }
         let revision = run.changes.revision();
         run.ledger.open_task(&slug, None);
+        let plan_complete = run.sheet.goals().plan_complete;
         let Some(task) = run.tasks.get_mut(&slug) else { return };
+        let relisted = is_problem && is_same_work(&task.task, &planned.task);
         task.restart(revision);
+        (task.plan_complete, task.relisted) = (plan_complete, relisted);
         task.note_former();
         task.task = planned.task.clone();
         task.writer.clone_from(&planned.writer);
@@ -297,6 +320,8 @@ impl TaskRun {
         self.merges = former.merges;
         self.sets = former.sets;
         self.applied = former.applied;
+        self.plan_complete = former.plan_complete;
+        self.asked_for_more = former.asked_for_more;
         self.clock = Stopwatch::default();
         self.ideal_refined_ms = former.ideal_refined_ms;
         self.ideal_end_ms = former.ideal_end_ms;

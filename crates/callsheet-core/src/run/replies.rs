@@ -4,6 +4,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
 use crate::spec::{BlobId, Phase, Refinement};
 
+use super::attempts::GivenUp;
 use super::changing::Changing;
 use super::failure::{Cause, Failure};
 use super::ideal::Ideal;
@@ -39,9 +40,10 @@ impl Replies<'_> {
             task.measure(*sizes, Some(now));
         }
         run.ledger.charged(key.task.as_ref(), usage);
-        if short {
-            run.ledger.note_no_room(limits::tokens_left(run));
+        if *stop == StopReason::Budget {
+            self.note_no_room(key, !short);
         }
+        let run = &mut *self.0;
         let part = run.part(key).to_owned();
         run.calls.add(CallRecord {
             key: key.clone(),
@@ -86,8 +88,9 @@ impl Replies<'_> {
             task.take(valid);
         }
         let max = reviews::attempts(self.0, key);
-        if self.0.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max)) {
-            self.exhausted(key, issues.to_vec());
+        let given_up = self.0.attempts_mut(key).and_then(|attempts| attempts.refuse(issues.to_vec(), reply, max));
+        if let Some(given_up) = given_up {
+            self.exhausted(key, issues.to_vec(), given_up);
         }
     }
 
@@ -121,17 +124,20 @@ impl Replies<'_> {
     /// A call gave no reply.
     pub fn unanswered(&mut self, event: &Event, at: u64) {
         let Event::CallFailed { key, fault, sends, message, sizes } = event else { return };
+        if *fault == CallFault::Cancelled && *sends > 0 {
+            self.0.ledger.cut_off(key);
+        }
         self.call_failed(key, fault, message, *sizes, at);
-        self.take_back(key, *sends);
+        if *sends == 0 {
+            self.take_back(key);
+        }
     }
 
-    /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
-    /// as well (spec "Templates" 9).
-    fn take_back(&mut self, key: &CallKey, sends: u32) {
+    /// A call that was refused before it was sent is no model call: what it took is free again, for others as well (spec
+    /// "Templates" 9).
+    fn take_back(&mut self, key: &CallKey) {
         let run = &mut *self.0;
-        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get(slug));
-        let Some(task) = task.filter(|task| task.is_handler()) else { return };
-        run.ledger.taken_back(&task.task.slug);
+        run.ledger.taken_back(key.task.as_ref());
         if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
             run.calls.need_one_less();
         }
@@ -185,6 +191,10 @@ impl Replies<'_> {
                 let cause = Cause::Limit(Limit::TaskTimeout);
                 self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
             }
+            CallFault::Reference => {
+                attempts.close();
+                self.phase_failed(key, Failure { reason: message.to_owned(), ..Failure::default() });
+            }
             CallFault::Communication => {
                 attempts.close();
                 attempts.communication = true;
@@ -202,13 +212,12 @@ impl Replies<'_> {
         let cause = match limits::short_of_tokens(run, task, needed) {
             // It is known now how large it is, and waits until there is as much.
             limits::Shortfall::Now => return,
-            limits::Shortfall::Run => {
-                run.ledger.note_no_room(limits::tokens_left(run));
-                return;
-            }
+            limits::Shortfall::Run => return self.note_no_room(key, false),
             limits::Shortfall::Task => Cause::Limit(Limit::TaskTokens),
             limits::Shortfall::Above => Cause::AboveLimit(Limit::TaskTokens),
         };
+        self.note_no_room(key, false);
+        let run = &mut *self.0;
         run.progress.notified_mut().note_reached(Limit::TaskTokens);
         if let Some(attempts) = run.attempts_mut(key) {
             attempts.close();
@@ -216,12 +225,14 @@ impl Replies<'_> {
         self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
     }
 
-    /// All attempts of a phase are used up: the last column of the table of spec 12.
-    pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>) {
+    /// A phase makes no further attempt: the last column of the table of spec 12.
+    pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>, given_up: GivenUp) {
         let run = &mut *self.0;
-        run.progress.notified_mut().note_reached(Limit::Attempts);
-        let tries = limits::attempts(run);
-        let no_list = |what: &str| format!("{what} valid task list after {tries} tries.");
+        if given_up == GivenUp::UsedUp {
+            run.progress.notified_mut().note_reached(Limit::Attempts);
+        }
+        let max = limits::attempts(run);
+        let no_list = |what: &str| format!("{what} valid task list {}.", given_up.words("tries", max));
         match key.phase {
             Phase::Plan => run.progress.conclude_saying(Outcome::PlanFailed, no_list("Could not build")),
             Phase::Iterate => {
@@ -233,16 +244,25 @@ impl Replies<'_> {
                 run.progress.conclude_saying(Outcome::IterationFailed, no_list("Task list continuation: could not get"))
             }
             _ => {
-                let reason = format!("no valid reply after {tries} attempts");
+                let reason = format!("no valid reply {}", given_up.words("attempts", max));
                 self.phase_failed(key, Failure { reason, issues, ..Failure::default() });
             }
+        }
+    }
+
+    /// What is left of the smallest token budget of a call is too little: it is used up. `beside`: unless others return what
+    /// they hold.
+    fn note_no_room(&mut self, key: &CallKey, beside: bool) {
+        let task = key.task.as_ref().and_then(|slug| self.0.tasks.get(slug));
+        if let Some((account, left)) = limits::smallest_budget(self.0, task, beside) {
+            self.0.ledger.note_no_room(account, left);
         }
     }
 
     /// All attempts of a phase are used up, the last one by a prompt that did not fit (spec 12.3).
     fn never_fitted(&mut self, key: &CallKey, message: &str) {
         if key.task.is_none() || key.phase == Phase::Merge {
-            return self.exhausted(key, Vec::new());
+            return self.exhausted(key, Vec::new(), GivenUp::UsedUp);
         }
         self.0.progress.notified_mut().note_reached(Limit::Attempts);
         let reason = format!("no valid reply after {} attempts; the last one: {message}", limits::attempts(self.0));

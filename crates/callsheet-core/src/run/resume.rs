@@ -73,7 +73,7 @@ impl Resume<'_> {
     }
 
     fn settle_in_flight(&mut self) {
-        self.0.ledger.released_but(|_| false);
+        self.0.ledger.cut_off_all();
         for key in self.0.flights.settle() {
             match key {
                 EffectKey::Apply { .. } => self.0.changes.interrupt(&key),

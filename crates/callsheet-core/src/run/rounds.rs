@@ -48,8 +48,8 @@ impl Rounds {
         self.more_work
     }
 
-    pub fn note_more_work(&mut self, more_work: bool) {
-        self.more_work |= more_work;
+    pub fn note_more_work(&mut self) {
+        self.more_work = true;
     }
 
     pub fn forget_more_work(&mut self) {

@@ -187,6 +187,12 @@ pub struct TaskRun {
     pub below: Option<Slug>,
     /// Round in which it was listed last.
     pub round: u32,
+    /// The list that brought it carries `**plan complete**`.
+    pub plan_complete: bool,
+    /// It asked for more work, and was heard (spec 2.13).
+    pub asked_for_more: bool,
+    /// It ended without output and was listed again as it was.
+    pub relisted: bool,
     /// Time in which at least one of its units was in flight.
     pub clock: Stopwatch,
     /// Its largest reply so far, and its last prompt, with what they may be.
@@ -275,6 +281,9 @@ impl TaskRun {
             skill_lost: false,
             below: None,
             round: 0,
+            plan_complete: false,
+            asked_for_more: false,
+            relisted: false,
             clock: Stopwatch::default(),
             sizes: CallSizes::default(),
             last_turn_at: None,

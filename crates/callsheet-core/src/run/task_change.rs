@@ -51,9 +51,13 @@ impl TaskChange<'_> {
     /// The task is done (spec 10.5).
     pub fn finish(&mut self, slug: &Slug, result: &ResultParts) {
         let run = &mut *self.0;
-        let Some(task) = run.tasks.get(slug) else { return };
+        let Some(task) = run.tasks.get_mut(slug) else { return };
         let of_runs = task.runs.iter().filter_map(|exec| exec.result()).any(|result| result.more_work);
-        run.progress.rounds_mut().note_more_work(of_runs || result.more_work);
+        // A list that says it is complete knows better, and no task asks twice (spec 2.13).
+        if (of_runs || result.more_work) && !task.plan_complete && !task.asked_for_more {
+            task.asked_for_more = true;
+            run.progress.rounds_mut().note_more_work();
+        }
         let mut result = result.clone();
         if task.merge.is_some() {
             result.details = task.details();

@@ -1,5 +1,7 @@
 //! What the driver, prompts and views ask of a run that needs more than its parts: limits, gates, reasons.
 
+use std::collections::BTreeMap;
+
 use crate::record::{EffectKey, Gate, Outcome, RepeatPolicy};
 use crate::spec::Slug;
 
@@ -8,7 +10,8 @@ use super::approval::Approval;
 use super::effect::Effect;
 use super::execution::ExecRun;
 use super::explain::{Explainer, Why};
-use super::operators::{OpState, TaskOp, TreeQuery};
+use super::mounts::{FailedCall, call_of, failed_calls};
+use super::operators::{OpState, TaskOp, TreeCheck, TreeQuery};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -103,6 +106,28 @@ impl Run {
     /// back whole what failed on the way and was only collected.
     pub fn failed_of_tree(&self) -> Vec<Slug> {
         TreeQuery(self).failed()
+    }
+
+    /// Tasks of the list that failed since a limit ended the template that they call.
+    pub fn failed_by_limits_of_calls(&self) -> Vec<Slug> {
+        let by_limit = |call: &FailedCall| {
+            let top = self.operators.top_of(call.mount).and_then(|top| top.closed.as_ref());
+            top.is_some_and(|closed| closed.outcome == Outcome::LimitReached)
+        };
+        let ended = |task: &&TaskRun| {
+            let calls = failed_calls(self, &task.task.slug, &BTreeMap::new());
+            calls.is_some_and(|calls| calls.iter().any(by_limit))
+        };
+        self.tasks().filter(ended).map(TaskRun::slug).collect()
+    }
+
+    /// Whether a person may have a failed task done again.
+    pub fn may_retry(&self, task: &Slug) -> bool {
+        match (self.operators.tree(), self.operators.named(task)) {
+            (Some(_), _) => TreeCheck(self).retried(task).is_ok(),
+            (None, Some(_)) => call_of(self, task).is_ok(),
+            (None, None) => true,
+        }
     }
 
     /// Milliseconds that are left of the run's own time; `None`: there is no limit.

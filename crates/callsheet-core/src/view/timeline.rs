@@ -32,6 +32,10 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
         // What cannot be folded is drawn all the same.
         let _folded = run.apply(fact);
         if let Event::Started { effect } = &fact.event {
+            // Nobody answered it before the resume: it is asked still.
+            if open.contains_key(effect) && matches!(effect, EffectKey::Gate(_) | EffectKey::Question { .. }) {
+                continue;
+            }
             open.insert(effect.clone(), bars.len());
             bars.push(Bar { what: work_words(effect, &run), from: at, to: None });
         } else if let Some(bar) =

@@ -56,7 +56,7 @@ fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
         Why::Budget { limit, work: now } => format!("waits for what others hold of {}: {}", limit.name(), work(now)),
         Why::RollBack { of } => format!("waits until an interrupted change of {of} is reverted"),
         Why::Concluded { outcome: Outcome::Planned } => "is planned; nothing has run".to_owned(),
-        Why::Concluded { outcome } => format!("was not reached: the run has ended ({})", outcome_word(*outcome)),
+        Why::Concluded { outcome } => format!("is not done: the run has ended ({})", outcome_word(*outcome)),
         Why::Unknown => "waits, and it is not known for what".to_owned(),
     }
 }

@@ -149,6 +149,8 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
 fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = services.skills(settings);
     if loaded.catalog.get(name).is_none() {
+        // It may be there and be left out.
+        report_skill_issues(services, settings);
         let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
         let advice = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         return Err(InputFault::UnknownSkill { name: name.to_owned(), advice }.into());

@@ -174,7 +174,12 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                 None => None,
             }
         }
-        InboxMessage::Retry { tasks } => {
+        InboxMessage::Retry { mut tasks } => {
+            let named = tasks.len();
+            tasks.retain(|task| !is_back(run, task));
+            if tasks.is_empty() && named > 0 {
+                return Ok(None);
+            }
             let skills = retry::changed_skills(services, run, &tasks)?;
             let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
             return Ok(Some(tasks.into_iter().map(retried).collect()));
@@ -187,6 +192,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
         }
     };
     Ok(Some(event.into_iter().collect()))
+}
+
+/// Whether the resume, or another task that is done again, has brought it back already.
+fn is_back(run: &Run, task: &Slug) -> bool {
+    match run.operators().get(task) {
+        Some(op) => op.closed.is_none(),
+        None => run.task(task).is_some_and(|task| !task.state().is_ended()),
+    }
 }
 
 fn is_open(run: &Run, gate: &Gate) -> bool {

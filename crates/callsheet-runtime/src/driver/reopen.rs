@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Outcome};
-use callsheet_core::run::Effect;
+use callsheet_core::run::{Effect, Run, State, ToolOutput};
 use callsheet_core::spec::{RunId, Settings};
 
 use crate::driver::begin::refuse_empty;
@@ -11,8 +11,9 @@ use crate::driver::inbox;
 use crate::driver::session::Session;
 use crate::driver::template_files::{apply_changed_limits, report_edited_templates};
 use crate::effects::check_references::check_references;
+use crate::effects::open_questions;
 use crate::fault::DriveFault;
-use crate::ports::{InboxMessage, StoreFault};
+use crate::ports::{AskingCall, InboxMessage, StoreFault};
 use crate::services::Services;
 
 /// How a run is resumed.
@@ -41,7 +42,9 @@ pub fn reopen(
         return Err(StoreFault::NoRun(id.clone()).into());
     }
     let settings = change(session.run().settings().clone());
+    let asked: Vec<AskingCall> = open_questions(session.run()).map(|open| open.asking).collect();
     let (list_changes, last) = record_answers(&mut session, services)?;
+    let answered = asked.into_iter().filter(|asked| output_of(session.run(), asked).is_some()).collect();
     let resumed = match how {
         ResumeKind::Resume => Event::RunResumed { settings },
         ResumeKind::Continue(text) => {
@@ -53,6 +56,7 @@ pub fn reopen(
     match session.edit_after(services, Some(&resumed))? {
         Some(edit) => {
             session.record_edit(services, Some(resumed), &edit)?;
+            report_lost_answers(services, session.run(), answered);
         }
         None => {
             session.record(services, vec![resumed])?;
@@ -69,6 +73,19 @@ pub fn reopen(
     report_edited_templates(services, session.run());
     session.rewrite_views(services)?;
     Ok(session)
+}
+
+/// What the call of a tool that asked a person gave, while its task counts.
+fn output_of<'a>(run: &'a Run, asked: &AskingCall) -> Option<&'a ToolOutput> {
+    let task = run.task(&asked.task).filter(|task| task.state() != State::Dropped)?;
+    task.run(&asked.run)?.call(&asked.call)?.output()
+}
+
+/// Answers to tasks that an edit changed or took off the list.
+fn report_lost_answers(services: &Services, run: &Run, answered: Vec<AskingCall>) {
+    for asked in answered.iter().filter(|asked| output_of(run, asked).is_none()) {
+        services.notice(&format!("the answer to {} is not used: the edit changed or removed that task", asked.task));
+    }
 }
 
 /// Records what other processes answered. Gives what they want changed of the list, and the last number of all

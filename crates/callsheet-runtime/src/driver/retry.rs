@@ -9,6 +9,7 @@ use callsheet_format::skill::SkillSeverity;
 
 use crate::skills::LoadedSkills;
 
+use crate::driver::template_files;
 use crate::fault::DriveFault;
 use crate::services::Services;
 
@@ -28,6 +29,8 @@ pub(crate) fn changed_skills(
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
+            // Of a template only limits changed, which count already.
+            Some(_) if template_files::still_hold(services, run, task) => continue,
             Some(now) if task.skill.is_none() || services.pinned(task.skill.as_ref())? != *now => {
                 if !changed.contains_key(name) {
                     changed.insert(name.clone(), services.pin(now, loaded)?);

@@ -1,9 +1,10 @@
 //! Templates of a run whose files changed since: their limits apply, other changes are only reported.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use callsheet_core::record::{Event, Outcome, Tree};
-use callsheet_core::run::Run;
+use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{BlobId, TaskLimits};
 use callsheet_core::template::Template;
 use callsheet_format::template::{Known, read_file_with};
@@ -27,12 +28,26 @@ pub(super) fn apply_changed_limits(
     let names: Vec<&str> = limits.keys().map(String::as_str).collect();
     services.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
     session.record(services, vec![Event::LimitsChanged { limits }])?;
-    if ended == Some(Outcome::LimitReached) {
-        let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
-        let failed = session.run().failed_of_tree().into_iter().map(retried).collect();
-        session.record(services, failed)?;
-    }
+    let failed = if ended == Some(Outcome::LimitReached) { session.run().failed_of_tree() } else { Vec::new() };
+    let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
+    let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+    let events = failed.map(retried).collect();
+    session.record(services, events)?;
     Ok(())
+}
+
+/// Whether the templates that a task calls are in their files as the record has them: its calls continue with what they have.
+pub(super) fn still_hold(services: &Services, run: &Run, task: &TaskRun) -> bool {
+    let mounts: Vec<usize> = task.runs.iter().flat_map(|exec| &exec.calls).filter_map(|call| call.mount).collect();
+    let trees = mounts.iter().filter_map(|mount| run.operators().tree_of(run.operators().top_of(*mount)?));
+    let holds = |tree: &Arc<Tree>| {
+        let used = used_files(run, tree);
+        tree.sources.keys().filter(|file| used.contains(file.as_str())).all(|file| {
+            let now = read_regular(&services.workspace.root().join(file));
+            now.is_ok_and(|bytes| says_the_same(services, tree, file, &bytes))
+        })
+    };
+    !mounts.is_empty() && trees.into_iter().all(holds)
 }
 
 /// Limits of recorded templates of which nothing else was changed, by name.

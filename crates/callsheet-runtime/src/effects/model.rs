@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree};
+use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree, Usage};
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
@@ -121,10 +121,10 @@ async fn first_that_answers(
                 let sizes = CallSizes { prompt: used, ..CallSizes::default() };
                 Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
             }
-            Err(PromptFault::Reference(reason)) => match asked.key.task.clone() {
-                Some(task) => return Ok(Event::TaskFailed { task, reason }),
-                None => return Err(DriveFault::defect("a reference of no task")),
-            },
+            Err(PromptFault::Reference(message)) => {
+                let (key, fault) = (asked.key.clone(), CallFault::Reference);
+                Event::CallFailed { key, fault, sends: 0, message, sizes: None }
+            }
         };
         if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
             *sends = sends.saturating_add(sends_before);
@@ -280,7 +280,10 @@ fn received(
     sends: u32,
 ) -> Result<Event, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
-    let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
+    // What it said alone: the same words are the same blob. The rest stands in the event.
+    let said =
+        ModelReply { usage: Usage::default(), stop: StopReason::default(), model: String::new(), ..reply.clone() };
+    let text = serde_json::to_vec(&said).map_err(DriveFault::defect)?;
     let store = &services.store;
     Ok(Event::ReplyReceived {
         key: asked.key.clone(),

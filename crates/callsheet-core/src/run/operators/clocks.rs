@@ -1,9 +1,11 @@
 //! The time of tasks of a tree, and what their calls reserve. What they spend is in `run::ledger`, their limits in
 //! `run::limits`.
 
-use super::Operators;
+use crate::spec::Slug;
 
-impl super::TaskOp {
+use super::{Operators, TaskOp};
+
+impl TaskOp {
     /// Tokens that its next call reserves: what was estimated when it was opened, and the conversation since, whose last
     /// prompt had `prompt` tokens (0: none yet).
     pub(in crate::run) fn reserve(&self, prompt: u64) -> u64 {
@@ -39,6 +41,25 @@ impl super::tree::Trees<'_> {
 }
 
 impl Operators {
+    /// Milliseconds of the longest chain in the run's own tree; `of_leaf`: of a task that is one.
+    pub(in crate::run) fn ideal_ms(&self, of_leaf: &dyn Fn(&Slug) -> u64) -> Option<u64> {
+        self.tree().and(self.top()).map(|top| self.ideal_of(top, of_leaf))
+    }
+
+    fn ideal_of(&self, op: &TaskOp, of_leaf: &dyn Fn(&Slug) -> u64) -> u64 {
+        let in_order = self.goes_in_order(op.number);
+        let (mut after, mut beside) = (op.leaf().map_or(0, |leaf| of_leaf(&leaf)), 0);
+        for part in self.children(op) {
+            let ms = self.ideal_of(part, of_leaf);
+            if in_order || part.place.is_nested() || part.place.is_subtask() {
+                after = ms.saturating_add(after);
+            } else {
+                beside = ms.max(beside);
+            }
+        }
+        beside.saturating_add(after)
+    }
+
     /// The time in which no process ran does not count.
     pub(in crate::run) fn stop_clocks(&mut self, now: u64) {
         for op in &mut self.list {

@@ -157,7 +157,7 @@ impl Operators {
         Ok(())
     }
 
-    fn goes_in_order(&self, number: usize) -> bool {
+    pub(super) fn goes_in_order(&self, number: usize) -> bool {
         let node = self.at(number).and_then(|op| self.node(op));
         node.is_some_and(|node| node.kind.facts().in_order)
     }

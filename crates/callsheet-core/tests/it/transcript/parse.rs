@@ -7,10 +7,10 @@ use callsheet_core::record::{
     PlannedTask, ReferenceStage, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
     Verdict,
 };
-use callsheet_core::run::Effect;
+use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{
-    Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall,
-    ToolEffect,
+    BlobId, Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
 };
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::read_review;
@@ -246,7 +246,7 @@ impl Player {
             self.fact(Event::ReplyReceived {
                 key: key.clone(),
                 prompt: blob("prompt"),
-                reply: blob(&format!("{unit} {verb} {tail} {block:?}")),
+                reply: self.reply(&key, verb),
                 model: "test/model".to_owned(),
                 usage: Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.5) },
                 ms: 1_000,
@@ -257,7 +257,9 @@ impl Player {
         }
         let event = match verb {
             "arrived" => return Ok(()),
-            "refused" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None },
+            "refused" | "repeats" => {
+                Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None }
+            }
             "asks" => {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
                 let made = run.map_or(0, |run| run.calls.len());
@@ -279,6 +281,14 @@ impl Player {
             _ => panic!("no verb {verb}"),
         };
         self.fact(event)
+    }
+
+    /// Replies differ, but one that repeats the one before.
+    fn reply(&self, key: &CallKey, verb: &str) -> BlobId {
+        let same =
+            |call: &&CallRecord| (call.key.phase, &call.key.task, &call.key.run) == (key.phase, &key.task, &key.run);
+        let former = self.run.calls().iter().rfind(same).filter(|_| verb == "repeats");
+        former.map_or_else(|| blob(&format!("{key:?}")), |call| call.reply.clone())
     }
 
     fn accepted(&self, key: CallKey, tail: &str, block: &[&str]) -> Event {

@@ -9,6 +9,7 @@ mod group;
 mod joined;
 mod one_line;
 mod relevant;
+mod repeated;
 mod skill;
 mod steps;
 mod task;
@@ -130,7 +131,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
     if kind != Kind::Plan {
         steps = echo::drop_echoes(steps, context, &mut notes);
     }
-    let (steps, spans) = steps::settle(steps, context, &mut notes);
+    let (steps, spans) = steps::settle(steps, kind, context, &mut notes);
     if kind == Kind::Sheet {
         unread::left_out(!context.tasks.is_empty(), &mut notes);
         unread::swallowed(&document, &mut notes);

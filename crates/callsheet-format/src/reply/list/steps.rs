@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use callsheet_core::adopt::is_same_work;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
 use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
@@ -11,17 +12,24 @@ use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
 use crate::reply::references::{Producer, Scope, check_value, named_files, one_run};
 
+use super::Kind;
 use super::format::label;
+use super::repeated::{Repeated, writes};
 use super::task::Draft;
 
 /// Drafts by step.
 pub type Steps = Vec<Vec<Draft>>;
 
 /// Fills names for the whole list, then checks references.
-pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
+pub(super) fn settle(
+    steps: Steps,
+    kind: Kind,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> (Vec<Step>, Vec<Span>) {
     let mut steps = steps;
     names(&mut steps, context, notes);
-    references(steps, context, notes)
+    references(steps, kind, context, notes)
 }
 
 /// Fills names and marks the tasks whose written name several have.
@@ -98,8 +106,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
     let mut producers = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         for draft in step {
-            let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
-            let writer = draft.task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some());
+            let writer = writes(draft, context);
             producers.push(Producer {
                 slug: Some(draft.task.slug.clone()),
                 aliases: draft.task.aliases.clone(),
@@ -144,7 +151,7 @@ fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
     known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
 }
 
-fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
+fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
     let producers = if refers { producers(&steps, context) } else { Vec::new() };
@@ -152,11 +159,15 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (
     scope.dropped = dropped(context);
     let mut out = Vec::new();
     let mut spans = Vec::new();
-    let mut handed = Vec::new();
+    let mut handed: Vec<Handed> = Vec::new();
+    let mut repeated = (kind != Kind::Sheet).then(|| Repeated::of(context));
     let mut at = 0;
     for (number, step) in steps.into_iter().enumerate() {
         let mut tasks = Vec::new();
-        handed.push(Handed::of(&step, context));
+        if let Some(repeated) = &mut repeated {
+            repeated.begin(&step, context);
+        }
+        let of_step = Handed::of(&step, context);
         for mut draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
@@ -170,12 +181,21 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (
             for (value, line) in &draft.references {
                 draft.task.references.extend(check_value(value, *line, &scope, context, notes));
             }
+            at += 1;
+            if repeated.as_mut().is_some_and(|repeated| repeated.take(&mut draft, context)) {
+                continue;
+            }
             denied_again(&draft, context, notes);
             spans.push(draft.span);
             tasks.push(draft.task);
-            at += 1;
         }
-        out.push(Step { tasks });
+        if !tasks.is_empty() {
+            handed.push(of_step);
+            out.push(Step { tasks });
+        }
+    }
+    if let Some(repeated) = repeated {
+        repeated.note(notes);
     }
     unread(&out, &handed, notes);
     notes.set_section(None);
@@ -193,13 +213,10 @@ struct Handed {
 
 impl Handed {
     fn of(step: &[Draft], context: &ReadContext) -> Self {
-        let skill = |draft: &Draft| context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
-        let writes =
-            |draft: &Draft| draft.task.approval || skill(draft).is_some_and(|skill| skill.policy.writer.is_some());
         Self {
             section: step.first().map(|draft| Rc::clone(&draft.section)).unwrap_or_default(),
             span: step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default(),
-            writes: step.iter().any(writes),
+            writes: step.iter().any(|draft| writes(draft, context)),
         }
     }
 }
@@ -225,12 +242,7 @@ fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Diagnostics) {
     if !is_denied {
         return;
     }
-    let same = |known: &KnownTask| {
-        let (old, new) = (&known.task, &draft.task);
-        let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();
-        old.skill == new.skill && folded(&old.need) == folded(&new.need) && targets(old) == targets(new)
-    };
-    if context.tasks.iter().any(|known| known.denied && same(known)) {
+    if context.tasks.iter().any(|known| known.denied && is_same_work(&known.task, &draft.task)) {
         notes.push(notes.issue(IssueCode::DeniedAgain, "", draft.span, &[]).key(label::NEED));
     }
 }

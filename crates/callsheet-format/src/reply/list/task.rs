@@ -221,14 +221,17 @@ fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
 
 /// `Review`: bare or yes is always, no is never. A plan says nothing of it: whether results are reviewed is for the person.
 fn review(label: &Labelled<'_>, kind: Kind) -> Option<Policy> {
-    let is_review = kind != Kind::Plan && label.known().is_none() && normalize(label.label.as_str()) == "review";
     match normalize(&label.value).as_str() {
-        _ if !is_review => None,
+        _ if !is_review(label, kind) => None,
         "" | "yes" | "always" => Some(Policy::Always),
         "no" | "never" => Some(Policy::Never),
         "auto" => Some(Policy::Auto),
         _ => None,
     }
+}
+
+fn is_review(label: &Labelled<'_>, kind: Kind) -> bool {
+    kind != Kind::Plan && label.known().is_none() && normalize(label.label.as_str()) == "review"
 }
 
 fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> {
@@ -274,7 +277,11 @@ fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagn
             notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
             continue;
         }
-        if !names_skill {
+        if is_review(label, kind) {
+            let facts = [("label", name.as_str()), ("value", value)];
+            let issue = notes.issue(IssueCode::UnknownKey, "value", label.span, &facts).warning().key(&name);
+            notes.push(issue.allowed(value, ["always", "never", "auto"]));
+        } else if !names_skill {
             unknown(&name, label.span, notes);
         }
         kept.push(format!("{name}: {value}"));

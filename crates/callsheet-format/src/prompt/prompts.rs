@@ -12,7 +12,7 @@ use super::{PromptKey, Rendered, Templates};
 
 /// Fills a template.
 pub(super) fn rendered(templates: &Templates, key: PromptKey, fill: Fill) -> Result<Rendered, PromptError> {
-    templates.render(key, &fill.values())
+    templates.render(key, fill.values())
 }
 
 /// Turns a request into a list (spec 2.3).

@@ -149,7 +149,8 @@ impl PromptDraft {
     }
 
     fn fill(&mut self, services: &Services, resolved: &Resolved) -> Result<Rendered, ModelFault> {
-        let templates = &services.templates;
+        let held = self.form(resolved).map(|_| services.templates.held());
+        let templates = held.as_ref().unwrap_or(&services.templates);
         let rendered = match &mut self.job {
             Job::Plan { prompt, .. } => prompt.render(templates),
             Job::Iterate { prompt, follow_up: Some(text), .. } => {

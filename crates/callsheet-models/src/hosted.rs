@@ -277,7 +277,7 @@ impl Hosted {
         if let Some(temperature) = request.temperature {
             options = options.with_temperature(temperature);
         }
-        if let Some(seed) = request.seed {
+        if let Some(seed) = request.seed.filter(|_| self.info.capabilities.seed) {
             options = options.with_seed(seed);
         }
         // Other vendors cache prefixes unasked. In a conversation the last message is marked instead.

@@ -208,7 +208,7 @@ pub(super) fn numbered_start(slug: &Slug) -> Option<Slug> {
     let rest = slug.as_str().strip_prefix("task-")?;
     let (number, _) = rest.split_once('-')?;
     (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| Slug::new(&format!("task-{number}")))
+        .then(|| Slug::new(format!("task-{number}")))
 }
 
 /// Paths that a task names in its name, need and expected output.

@@ -145,7 +145,7 @@ fn temperature_and_seed_are_sent_where_a_row_does_not_say_otherwise() {
         assert_eq!(takes("openai", "gpt-5-mini"), (false, false));
         assert_eq!(takes("work", "claude-sonnet-4-5"), (true, false));
         assert_eq!(takes("anthropic", "claude-opus-4-7"), (false, false));
-        assert_eq!(takes("mistral", "mistral-small-latest"), (true, false));
+        assert_eq!(takes("mistral", "mistral-small-latest"), (true, true));
     }
 }
 

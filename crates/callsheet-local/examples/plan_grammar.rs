@@ -56,8 +56,9 @@ fn is_valid(text: &str) -> bool {
     let order = ["Name", "What is needed", "Skill", "References", "Expected output"];
     let (mut section, mut tasks, mut readable, mut last) = (0, 0, 0, usize::MAX);
     for line in list.lines() {
-        if let Some(number) = line.strip_prefix("### Task section ") {
-            if (section > 0 && last != 4) || number != (section + 1).to_string() {
+        if let Some(number) = line.strip_prefix("### Task section") {
+            let numbered = number.is_empty() || number.trim() == (section + 1).to_string();
+            if (section > 0 && last != 4) || !numbered {
                 return false;
             }
             (section, readable, last) = (section + 1, tasks, usize::MAX);

@@ -111,7 +111,7 @@ fn a_new_file_may_share_a_folder_with_a_known_one() {
 #[test]
 fn what_no_reader_accepts_is_not_allowed() {
     let (_, plan) = all().swap_remove(0);
-    let start = "## Goals / summary\nShow the rule.\n## Tasks\n### Task section 1\n- **Name** Task 1\n- **What is needed** Find it.\n";
+    let start = "## Goals / summary\nShow the rule by which the barrels fill.\n## Tasks\n### Task section\n- **Name** Task 1: Find\n- **What is needed** Find it.\n";
     let cases = [
         ("an unknown skill", "- **Skill** find_codes"),
         ("a link of its own section", "- **Skill** find_code\n- **References** [Task 1]"),
@@ -131,7 +131,7 @@ fn the_frame_of_a_reply_is_forced_text() {
     let (_, plan) = all().swap_remove(0);
     let mut matcher = matcher(&factory(), &plan);
     assert_eq!(matcher.compute_ff_bytes(), b"## Goals / summary\n");
-    let text = "## Goals / summary\nShow the rule.\n## Tasks\n### Task section 1\n- **Name** Task 1\n- **What is needed** Find it.\n";
+    let text = "## Goals / summary\nShow the rule by which the barrels fill.\n## Tasks\n### Task section\n- **Name** Task 1: Find\n- **What is needed** Find it.\n";
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());
     assert_eq!(matcher.compute_ff_bytes(), b"- **Skill** ");

@@ -159,7 +159,7 @@ fn what_the_specification_says_is_covered() {
 /// covers: 12.6 approval.mode, 12.6 approval.headless, 12.6 allow_http, 12.6 read_roots, 12.6 budget.reference
 /// covers: 12.6 budget.prompt, 12.6 budget.preview, 12.6 max_turns, 12.6 max_context_fraction, 12.6 max_output_bytes
 /// covers: 12.6 max_calls, 12.6 max_tokens, 12.6 max_cost_usd, 12.6 timeout_seconds, 12.6 run_timeout_seconds
-/// covers: 12.6 warning_threshold
+/// covers: 12.6 warning_threshold, 12.6 temperature, 12.6 seed
 #[test]
 fn defaults_of_settings_are_those_of_the_specification() {
     let settings = serde_json::to_value(Settings::default()).expect("settings");

@@ -29,16 +29,16 @@ pub enum Expr {
         /// Characters at most.
         max: u32,
     },
-    /// Prose on a line of its own: a [`Expr::Line`] of `min` to about `max` characters without colon that does not begin like
-    /// a title or marker that counts without markup (spec 2.13, 3.11, 4.4 `heading-level`).
+    /// Prose on a line of its own: a [`Expr::Line`] without colon. `min` is more than the longest title or marker has that
+    /// counts without markup (spec 2.13, 4.4 `heading-level`), so that it cannot be one.
     Sentence {
-        /// Characters at least, 1 or more.
+        /// Characters at least.
         min: u32,
-        /// Characters at most, but for the length of a title.
+        /// Characters at most.
         max: u32,
     },
     /// Prose of 1 to `lines` lines, blank ones between them allowed, `- ` items allowed. No line opens a heading, a fence,
-    /// a rule, a tag or bold text, or begins like a marker; no reasoning tag stands anywhere.
+    /// a rule, a tag or bold text, or begins like a marker of a result; no reasoning tag stands anywhere.
     Block {
         /// Lines with text at most.
         lines: u32,

@@ -144,7 +144,7 @@ pub struct Sections {
     pub max_sections: u32,
     /// New tasks of a section at most.
     pub max_tasks: u32,
-    /// Number of the first new name: `Task <first_number>`.
+    /// Number of the first new name: `Task <first_number>: …`.
     pub first_number: u32,
     /// COARSE forms (spec 9) of tasks that may be kept, by section. None: there must be a new section.
     pub outstanding: Option<Vec<Vec<String>>>,
@@ -156,12 +156,12 @@ pub fn coarse_name(coarse: &str) -> &str {
     first.strip_prefix("- **Name** ").unwrap_or(first).trim()
 }
 
-/// The name of the `number`th new task.
+/// What the name of the `number`th new task begins with. A few words follow.
 pub fn new_name(number: u32) -> String {
-    format!("Task {number}")
+    format!("Task {number}: ")
 }
 
-/// The link to the output of the `number`th new task.
+/// The link to the output of the `number`th new task, by which the beginning of its name is enough (spec 5.1).
 pub fn new_link(number: u32) -> String {
     format!("[Task {number}](#task-{number}-results)")
 }

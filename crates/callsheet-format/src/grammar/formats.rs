@@ -6,6 +6,9 @@ use serde_json::Value as Json;
 use super::form::{Form, Member, Part, Sections, Value};
 use super::sections::{ListShape, MAX_GOALS, MAX_LINKS, one_line};
 
+/// Characters of a line of words in a list, at least: one more than its longest title, `General information for all
+/// tasks`, has with a colon.
+const MIN_SENTENCE: u32 = 35;
 /// Changes of one reply at most.
 const MAX_CHANGES: u32 = 4;
 
@@ -46,7 +49,7 @@ fn goals(needed: bool, after: &str) -> Part {
     Part::Member(Member {
         name: "goals".into(),
         before,
-        value: Value::Sentence { min: 8, max: MAX_GOALS },
+        value: Value::Sentence { min: MIN_SENTENCE, max: MAX_GOALS },
         after,
         needed,
     })
@@ -70,7 +73,7 @@ fn sections(shape: &ListShape<'_>, outstanding: Option<&[Vec<String>]>) -> Part 
 
 /// What a person is told of, and what later prompts need not show (spec 5.10).
 fn after_tasks(shape: &ListShape<'_>) -> Vec<Part> {
-    let remarks = Value::Block { lines: 4, line: 200 };
+    let remarks = Value::Sentence { min: MIN_SENTENCE, max: 400 };
     let mut parts = vec![Member::optional("issues_with_the_tasks", "\n## Issues with the tasks\n", remarks)];
     parts.extend(links("no_longer_relevant", "\n## No longer relevant\n- ", shape.references, "\n- "));
     parts

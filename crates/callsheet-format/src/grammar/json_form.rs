@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::form::{Form, Member, Part, Sections, Value, coarse_name, new_link};
-use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NEED, sections_of, tasks_of};
+use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NAME, MAX_NEED, sections_of, tasks_of};
 
 /// Characters of a text that llama.cpp's own engine counts; beyond them a text has no bound but that of the reply.
 const MAX_COUNTED: u32 = 2_000;
@@ -156,13 +156,13 @@ fn text(min: u32, max: u32) -> Json {
     text
 }
 
-/// New tasks have no names in the JSON form: they are numbered through, as in the grammar. A schema cannot see which output is of
+/// Names of new tasks have no numbers in the JSON form: they are numbered through, as in the grammar. A schema cannot see which output is of
 /// an earlier section; the reader can.
 fn of_sections(sections: &Sections) -> Json {
     let (most, tasks) = (sections_of(sections), tasks_of(sections));
     let mut links = sections.references.clone();
     links.extend((0..(most - 1).saturating_mul(tasks)).map(|n| new_link(sections.first_number.saturating_add(n))));
-    let mut task = vec![("need".to_owned(), text(8, MAX_NEED))];
+    let mut task = vec![("name".to_owned(), text(3, MAX_NAME)), ("need".to_owned(), text(8, MAX_NEED))];
     if !sections.skills.is_empty() {
         task.push(("skill".to_owned(), choice(&sections.skills)));
     }

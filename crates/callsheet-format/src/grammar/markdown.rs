@@ -115,14 +115,15 @@ impl Writer {
         }
     }
 
-    /// The rule of an expression: one of that name, or with a number behind it if the name is another's.
+    /// The rule of an expression: the one that there is, else one of that name, with a number behind it if the name is
+    /// another's.
     fn rule(&mut self, name: &str, expr: Expr) -> Expr {
+        if let Some((known, _)) = self.rules.iter().find(|(_, known)| *known == expr) {
+            return Expr::rule(known);
+        }
         let mut free = name.to_owned();
         let mut number = 1;
-        while let Some((_, known)) = self.rules.iter().find(|(known, _)| *known == free) {
-            if *known == expr {
-                return Expr::rule(free);
-            }
+        while self.rules.iter().any(|(known, _)| *known == free) {
             number += 1;
             free = format!("{name}_{number}");
         }

@@ -126,21 +126,9 @@ pub(super) const DIGIT: Class = only(&[('0', '9')]);
 /// Digits without zero.
 pub(super) const DIGIT_FIRST: Class = only(&[('1', '9')]);
 
-/// Titles and markers that count on a line of their own without any markup, in lower case (spec 2.13, 3.3, 3.11).
-const TITLES: &[&str] = &[
-    "completed tasks",
-    "general information for all tasks",
-    "goals / summary",
-    "issues with the tasks",
-    "more work needed",
-    "no changes needed",
-    "no longer relevant",
-    "original prompt",
-    "plan complete",
-    "plan continues",
-    "task section",
-    "tasks:",
-];
+/// Beginnings of the markers that count in a result on a line of their own without any markup, in lower case (spec 2.13,
+/// 3.11). No line of a block begins so.
+const MARKERS: &[&str] = &["more work n", "no changes n"];
 
 impl Class {
     /// The class without some characters.
@@ -178,7 +166,7 @@ fn prose() -> Pattern {
 
 fn sentence(min: u32, max: u32) -> Pattern {
     let rest = up_to(UNLABELLED, min.saturating_sub(1), max.saturating_sub(1));
-    Pattern::Seq(vec![deciding(&LETTER, &UNLABELLED, ""), rest])
+    Pattern::Seq(vec![Pattern::Class(LETTER), rest])
 }
 
 fn block_line(max: u32) -> Pattern {
@@ -194,9 +182,9 @@ fn block_line(max: u32) -> Pattern {
     Pattern::Choice(vec![Pattern::Seq(vec![start, rest]), Pattern::Seq(vec![mark, short])])
 }
 
-/// Characters that may follow `prefix` in [`TITLES`].
+/// Characters that may follow `prefix` in [`MARKERS`].
 fn nexts(prefix: &str) -> BTreeSet<char> {
-    TITLES.iter().filter_map(|title| title.strip_prefix(prefix)?.chars().next()).collect()
+    MARKERS.iter().filter_map(|title| title.strip_prefix(prefix)?.chars().next()).collect()
 }
 
 /// One letter in any case.
@@ -205,7 +193,7 @@ fn letter(c: char) -> Pattern {
     Pattern::Class(Class { negated: false, ranges: both.into() })
 }
 
-/// The beginning of a text up to the character that makes it none of [`TITLES`], in any case: its first character of
+/// The beginning of a text up to the character that makes it none of [`MARKERS`], in any case: its first character of
 /// `first`, the others of `then`.
 fn deciding(first: &Class, then: &Class, prefix: &str) -> Pattern {
     let nexts = nexts(prefix);
@@ -217,19 +205,19 @@ fn deciding(first: &Class, then: &Class, prefix: &str) -> Pattern {
     let mut ways = vec![Pattern::Class(first.without(&taken))];
     for next in nexts {
         let longer = format!("{prefix}{next}");
-        if !TITLES.contains(&longer.as_str()) {
+        if !MARKERS.contains(&longer.as_str()) {
             ways.push(Pattern::Seq(vec![letter(next), deciding(then, then, &longer)]));
         }
     }
     Pattern::Choice(ways)
 }
 
-/// The beginning of one of [`TITLES`] and no more; none where only its last character follows.
+/// The beginning of one of [`MARKERS`] and no more; none where only its last character follows.
 fn begun(prefix: &str) -> Option<Pattern> {
     let mut ways = Vec::new();
     for next in nexts(prefix) {
         let longer = format!("{prefix}{next}");
-        if !TITLES.contains(&longer.as_str()) {
+        if !MARKERS.contains(&longer.as_str()) {
             let more = begun(&longer).map(|more| Pattern::Repeat(Box::new(more), 0, 1));
             ways.push(Pattern::Seq(std::iter::once(letter(next)).chain(more).collect()));
         }

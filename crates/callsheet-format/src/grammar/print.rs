@@ -5,6 +5,9 @@ use std::fmt::Write;
 use super::Grammar;
 use super::pattern::{Class, Node, Pattern, lower_all};
 
+/// Groups longer than this are rules of their own in GBNF.
+const LONG_GROUP: usize = 32;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Gbnf,
@@ -86,17 +89,23 @@ impl Printer<'_> {
             Node::Pattern(pattern) => {
                 let slash = if self.form == Form::Lark { "/" } else { "" };
                 let mut body = slash.to_owned();
-                put_pattern(&mut body, pattern, self.form);
+                self.put_pattern(&mut body, pattern, true);
                 body.push_str(slash);
                 self.helper(out, body);
             }
             Node::Rule(name) => out.push_str(&rule_name(name, self.first, self.form)),
             Node::Seq(parts) if parts.is_empty() => out.push_str("\"\""),
             Node::Seq(parts) => {
-                let brackets = !top && parts.len() > 1;
-                put_many(out, parts, " ", brackets, |out, part| self.put(out, part, false));
+                let parts = if self.form == Form::Gbnf { merged(parts) } else { parts.clone() };
+                let mut body = String::new();
+                put_many(&mut body, &parts, " ", |out, part| self.put(out, part, false));
+                self.group(out, body, top || parts.len() < 2);
             }
-            Node::Choice(parts) => put_many(out, parts, " | ", !top, |out, part| self.put(out, part, false)),
+            Node::Choice(parts) => {
+                let mut body = String::new();
+                put_many(&mut body, parts, " | ", |out, part| self.put(out, part, false));
+                self.group(out, body, top);
+            }
             // llama.cpp multiplies the counts of nested repetitions and refuses more than 2,000, unless a rule stands between.
             Node::Repeat(inner, min, max) if self.form == Form::Gbnf && *max > 1 => {
                 let mut body = String::new();
@@ -112,20 +121,94 @@ impl Printer<'_> {
             }
         }
     }
+
+    /// Writes a group: in brackets, unless it is the `whole` of its rule. A long one is a rule of its own in GBNF, since a
+    /// server gets it with every request: what occurs twice is written once.
+    fn group(&mut self, out: &mut String, body: String, whole: bool) {
+        match self.form {
+            _ if whole => out.push_str(&body),
+            Form::Gbnf if body.len() > LONG_GROUP => self.helper(out, body),
+            _ => {
+                out.push('(');
+                out.push_str(&body);
+                out.push(')');
+            }
+        }
+    }
+
+    fn put_pattern(&mut self, out: &mut String, pattern: &Pattern, top: bool) {
+        let gbnf = self.form == Form::Gbnf;
+        match pattern {
+            Pattern::Text(text) if gbnf => put_text(out, text),
+            Pattern::Text(text) => text.chars().for_each(|c| put_char(out, c, self.form)),
+            Pattern::Class(class) if gbnf => self.put_split(out, class, top),
+            Pattern::Class(class) => put_class(out, class, self.form),
+            Pattern::Seq(parts) => {
+                let between = if gbnf { " " } else { "" };
+                put_many(out, parts, between, |out, part| self.put_pattern(out, part, false));
+            }
+            Pattern::Choice(parts) => {
+                let mut body = String::new();
+                let bar = if gbnf { " | " } else { "|" };
+                put_many(&mut body, parts, bar, |out, part| self.put_pattern(out, part, false));
+                self.group(out, body, top && gbnf);
+            }
+            Pattern::Repeat(inner, min, max) => {
+                let mut body = String::new();
+                self.put_pattern(&mut body, inner, false);
+                match **inner {
+                    Pattern::Class(_) | Pattern::Choice(_) => out.push_str(&body),
+                    _ => self.group(out, body, false),
+                }
+                put_count(out, *min, *max);
+            }
+        }
+    }
+
+    /// A class that leaves characters out, as what it has of ASCII and a rule for the rest, which many classes share.
+    fn put_split(&mut self, out: &mut String, class: &Class, top: bool) {
+        if !class.negated {
+            return put_class(out, class, self.form);
+        }
+        let mut ascii: Vec<(char, char)> = Vec::new();
+        for c in ('\0'..='\x7f').filter(|c| class.contains(*c)) {
+            match ascii.last_mut().filter(|(_, last)| u32::from(*last) + 1 == u32::from(c)) {
+                Some((_, last)) => *last = c,
+                None => ascii.push((c, c)),
+            }
+        }
+        let mut others = vec![('\0', '\x7f')];
+        others.extend(
+            class.ranges.iter().filter(|(_, high)| *high > '\x7f').map(|(low, high)| (*(low.max(&'\u{80}')), *high)),
+        );
+        let mut body = String::new();
+        put_class(&mut body, &Class { negated: false, ranges: ascii.into() }, self.form);
+        body.push_str(" | ");
+        let mut rest = String::new();
+        put_class(&mut rest, &Class { negated: true, ranges: others.into() }, self.form);
+        self.helper(&mut body, rest);
+        self.group(out, body, top);
+    }
 }
 
-fn put_many<T>(out: &mut String, parts: &[T], between: &str, brackets: bool, mut put: impl FnMut(&mut String, &T)) {
-    if brackets {
-        out.push('(');
+/// Texts that follow each other as one.
+fn merged(parts: &[Node]) -> Vec<Node> {
+    let mut out: Vec<Node> = Vec::new();
+    for part in parts {
+        match (out.last_mut(), part) {
+            (Some(Node::Text(before)), Node::Text(text)) => before.push_str(text),
+            (_, part) => out.push(part.clone()),
+        }
     }
+    out
+}
+
+fn put_many<T>(out: &mut String, parts: &[T], between: &str, mut put: impl FnMut(&mut String, &T)) {
     for (i, part) in parts.iter().enumerate() {
         if i > 0 {
             out.push_str(between);
         }
         put(out, part);
-    }
-    if brackets {
-        out.push(')');
     }
 }
 
@@ -152,31 +235,6 @@ fn put_text(out: &mut String, text: &str) {
         }
     }
     out.push('"');
-}
-
-fn put_pattern(out: &mut String, pattern: &Pattern, form: Form) {
-    let between = if form == Form::Gbnf { " " } else { "" };
-    match pattern {
-        Pattern::Text(text) if form == Form::Gbnf => put_text(out, text),
-        Pattern::Text(text) => text.chars().for_each(|c| put_char(out, c, form)),
-        Pattern::Class(class) => put_class(out, class, form),
-        Pattern::Seq(parts) => put_many(out, parts, between, false, |out, part| put_pattern(out, part, form)),
-        Pattern::Choice(parts) => {
-            let bar = if form == Form::Gbnf { " | " } else { "|" };
-            put_many(out, parts, bar, true, |out, part| put_pattern(out, part, form));
-        }
-        Pattern::Repeat(inner, min, max) => {
-            let brackets = !matches!(**inner, Pattern::Class(_) | Pattern::Choice(_));
-            if brackets {
-                out.push('(');
-            }
-            put_pattern(out, inner, form);
-            if brackets {
-                out.push(')');
-            }
-            put_count(out, *min, *max);
-        }
-    }
 }
 
 fn put_class(out: &mut String, class: &Class, form: Form) {

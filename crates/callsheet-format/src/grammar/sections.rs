@@ -1,7 +1,8 @@
 //! Grammars of task sections (spec 3.4 to 3.6).
 //!
-//! Names are fixed by position (`Task 1`, `Task 2`, … over all sections), so the outputs of earlier sections can be listed
-//! among the links a task may carry. A rule therefore knows its section and the number of tasks before it.
+//! Names begin with a number by position (`Task 1: …`, `Task 2: …`, over all sections), so the outputs of earlier sections can
+//! be listed among the links a task may carry. A rule therefore knows its section and the number of tasks before it. Sections
+//! carry no number, since that would need a rule for each.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +13,8 @@ use super::form::{Sections, new_link, new_name};
 pub(super) const MAX_LINKS: u32 = 3;
 /// Characters of the goals at most.
 pub(super) const MAX_GOALS: u32 = 300;
+/// Characters of a name at most, behind its number.
+pub(super) const MAX_NAME: u32 = 48;
 /// Characters of `What is needed` at most.
 pub(super) const MAX_NEED: u32 = 240;
 /// Characters of `Expected output` at most.
@@ -35,7 +38,7 @@ pub struct ListShape<'a> {
     pub max_sections: u32,
     /// New tasks of a section at most; at least 1 is allowed always.
     pub max_tasks: u32,
-    /// Number of the first new name: `Task <first_number>`. The host picks it so that no later slug is taken (spec 6.3).
+    /// Number of the first new name: `Task <first_number>: …`. The host picks it so that no later slug is taken (spec 6.3).
     pub first_number: u32,
 }
 
@@ -45,28 +48,28 @@ pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
     let links: usize = one_line(shape.references).iter().map(|link| link.len().max(24)).max().unwrap_or(24);
     let skill = one_line(shape.skills).iter().map(|skill| skill.len()).max().unwrap_or(0);
     let links = count(links).saturating_mul(MAX_LINKS);
-    let task = (MAX_NEED + MAX_EXPECTED + 120).saturating_add(links).saturating_add(count(skill));
+    let task = (MAX_NAME + MAX_NEED + MAX_EXPECTED + 120).saturating_add(links).saturating_add(count(skill));
     let section = shape.max_tasks.clamp(1, MAX_TASKS).saturating_mul(task).saturating_add(24);
     let all = shape.max_sections.clamp(1, MAX_SECTIONS).saturating_mul(section);
     all.saturating_add(MAX_GOALS + 60) / 3
 }
 
-/// Section `section` of the list, the `new`th new one, with `before` new tasks before it.
-fn section_name(section: u32, new: u32, before: u32) -> String {
-    format!("section_{section}_{new}_{before}")
+/// The `new`th new section, with `before` new tasks before it.
+fn section_name(new: u32, before: u32) -> String {
+    format!("section_{new}_{before}")
 }
 
-/// What may follow once `next` outstanding sections were looked at and `written` of them written.
-fn kept_name(next: usize, written: usize) -> String {
-    format!("kept_{next}_{written}")
+/// What may follow once `next` outstanding sections were looked at.
+fn kept_name(next: usize) -> String {
+    format!("kept_{next}")
 }
 
-fn link_rule(before: u32) -> String {
-    format!("link_{before}")
+fn task_name(section: usize, task: usize) -> String {
+    format!("task_{section}_{task}")
 }
 
-fn heading(section: u32) -> Expr {
-    Expr::text(format!("\n### Task section {section}"))
+fn heading() -> Expr {
+    Expr::text("\n### Task section")
 }
 
 /// Rules while they are made.
@@ -88,25 +91,29 @@ impl<'a> Lists<'a> {
             rules: Vec::new(),
             made: BTreeSet::new(),
         };
-        let (first, outstanding) = match &shape.outstanding {
-            None => (section_name(1, 1, 0), 0),
-            Some(outstanding) => (kept_name(0, 0), lists.outstanding(outstanding)),
+        let first = match &shape.outstanding {
+            None => section_name(1, 0),
+            Some(sections) => {
+                lists.outstanding(sections);
+                kept_name(0)
+            }
         };
-        lists.finish(outstanding);
+        lists.new_tasks();
         (Expr::rule(first), lists.rules)
     }
 
-    /// Adds every rule of new tasks. `outstanding` sections may have been written before them.
-    fn finish(&mut self, outstanding: usize) {
-        for written in 0..=count(outstanding) {
-            for new in 1..=self.sections {
-                let fewest = new - 1;
-                for before in fewest..=fewest.saturating_mul(self.tasks) {
-                    self.section(written + new, new, before);
-                }
+    /// Adds every rule of new tasks.
+    fn new_tasks(&mut self) {
+        for new in 1..=self.sections {
+            let fewest = new - 1;
+            for before in fewest..=fewest.saturating_mul(self.tasks) {
+                self.section(new, before);
             }
         }
-        self.bodies();
+        self.words();
+        for before in 0..=(self.sections - 1).saturating_mul(self.tasks) {
+            self.rest(before);
+        }
     }
 
     fn add(&mut self, name: String, expr: Expr) {
@@ -116,16 +123,14 @@ impl<'a> Lists<'a> {
     }
 
     /// One section: its first task, then for each further one a choice of stopping, a next section or a next task.
-    fn section(&mut self, section: u32, new: u32, before: u32) {
-        let next = |tasks: u32| {
-            let name = section_name(section + 1, new + 1, before + tasks);
-            (new < self.sections).then(|| Expr::rule(name))
-        };
+    fn section(&mut self, new: u32, before: u32) {
+        let next = |tasks: u32| (new < self.sections).then(|| Expr::rule(section_name(new + 1, before + tasks)));
         let mut after = next(self.tasks).map(Expr::optional);
         for written in (1..=self.tasks).rev() {
-            let (name, body) = self.task(before, before + written);
+            let number = self.number(before + written);
             let gap = if written == 1 { "\n" } else { "\n\n" };
-            let mut task = vec![Expr::text(format!("{gap}{name}")), Expr::rule(body)];
+            let name = Expr::text(format!("{gap}- **Name** {}", new_name(number)));
+            let mut task = vec![name, Expr::rule(rest_name(before))];
             task.extend(after.take());
             let stop = next(written - 1).filter(|_| written > 1);
             after = match stop {
@@ -134,83 +139,76 @@ impl<'a> Lists<'a> {
                 None => Some(Expr::Seq(task)),
             };
         }
-        let mut parts = vec![heading(section)];
+        let mut parts = vec![heading()];
         parts.extend(after);
-        self.add(section_name(section, new, before), Expr::Seq(parts));
+        self.add(section_name(new, before), Expr::Seq(parts));
     }
 
-    /// The forced line of the task `number` and the rule of the rest, which may read `before` earlier tasks.
-    fn task(&self, before: u32, number: u32) -> (String, String) {
-        let number = self.shape.first_number.max(1).saturating_add(number - 1);
-        (format!("- **Name** {}\n", new_name(number)), format!("body_{before}"))
+    /// The number in the name of the `new`th new task.
+    fn number(&self, new: u32) -> u32 {
+        self.shape.first_number.max(1).saturating_add(new - 1)
     }
 
-    /// The keys after the name, once for each number of readable tasks.
-    fn bodies(&mut self) {
+    /// The keys that are the same for every new task.
+    fn words(&mut self) {
         let (references, skills) = (&self.shape.references, &self.shape.skills);
         if !references.is_empty() {
             let links = references.iter().map(Expr::text).collect();
             self.add("reference".into(), Expr::Choice(links));
         }
+        let mut parts = vec![Expr::Line { min: 3, max: MAX_NAME }, Expr::text("\n- **What is needed** ")];
+        parts.push(Expr::Line { min: 8, max: MAX_NEED });
         if !skills.is_empty() {
             let skills = skills.iter().map(Expr::text).collect();
             self.add("skill".into(), Expr::Choice(skills));
+            parts.extend([Expr::text("\n- **Skill** "), Expr::rule("skill")]);
         }
-        for before in 0..=(self.sections - 1).saturating_mul(self.tasks) {
-            let mut parts = vec![Expr::text("- **What is needed** "), Expr::Line { min: 8, max: MAX_NEED }];
-            if !self.shape.skills.is_empty() {
-                parts.extend([Expr::text("\n- **Skill** "), Expr::rule("skill")]);
-            }
-            if before > 0 || !self.shape.references.is_empty() {
-                self.links(before);
-                parts.push(links_line(&link_rule(before)).optional());
-            }
-            parts.extend([Expr::text("\n- **Expected output** "), Expr::Line { min: 8, max: MAX_EXPECTED }]);
-            self.add(format!("body_{before}"), Expr::Seq(parts));
-        }
+        self.add("words".into(), Expr::Seq(parts));
     }
 
-    fn links(&mut self, before: u32) {
-        let mut links = Vec::new();
-        if !self.shape.references.is_empty() {
-            links.push(Expr::rule("reference"));
+    /// What stands behind the number of a new task that may read `before` earlier tasks.
+    fn rest(&mut self, before: u32) {
+        let mut parts = vec![Expr::rule("words")];
+        if let Some(link) = self.link(before) {
+            let more = Expr::Seq(vec![Expr::text(" "), link.clone()]).repeat(0, MAX_LINKS - 1);
+            parts.push(Expr::Seq(vec![Expr::text("\n- **References** "), link, more]).optional());
         }
-        for task in 0..before {
-            let number = self.shape.first_number.max(1).saturating_add(task);
-            links.push(Expr::text(new_link(number)));
-        }
-        self.add(link_rule(before), Expr::Choice(links));
+        parts.extend([Expr::text("\n- **Expected output** "), Expr::Line { min: 8, max: MAX_EXPECTED }]);
+        self.add(rest_name(before), Expr::Seq(parts));
     }
 
-    /// Rules that keep or drop outstanding tasks in order. A section of which nothing is kept is not written. Returns how
-    /// many sections are held; a list beyond [`MAX_OUTSTANDING`] would make the grammar too large.
-    fn outstanding(&mut self, sections: &[Vec<String>]) -> usize {
+    /// A link that may stand in a task behind `before` others: all that may stand in those, and the output of the last.
+    fn link(&mut self, before: u32) -> Option<Expr> {
+        let fewer = match before.checked_sub(1) {
+            None => return (!self.shape.references.is_empty()).then(|| Expr::rule("reference")),
+            Some(fewer) => self.link(fewer),
+        };
+        let own = Expr::text(new_link(self.number(before)));
+        let name = format!("link_{before}");
+        self.add(name.clone(), Expr::Choice(fewer.into_iter().chain([own]).collect()));
+        Some(Expr::rule(name))
+    }
+
+    /// Rules that keep or drop outstanding tasks in order. A section of which nothing is kept is not written. A list beyond
+    /// [`MAX_OUTSTANDING`] would make the grammar too large.
+    fn outstanding(&mut self, sections: &[Vec<String>]) {
         let sections = sections.get(..MAX_OUTSTANDING).unwrap_or(sections);
-        for next in (0..=sections.len()).rev() {
-            for written in 0..=next {
-                let expr = match sections.get(next) {
-                    None => Expr::rule(section_name(count(written + 1), 1, 0)).optional(),
-                    Some(tasks) => {
-                        let drop = Expr::rule(kept_name(next + 1, written));
-                        let mut keep = vec![heading(count(written + 1)), kept_tasks(next, tasks.len())];
-                        keep.push(Expr::rule(kept_name(next + 1, written + 1)));
-                        if tasks.is_empty() { drop } else { Expr::Choice(vec![Expr::Seq(keep), drop]) }
-                    }
-                };
-                self.add(kept_name(next, written), expr);
-            }
-        }
-        for (section, tasks) in sections.iter().enumerate() {
+        for (next, tasks) in sections.iter().enumerate() {
+            let rest = Expr::rule(kept_name(next + 1));
+            let kept = Expr::Seq(vec![heading(), kept_tasks(next, tasks.len())]).optional();
+            let parts = if tasks.is_empty() { vec![rest] } else { vec![kept, rest] };
+            self.add(kept_name(next), Expr::Seq(parts));
             for (task, text) in tasks.iter().enumerate() {
-                // The newline is part of the text: alone it would end the lexeme that a new task starts with.
-                self.add(format!("task_{section}_{task}"), Expr::text(format!("\n{}", text.trim())));
-                if task > 0 {
-                    self.add(format!("later_{section}_{task}"), Expr::text(format!("\n\n{}", text.trim())));
-                }
+                // The newline is part of the text, as in new tasks: an engine reads both as one.
+                self.add(task_name(next, task), Expr::text(format!("\n{}", text.trim())));
             }
         }
-        sections.len()
+        self.add(kept_name(sections.len()), Expr::rule(section_name(1, 0)).optional());
     }
+}
+
+fn rest_name(before: u32) -> String {
+    format!("rest_{before}")
 }
 
 /// New sections at most.
@@ -230,17 +228,12 @@ fn count(n: usize) -> u32 {
 /// A part of the tasks of an outstanding section, at least one, in order.
 fn kept_tasks(section: usize, tasks: usize) -> Expr {
     let from = |first: usize| {
-        let mut parts = vec![Expr::rule(format!("task_{section}_{first}"))];
-        parts.extend((first + 1..tasks).map(|later| Expr::rule(format!("later_{section}_{later}")).optional()));
+        let mut parts = vec![Expr::rule(task_name(section, first))];
+        let later = |task| Expr::Seq(vec![Expr::text("\n"), Expr::rule(task_name(section, task))]).optional();
+        parts.extend((first + 1..tasks).map(later));
         Expr::Seq(parts)
     };
     Expr::Choice((0..tasks).map(from).collect())
-}
-
-/// `- **References** ` with 1 to [`MAX_LINKS`] links of `rule`.
-fn links_line(rule: &str) -> Expr {
-    let more = Expr::Seq(vec![Expr::text(" "), Expr::rule(rule)]).repeat(0, MAX_LINKS - 1);
-    Expr::Seq(vec![Expr::text("\n- **References** "), Expr::rule(rule), more])
 }
 
 /// The texts that can stand on one line, each once, in order.

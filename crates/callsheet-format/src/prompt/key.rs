@@ -62,6 +62,9 @@ pub struct Slot {
     pub cap: Cap,
 }
 
+/// The block of the form (spec 8.7).
+pub(super) const FORM_SLOT: &str = "form";
+
 const fn slot(name: &'static str, cap: Cap) -> Slot {
     Slot { name, part: Part::User, required: false, cap }
 }
@@ -70,6 +73,8 @@ const fn need(name: &'static str, cap: Cap) -> Slot {
     Slot { name, part: Part::User, required: true, cap }
 }
 
+/// What shows the form of the reply: not needed where something holds the reply to it.
+const FORM: Slot = Slot { name: FORM_SLOT, part: Part::System, required: false, cap: Cap::Whole };
 const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required: true, cap: Cap::Tokens(8_000) };
 const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
 const DESCRIPTION: Slot = slot("project_description", Cap::Tokens(2_000));
@@ -104,6 +109,7 @@ const HANDLER: &[Slot] = &[
 
 const PLAN: &[Slot] = &[
     CATALOG,
+    FORM,
     ENVIRONMENT,
     DESCRIPTION,
     slot("current_file", Cap::Lines(200)),
@@ -114,6 +120,7 @@ const PLAN: &[Slot] = &[
 ];
 
 const REFINEMENT: &[Slot] = &[
+    FORM,
     need("skill_details", Cap::Tokens(6_000)),
     slot("skill_input_requirements", Cap::Tokens(2_000)),
     need("tool_instructions", Cap::Whole),
@@ -125,12 +132,14 @@ const REFINEMENT: &[Slot] = &[
     ISSUES,
 ];
 
-const EXECUTION: &[Slot] = &[SKILL, ENVIRONMENT, DESCRIPTION, ORIGINAL, need("precursor", Cap::Whole), QUERY, ISSUES];
+const EXECUTION: &[Slot] =
+    &[FORM, SKILL, ENVIRONMENT, DESCRIPTION, ORIGINAL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
-const MERGE: &[Slot] = &[SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
+const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
 const ITERATION: &[Slot] = &[
     CATALOG,
+    FORM,
     ENVIRONMENT,
     DESCRIPTION,
     ORIGINAL,
@@ -145,6 +154,7 @@ const ITERATION: &[Slot] = &[
 
 const CONTINUATION: &[Slot] = &[
     CATALOG,
+    FORM,
     ENVIRONMENT,
     DESCRIPTION,
     ORIGINAL,

@@ -3,14 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::prompt::{PromptError, Values};
+use callsheet_core::prompt::{PromptError, Value, Values};
 use callsheet_core::spec::BlobId;
 
 use super::PromptKey;
-use super::template::Template;
+use super::key::FORM_SLOT;
+use super::template::{Rendered, Template};
 
-/// The line between system and user part (spec 8.2).
+/// The line before a user part (spec 8.2).
 pub const USER_PART: &str = "<!-- callsheet:user -->";
+/// The line before the reply of an example turn (spec 8.2).
+pub const ASSISTANT_PART: &str = "<!-- callsheet:assistant -->";
 
 /// Where a template came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct TemplateSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Templates {
     sources: BTreeMap<PromptKey, TemplateSource>,
+    /// The block that shows the form of a reply is left out.
+    held: bool,
 }
 
 impl Default for Templates {
@@ -40,7 +45,7 @@ impl Templates {
             let text = Ok(Self::bundled_text(*key).to_owned());
             (*key, TemplateSource { path: "bundled".to_owned(), text })
         });
-        Self { sources: sources.collect() }
+        Self { sources: sources.collect(), held: false }
     }
 
     /// The shipped text of a template, for ejecting it.
@@ -99,8 +104,15 @@ impl Templates {
     ///
     /// # Errors
     /// As `get` and `Template::render`.
-    pub fn render(&self, key: PromptKey, values: &Values) -> Result<(String, String), PromptError> {
-        self.get(key)?.render(values)
+    pub fn render(&self, key: PromptKey, mut values: Values) -> Result<Rendered, PromptError> {
+        values.insert(FORM_SLOT, if self.held { Value::Text(String::new()) } else { Value::Default });
+        self.get(key)?.render(&values)
+    }
+
+    /// The templates for a call whose reply is held to its form, so that the prompt need not show it: a model would copy
+    /// its blanks.
+    pub fn held(&self) -> Self {
+        Self { held: true, ..self.clone() }
     }
 
     /// Hash of the text of a key, to be recorded when it is used (spec 8.1).

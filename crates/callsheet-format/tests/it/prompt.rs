@@ -11,9 +11,9 @@ use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec, tokens,
 };
 use callsheet_format::prompt::{
-    ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt,
-    MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource, Templates,
-    cut_lines, cut_tokens, header,
+    ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
+    IterationPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
+    Templates, cut_lines, cut_tokens, header,
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use proptest::prelude::*;
@@ -36,7 +36,11 @@ fn templates_parse_and_fill_as_expected() {
             Template::parse(key, "own.md", text)?.render(&values)
         });
         match filled {
-            Ok((system, user)) => format!("system:\n{system}\nuser:\n{user}"),
+            Ok(Rendered { system, examples, user }) => {
+                let turn = |turn: &Example| format!("user:\n{}\nassistant:\n{}\n", turn.user, turn.assistant);
+                let examples: String = examples.iter().map(turn).collect();
+                format!("system:\n{system}\n{examples}user:\n{user}")
+            }
             Err(fault) => format!("error: {fault}"),
         }
     });
@@ -282,8 +286,8 @@ fn iteration() -> IterationPrompt {
 fn static_text_is_short() {
     for key in PromptKey::ALL {
         let size = tokens(&Templates::bundled().get(*key).unwrap().static_text());
-        assert!(size < 900, "{key} has {size} tokens, 900 is the limit");
-        assert!(size <= 500, "{key} has {size} tokens; small models need short prompts");
+        let list = key.slots().iter().any(|slot| slot.name == "skill_catalog");
+        assert!(size <= if list { 500 } else { 300 }, "{key} has {size} tokens; small models need short prompts");
     }
 }
 
@@ -346,6 +350,33 @@ fn a_retry_shares_all_of_the_first_try() {
     assert!(again.user.starts_with(&first.user));
     let clean = RefinementPrompt { issues: String::new(), ..refinement() }.render(&templates).unwrap();
     assert!(refinement().render(&templates).unwrap().user.starts_with(&clean.user));
+}
+
+/// Lists of tasks are asked for with the same beginning, so that a server reads the catalog once.
+/// covers: 8.7
+#[test]
+fn prompts_for_lists_begin_alike() {
+    let text = |key| Templates::bundled_text(key).split_once("## Your reply").unwrap().0;
+    assert!(text(PromptKey::Plan).contains("{skill_catalog}\n\n## Rules for tasks\n"));
+    assert_eq!(text(PromptKey::Plan), text(PromptKey::Iteration));
+    assert_eq!(text(PromptKey::Plan), text(PromptKey::Continuation));
+}
+
+/// Where something holds a reply to its form, the prompt shows no blanks that a model could copy.
+/// covers: 8.7
+#[test]
+fn a_held_reply_needs_no_form_in_its_prompt() {
+    let held = Templates::bundled().held();
+    for (free, held) in [
+        (plan().render(&Templates::bundled()), plan().render(&held)),
+        (refinement().render(&Templates::bundled()), refinement().render(&held)),
+        (merge().render(&Templates::bundled()), merge().render(&held)),
+    ] {
+        let (free, held) = (free.unwrap(), held.unwrap());
+        assert!(free.system.contains("in place of each `<...>`"));
+        assert!(!held.system.contains('<') && !held.system.contains("\n\n\n"), "{}", held.system);
+        assert_eq!(free.user, held.user);
+    }
 }
 
 /// The form of each reply holds no content that could be copied: whatever a model must write itself is in `<...>`.
@@ -450,7 +481,7 @@ proptest! {
     }
 
     #[test]
-    fn any_template_parses_without_panic(text in "(\\{{1,3}(issues|query|x)?(/start|/end)?\\}{0,3}|<!-- callsheet:user -->|\n|é){0,12}") {
+    fn any_template_parses_without_panic(text in "(\\{{1,3}(issues|query|x)?(/start|/end)?\\}{0,3}|<!-- callsheet:user -->|<!-- callsheet:assistant -->|\n|é){0,12}") {
         let _ = Template::parse(PromptKey::Merge, "own.md", &text);
     }
 

@@ -117,7 +117,7 @@ impl ListOffer {
             .collect();
         let first_number = run
             .taken()
-            .filter_map(|slug| slug.as_str().strip_prefix("task-")?.parse::<u32>().ok())
+            .filter_map(|slug| slug.as_str().strip_prefix("task-")?.split('-').next()?.parse::<u32>().ok())
             .max()
             .unwrap_or(0)
             .saturating_add(1);

@@ -192,7 +192,8 @@ impl Writer<'_> {
 
     fn new_task(&mut self, task: &Object, number: u32) {
         let line = |name: &str| task.get(name).filter(|value| !value.is_null()).map(|value| one_line(&text(value)));
-        self.out.push_str(&format!("- **Name** {}", new_name(number)));
+        let name = format!("{}{}", new_name(number), line("name").unwrap_or_default());
+        self.out.push_str(&format!("- **Name** {}", name.trim_end_matches([' ', ':'])));
         self.out.push_str(&format!("\n- **What is needed** {}", line("need").unwrap_or_default()));
         let links = task.get("references").map(texts).unwrap_or_default();
         let links =

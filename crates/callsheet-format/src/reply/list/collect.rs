@@ -225,7 +225,8 @@ impl<'a> Collector<'a, '_> {
 
     fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let title = format!("Task section {number}");
-        if section.number != u32::try_from(number).ok() {
+        // A heading without a number says as much.
+        if section.number.is_some_and(|written| u32::try_from(number).ok() != Some(written)) {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
         }
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);

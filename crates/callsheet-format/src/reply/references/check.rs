@@ -10,7 +10,7 @@ use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
-use super::scope::Scope;
+use super::scope::{Scope, numbered_start};
 use super::{paths, tasks, titled};
 
 const KEY: &str = "References";
@@ -160,11 +160,18 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     };
     let target = anchor_of_file(written, target, checking);
     let (checked, tokens) = check_kind(target, checking)?;
-    let same = || link_target(&checked) == written || same_address(&checked, written);
+    let same =
+        || link_target(&checked) == written || same_address(&checked, written) || is_by_number(&checked, written);
     if !checking.mended && !is_plain_file(&checked, written) && !same() {
         checking.repaired(RepairCode::ReferenceAlias, &checked);
     }
     Some((checked, tokens))
+}
+
+/// `#task-3-results` for the output of `Task 3: Find the log`, as every form of a list writes it.
+fn is_by_number(checked: &Target, written: &str) -> bool {
+    let Target::TaskOutput { slug, heading: None } = checked else { return false };
+    numbered_start(slug).is_some_and(|start| written == format!("#{start}-results"))
 }
 
 /// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that.

@@ -88,7 +88,22 @@ impl Index {
                 index.making.add(step, &task.files);
             }
         }
+        index.add_numbers(producers);
         index
+    }
+
+    /// `task-3` is enough for `Task 3: Find the log`, if no other name begins so.
+    fn add_numbers(&mut self, producers: &[Producer]) {
+        let mut numbered: BTreeMap<Slug, Vec<usize>> = BTreeMap::new();
+        for (at, task) in producers.iter().enumerate() {
+            let number = task.slug.as_ref().and_then(numbered_start);
+            number.into_iter().for_each(|start| numbered.entry(start).or_default().push(at));
+        }
+        for (start, tasks) in numbered {
+            if let ([only], false) = (tasks.as_slice(), self.by_slug.contains_key(&start)) {
+                self.by_alias.entry(start).or_insert(*only);
+            }
+        }
     }
 }
 
@@ -186,6 +201,14 @@ impl Scope {
             titles.filter(|key| !key.is_empty() && seen.insert(key.clone())).take(1_000).collect()
         })
     }
+}
+
+/// `task-3` of `task-3-find-the-log`.
+pub(super) fn numbered_start(slug: &Slug) -> Option<Slug> {
+    let rest = slug.as_str().strip_prefix("task-")?;
+    let (number, _) = rest.split_once('-')?;
+    (!number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| Slug::new(format!("task-{number}")))
 }
 
 /// Paths that a task names in its name, need and expected output.

@@ -1,0 +1,14 @@
+//! Material found by code: which files of a project, and which of their parts, have most to do with a text. Words alone
+//! decide (`callsheet_core::words`); what the words mean is for whoever reads what was found.
+
+mod find;
+mod index;
+mod pieces;
+
+pub use find::{Material, MaterialReference, MaterialRequest, find};
+pub use index::{RankedFile, WordIndex};
+
+pub(crate) use pieces::{best, pieces};
+
+#[cfg(test)]
+mod tests;

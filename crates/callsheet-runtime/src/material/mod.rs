@@ -3,12 +3,14 @@
 
 mod find;
 mod index;
+mod named;
 mod pieces;
 
 pub use find::{Material, MaterialReference, MaterialRequest, find};
 pub use index::{RankedFile, WordIndex};
+pub use named::named_in;
 
-pub(crate) use pieces::{best, pieces};
+pub(crate) use named::named_at;
 
 #[cfg(test)]
 mod tests;

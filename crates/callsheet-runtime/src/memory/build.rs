@@ -14,7 +14,7 @@ use crate::references::language;
 use super::git::last_commits;
 
 /// Larger files are left out (spec 13).
-const LARGEST: u64 = 1024 * 1024;
+pub(crate) const LARGEST: u64 = 1024 * 1024;
 
 /// What is to be indexed.
 #[derive(Clone, Copy)]

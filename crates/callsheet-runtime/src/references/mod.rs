@@ -6,6 +6,7 @@
 
 mod answer;
 mod files;
+mod folder;
 mod gather;
 mod language;
 mod large;
@@ -29,6 +30,7 @@ pub(crate) use overview::files;
 pub use overview::{edited_last, overview};
 pub use pages::Pages;
 pub use project::near_paths;
+pub(crate) use render::names_omitted;
 pub use resolve::{Block, Checked, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};

@@ -168,6 +168,11 @@ impl Services {
         material::find(self.disk(), &self.snapshots.words, request)
     }
 
+    /// The files and folders of the project that a text names, in its order. Blocks while files are read.
+    pub fn named_files(&self, text: &str) -> Vec<String> {
+        material::named_in(text, &self.snapshots.words.rank(&self.workspace, text))
+    }
+
     /// Shows a person one line.
     pub fn notice(&self, text: &str) {
         self.observer.see(&Signal::Notice(text));

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn words_are_stems() {
         assert_eq!(terms("ferries ferry Ferry"), "ferri");
-        assert_eq!(terms("паромы паром"), "паром");
+        assert_eq!(terms("лодка лодки"), "лодк");
         assert_eq!(Words::of("ferries, ferry").times("ferri"), 2);
     }
 

@@ -76,7 +76,8 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
         is_below && !named.iter().any(|named| named.covers(&file.path))
     };
     let fitting: Vec<&RankedFile> = ranked.iter().filter(is_wanted).filter(|file| file.score > 0.0).collect();
-    let least = fitting.first().map_or(0.0, |best| best.score * FLOOR);
+    // Measured by all files: beside a named one that fits best the others may have nothing to say.
+    let least = ranked.first().map_or(0.0, |best| best.score * FLOOR);
     let mut opened = 0;
     for file in fitting.into_iter().filter(|file| file.score >= least) {
         let Some(tokens) = file.tokens.filter(|tokens| *tokens > 0) else { continue };

@@ -1,17 +1,21 @@
 //! The words of a project's files, kept in memory and fresh: of a file that looks as it did nothing is read again.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::Metadata;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callsheet_core::spec::tokens;
 use callsheet_core::words::{Counts, Question, Words, scores};
 
-use crate::memory::{FileText, read_text};
+use crate::memory::{FileText, LARGEST, read_text};
 use crate::paths::Workspace;
 use crate::references::{Stamp, files};
 
 /// A word of the path counts as often as this many in the text.
 const IN_PATH: u32 = 3;
+
+/// Bytes of text that are read of a project; of a larger one the rest, in path order, has the words of its paths alone.
+const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The words of the files of one project.
 #[derive(Debug, Default)]
@@ -26,7 +30,7 @@ struct Kept {
 
 #[derive(Debug)]
 struct IndexedFile {
-    /// What vouches for it; `None`: it may change again without its times showing it.
+    /// What vouches for what was read; `None`: nothing was, or it may change again without its times showing it.
     stamp: Option<Stamp>,
     /// How often each term stands in it, by number.
     terms: Vec<(u32, u32)>,
@@ -68,18 +72,27 @@ impl WordIndex {
 impl Kept {
     fn refresh(&mut self, workspace: &Workspace) {
         let mut former = std::mem::take(&mut self.files);
+        let mut left = MOST_BYTES;
         for (path, about) in files(workspace) {
-            let stamp = about.as_ref().map(Stamp::of_metadata);
-            let known = former.remove(&path).filter(|file| file.stamp.is_some() && file.stamp == stamp);
-            let file = known.unwrap_or_else(|| self.read(workspace, &path, stamp));
+            let size = about.as_ref().map_or(0, Metadata::len);
+            let in_reach = size <= LARGEST && size <= left;
+            left = if in_reach { left.saturating_sub(size) } else { left };
+            let stamp = about.as_ref().filter(|_| in_reach).map(Stamp::of_metadata);
+            let is_known = |file: &IndexedFile| match stamp {
+                Some(_) => file.stamp == stamp,
+                None => !in_reach && file.tokens.is_none(),
+            };
+            let known = former.remove(&path).filter(is_known);
+            let file = known.unwrap_or_else(|| self.read(workspace, &path, in_reach, stamp));
             self.files.insert(path, file);
         }
     }
 
-    fn read(&mut self, workspace: &Workspace, path: &str, stamp: Option<Stamp>) -> IndexedFile {
+    fn read(&mut self, workspace: &Workspace, path: &str, in_reach: bool, stamp: Option<Stamp>) -> IndexedFile {
         let mut words = Words::default();
         words.add(path, IN_PATH);
-        let tokens = match read_text(workspace, path) {
+        let text = if in_reach { read_text(workspace, path) } else { FileText::TooLarge };
+        let tokens = match text {
             FileText::Text(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 words.add(&text, 1);

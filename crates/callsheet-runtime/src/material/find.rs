@@ -1,5 +1,6 @@
 //! What a request needs to be read: the files it names, then those that fit its words, as many as a budget holds.
 
+use callsheet_core::names::reference_title;
 use callsheet_core::spec::{Fragment, Reference, Target};
 use callsheet_core::words::Question;
 
@@ -83,7 +84,7 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
         let Some(tokens) = file.tokens.filter(|tokens| *tokens > 0) else { continue };
         let before = finder.found.references.len();
         if tokens <= left {
-            finder.add(file_target(&file.path, None), "", tokens, file.score);
+            finder.add(file_target(&file.path, None), tokens, file.score);
         } else if opened < OPENED && left > 0 {
             opened += 1;
             finder.add_sections(&file.path, left, file.score, false);
@@ -161,13 +162,9 @@ struct Finder<'a> {
 }
 
 impl Finder<'_> {
-    fn add(&mut self, target: Target, name: &str, tokens: u32, score: f64) {
-        let file = match &target {
-            Target::File { path, .. } | Target::Directory(path) => path.rsplit('/').next().unwrap_or(path),
-            _ => "",
-        };
-        let title = if name.is_empty() { file.to_owned() } else { format!("{file}: {name}") };
-        let reference = Reference { title, target };
+    fn add(&mut self, target: Target, tokens: u32, score: f64) {
+        let mut reference = Reference { title: String::new(), target };
+        reference.title = reference_title(&reference);
         self.found.references.push(MaterialReference { reference, tokens, score, named: false, fits: true });
     }
 
@@ -179,12 +176,12 @@ impl Finder<'_> {
             false => file_target(&named.path, None),
         };
         if named.tokens <= share {
-            self.add(whole(), "", named.tokens, 0.0);
+            self.add(whole(), named.tokens, 0.0);
         } else if !named.is_folder {
             self.add_sections(&named.path, share, 0.0, true);
         }
         if self.found.references.len() == before {
-            self.add(whole(), "", share, 0.0);
+            self.add(whole(), share, 0.0);
             self.found.references.iter_mut().skip(before).for_each(|found| found.fits = false);
         }
         self.found.references.iter_mut().skip(before).for_each(|found| found.named = true);
@@ -213,7 +210,7 @@ impl Finder<'_> {
         }
         chosen.sort_by_key(|piece| piece.first);
         for piece in together(&chosen) {
-            self.add(file_target(path, Some(piece.fragment())), &piece.name, piece.tokens, score);
+            self.add(file_target(path, Some(piece.fragment())), piece.tokens, score);
         }
     }
 }

@@ -143,28 +143,3 @@ proptest! {
         prop_assert!(!is_named || first.contains("named"));
     }
 }
-
-#[test]
-#[ignore]
-fn temporary_speed() {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/references/gather.rs")).unwrap();
-    let mut total = 0;
-    for n in 0..5_000 {
-        let folder = root.join(format!("d{}", n % 50));
-        std::fs::create_dir_all(&folder).unwrap();
-        let at = text.floor_char_boundary(n * 7 % 8_000);
-        let part = format!("{n} unique{n} {}", &text[at..text.floor_char_boundary(at + 8_000)]);
-        total += part.len();
-        std::fs::write(folder.join(format!("file{n}.rs")), part).unwrap();
-    }
-    std::thread::sleep(std::time::Duration::from_secs(3));
-    let workspace = crate::paths::Workspace::new(root, &[]).unwrap();
-    let index = WordIndex::default();
-    for _ in 0..3 {
-        let start = std::time::Instant::now();
-        let found = index.rank(&workspace, "where are unique77 headings of the file gathered?");
-        println!("SPEED {} files {} bytes {:?} {}", found.len(), total, start.elapsed(), found[0].path);
-    }
-}

@@ -18,7 +18,7 @@ const LISTED: usize = 100;
 const LISTED_TOKENS: u32 = 800;
 
 /// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none. Beside a list of
-/// the files it names none of them.
+/// the files it does not list them too.
 pub(crate) fn project_description(services: &Services, beside_files: bool) -> String {
     let Some(excerpt) = references::project_description(&services.workspace) else {
         let snapshots = &services.snapshots;

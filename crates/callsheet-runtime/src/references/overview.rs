@@ -39,9 +39,9 @@ const ENTRIES: &[&str] = &[
     "dockerfile",
 ];
 
-/// A description made of the names of the files: languages, folders, entry points; with `names` false without those of
-/// files. `None`: there are no files.
-pub fn overview(workspace: &Workspace, names: bool) -> Option<String> {
+/// A description made of the names of the files: languages, folders, entry points, and with `top` the names at the top.
+/// `None`: there are no files.
+pub fn overview(workspace: &Workspace, top: bool) -> Option<String> {
     let files: Vec<String> = files(workspace).map(|(path, _)| path).collect();
     if files.is_empty() {
         return None;
@@ -54,14 +54,14 @@ pub fn overview(workspace: &Workspace, names: bool) -> Option<String> {
         }
     }
     languages.remove("text");
-    let mut entries: Vec<&str> = files.iter().map(String::as_str).filter(|path| names && is_entry(path)).collect();
+    let mut entries: Vec<&str> = files.iter().map(String::as_str).filter(|path| is_entry(path)).collect();
     entries.sort_by_key(|path| path.matches('/').count());
-    let top = files.iter().map(String::as_str).filter(|path| names && !path.contains('/'));
+    let names = files.iter().map(String::as_str).filter(|path| top && !path.contains('/'));
     let facts = [
         ("files", files.len().to_string()),
         ("languages", counted(languages, "")),
         ("folders", counted(folders, "/")),
-        ("top", listed(top)),
+        ("top", listed(names)),
         ("entries", listed(entries.into_iter())),
     ];
     let known: Vec<(&str, &str)> = facts.iter().map(|(name, value)| (*name, value.as_str())).collect();

@@ -15,7 +15,7 @@ pub struct Snapshots {
     pub(crate) tools: OnceLock<Vec<Arc<ToolSpec>>>,
     /// What the files tell of a project that nobody describes, the same in all prompts.
     pub(crate) overview: OnceLock<String>,
-    /// The same without the names of files, for prompts that list them.
+    /// The same without the names at the top, for prompts that list all.
     pub(crate) overview_without_names: OnceLock<String>,
     /// The paths that prompts list, the same in all of a run.
     pub(crate) listed: OnceLock<Vec<String>>,

@@ -116,6 +116,10 @@ fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
     {
         assert!(prompt.contains(&format!("{line}\n")), "{line}: {prompt}");
     }
+    // The names are listed once: those with words of the request first, the others by their depth.
+    let files = prompt.split("## Project files\n\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    assert!(files.starts_with("- water.md\n") && files.ends_with("- src/main.py"), "{files}");
+    assert!(!prompt.contains("**At the top**"), "{prompt}");
     let now = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
     std::fs::File::options().append(true).open(garden.path("plan.md")).unwrap().set_modified(now).unwrap();
     garden.expect(0, &["run", "who waters?", "--open-recent"]);

@@ -172,6 +172,7 @@ fn plan() -> PlanPrompt {
             .to_owned(),
         environment: environment(),
         project_description: "A program that counts retries.".to_owned(),
+        project_files: vec!["src/net.rs".to_owned(), "[3 more names omitted]".to_owned()],
         current_file: Some(CurrentFile {
             path: "src/net.rs".to_owned(),
             text: "fn send() {}\n".to_owned(),
@@ -271,6 +272,7 @@ fn iteration() -> IterationPrompt {
         skill_catalog: "- **find_code** Find places.".to_owned(),
         environment: environment(),
         project_description: String::new(),
+        project_files: vec!["src/net.rs".to_owned()],
         original_prompt: "Explain how retries are counted.".to_owned(),
         follow_ups: vec!["Also polls.".to_owned()],
         goals_summary: "Retries are explained.".to_owned(),

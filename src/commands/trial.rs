@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_core::issue::Severity;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ApprovalMode, Headless, Policy, RunId, Settings};
@@ -103,8 +104,9 @@ impl Job {
     /// What is not right about the ended run.
     fn wrong(self, run: &Run, outcome: Outcome, project: &Path) -> Option<String> {
         if !matches!(outcome, Outcome::Complete | Outcome::Planned) {
-            let problem = run.all_problems().next().map(|problem| problem_line(run, &problem));
-            return Some(problem.or_else(|| run.message().map(str::to_owned)).unwrap_or_default());
+            let problem = || run.all_problems().next().map(|problem| problem_line(run, &problem));
+            let words = refused(run).or_else(problem).or_else(|| run.message().map(str::to_owned));
+            return Some(words.unwrap_or_default());
         }
         match self {
             Self::Plan => (run.tasks().count() < 2).then(|| "the list has one task, not two".to_owned()),
@@ -119,6 +121,13 @@ impl Job {
             }
         }
     }
+}
+
+/// What was wrong with the reply.
+fn refused(run: &Run) -> Option<String> {
+    let mut issues = run.calls().iter().flat_map(|call| call.issues.iter().chain(&call.rejected));
+    let error = issues.rfind(|issue| issue.severity == Severity::Error)?;
+    Some(error.what.clone())
 }
 
 /// How a job came out.

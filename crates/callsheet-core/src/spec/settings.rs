@@ -1,6 +1,8 @@
 //! Settings of a run (spec 12.6) and its limits. Every limit is one field here and is checked where effects are
 //! derived, nowhere else.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Slug;
@@ -190,6 +192,9 @@ pub struct Settings {
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool = false,
+    /// Commands by name that check the changes of writers whose skill names one (spec 10.10): a program and its arguments.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, Vec<String>> = BTreeMap::new(),
     /// Token budgets.
     pub budget: Budget = Budget::default(),
     /// Limits.

@@ -19,8 +19,7 @@ fn garden(texts: &[&str]) -> TestProject {
     let replies: String = texts.iter().map(reply).collect();
     let garden = TestProject::scripted(&format!("[[rule]]\nphase = 'execute'\n{replies}"));
     garden.write("work.md", SHEET);
-    let config =
-        "[checks]\ntest = [\"sh\", \"-c\", \"echo looked; echo spoiled > water.md; grep -q Ana notes/week.md\"]\n";
+    let config = "iterate = 'never'\n[checks]\ntest = [\"sh\", \"-c\", \"echo looked; echo spoiled > water.md; grep -q Ana notes/week.md\"]\n";
     std::fs::create_dir_all(garden.home()).unwrap();
     std::fs::write(garden.home().join("config.toml"), config).unwrap();
     garden

@@ -98,6 +98,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         environment: environment(setup),
         current_file,
         open_files,
+        check_command: Some(callsheet_tools::check_changes()),
         path_command: Some(callsheet_tools::list_paths()),
         memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
         index,

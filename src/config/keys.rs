@@ -22,6 +22,8 @@ pub enum Kind {
     Word(&'static [&'static str]),
     /// A text or a list of texts.
     TextOrList,
+    /// A program and its arguments: a list, or a text of words.
+    Command,
 }
 
 /// One key. `*` in the name stands for a name chosen by the user.
@@ -102,6 +104,11 @@ pub const KEYS: &[Key] = &[
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
+    guarded(
+        "checks.*",
+        Kind::Command,
+        "command that checks the changes of skills that name it, on a copy of the project",
+    ),
     open("skills", Kind::List, "limit plans to these skills"),
     open("strict", Kind::Flag, "treat warnings as errors"),
     open("strict_subtask_context", Kind::Flag, "subtasks of templates inherit no context by default"),

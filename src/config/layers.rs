@@ -222,6 +222,10 @@ impl Config {
             let slot = target.split('.').try_fold(&mut tree, |tree, part| tree.get_mut(part));
             if let Some(slot) = slot {
                 *slot = content;
+            } else if let (Some(("checks", check)), Some(tree)) = (target.split_once('.'), tree.as_object_mut()) {
+                // The one setting whose names the user chooses.
+                let checks = tree.entry("checks").or_insert_with(|| json!({}));
+                checks.as_object_mut().map(|checks| checks.insert(check.to_owned(), content));
             }
         }
         if let Some(value) = self.values.get("approval.headless")
@@ -288,8 +292,14 @@ fn to_json(item: &Item, kind: Kind) -> Option<serde_json::Value> {
         Kind::Flag => item.as_bool().map(|flag| json!(flag)),
         Kind::List => list(),
         Kind::TextOrList => item.as_str().map(|text| json!(text)).or_else(list),
+        Kind::Command => item.as_str().map(command).or_else(list).filter(|words| words.get(0).is_some()),
         Kind::Word(words) => item.as_str().filter(|text| words.contains(text)).map(|text| json!(text)),
     }
+}
+
+/// The words of a command; no shell reads it.
+fn command(text: &str) -> serde_json::Value {
+    json!(text.split_whitespace().collect::<Vec<_>>())
 }
 
 fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
@@ -304,6 +314,7 @@ fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
             "false" | "0" => Some(json!(false)),
             _ => None,
         },
+        Kind::Command => Some(command(text)).filter(|words| words.get(0).is_some()),
         Kind::List => Some(json!(text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>())),
         Kind::Word(words) => words.contains(&text).then(|| json!(text)),
     }
@@ -319,6 +330,7 @@ fn expected(name: &str, kind: Kind) -> String {
         Kind::Flag => "true or false".to_owned(),
         Kind::List => "a list of texts".to_owned(),
         Kind::TextOrList => "a text or a list of texts".to_owned(),
+        Kind::Command => "a program and its arguments, as a text or a list".to_owned(),
         Kind::Word(words) => format!("one of {}", words.join(", ")),
     };
     format!("`{name}` must be {wanted}")

@@ -68,6 +68,7 @@ fn of_key(key: &Key) -> Value {
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::List => json!({ "type": "array", "items": { "type": "string" } }),
         Kind::Word(words) => json!({ "enum": words }),
+        Kind::Command => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] }),
         // Approval itself is never given by a file (spec 11.8).
         Kind::TextOrList => json!({ "enum": STANDING_HEADLESS }),
     };

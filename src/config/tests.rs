@@ -109,7 +109,8 @@ fn headless_takes_a_word_or_slugs() {
 #[test]
 fn every_settings_key_reaches_the_settings() {
     // What is off is not written, so that old records read as they were written.
-    let settings = callsheet_core::spec::Settings { strict_subtask_context: true, ..Default::default() };
+    let checks = [("*".to_owned(), vec!["true".to_owned()])].into();
+    let settings = callsheet_core::spec::Settings { strict_subtask_context: true, checks, ..Default::default() };
     let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
         let elsewhere = ["model", "models.", "providers.", "approval.", "tools.", "subtask_tools.", "memory."];
@@ -120,4 +121,15 @@ fn every_settings_key_reaches_the_settings() {
         assert!(slot.is_some(), "{} names no field of Settings", known.name);
     }
     assert_eq!(defaults["jobs"], json!(4));
+}
+
+#[test]
+fn a_check_is_a_program_and_its_arguments() {
+    let settings = |text: &str| load(Some(text), None, &[], false).map(|config| config.settings().unwrap().checks);
+    let checks = settings("[checks]\ntest = 'cargo  test --quiet'\nlint = ['cargo', 'clippy', '-- -D']\n").unwrap();
+    assert_eq!(checks["test"], ["cargo", "test", "--quiet"]);
+    assert_eq!(checks["lint"], ["cargo", "clippy", "-- -D"]);
+    assert!(settings("checks.test = ' '").is_err() && settings("checks.test = []").is_err());
+    let project = load(None, Some("checks.test = 'true'"), &[], false).unwrap();
+    assert!(project.settings().unwrap().checks.is_empty() && !project.notices.is_empty());
 }

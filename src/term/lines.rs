@@ -1,7 +1,7 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
 use callsheet_core::issue::{Issue, Severity};
-use callsheet_core::record::{Answer, CallKey, Event, GateKind};
+use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{call_words, limit_words, own_failure};
 
@@ -43,6 +43,11 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             (GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. }, _) => {
                 format!("answered the gate for {task}")
             }
+        }),
+        Event::ChangesChecked { task, check, .. } => Some(match check.end {
+            CheckEnd::Passed => format!("{task}: the check {} passed", check.name),
+            CheckEnd::Failed => format!("{task}: the check {} failed", check.name),
+            CheckEnd::NotRun => format!("{task}: the check {} did not run", check.name),
         }),
         Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
         Event::LimitNear { task, limit, used, max } => {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
-use callsheet_core::record::{Answer, GateKind, Verdict};
+use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible;
-use callsheet_runtime::ports::{EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
+use callsheet_runtime::ports::{CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -284,6 +284,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             };
             exact.count(&diff);
             text.push_str(&diff_text(&diff, colour));
+            if let Some(check) = &view.check {
+                text.push_str(&check_text(check, &mut exact));
+            }
         }
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(task.as_str());
@@ -309,6 +312,25 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
     }
     text.push_str(&exact.told());
     text.push('\n');
+    text
+}
+
+/// Lines of a failed check that are shown: the last ones.
+const CHECK_LINES: usize = 30;
+
+/// What came of the check of a change.
+fn check_text(check: &CheckView, exact: &mut Exact) -> String {
+    let how = match check.end {
+        CheckEnd::Passed => "passed",
+        CheckEnd::Failed => "FAILED",
+        CheckEnd::NotRun => "did not run",
+    };
+    let mut text =
+        format!("\nThe check {} {how} on a copy of the project with this change.\n", exact.show(&check.name));
+    let lines: Vec<&str> = check.output.lines().collect();
+    let first = lines.len().saturating_sub(CHECK_LINES);
+    let shown = lines.into_iter().skip(first).filter(|_| check.end != CheckEnd::Passed);
+    shown.for_each(|line| text.push_str(&format!("  | {}\n", exact.show(line))));
     text
 }
 

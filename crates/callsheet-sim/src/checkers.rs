@@ -12,6 +12,7 @@ use callsheet_core::spec::{
     ApprovalMode, BlobId, ExecRunId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
 };
 
+use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::reviews::{Execution, Verdicts};
 use crate::world::COST;
 
@@ -29,6 +30,7 @@ pub struct Witness {
     started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
     finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
     verdicts: Verdicts,
+    checks: Checks,
     /// What the references of a task held at its last check.
     contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
@@ -68,6 +70,7 @@ impl Witness {
         self.nothing_finished_is_performed_again(run, effect)?;
         self.no_change_before_approval(run, effect)?;
         self.no_limit_is_passed(run, effect)?;
+        nothing_is_applied_unchecked(run, effect)?;
         self.steps_go_in_order(run, effect)
     }
 
@@ -129,6 +132,7 @@ impl Witness {
                 self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
             }
             Event::ChangesRebased { .. } => self.note_rebased(run, event),
+            Event::ChangesChecked { .. } => self.note_checked(run, event),
             Event::ChangesApplied { task, set, .. } => {
                 self.applied.insert((task.clone(), *set));
             }
@@ -163,6 +167,13 @@ impl Witness {
         if !same_text || task.is_loop() {
             self.finished_runs.retain(|(of, ..)| *of != task.task.slug);
             self.verdicts.forget(&task.task.slug);
+        }
+    }
+
+    fn note_checked(&mut self, run: &Run, event: &Event) {
+        if let Some((task, exec)) = self.checks.note(run, event) {
+            let epoch = self.epoch(&task);
+            self.finished_runs.remove(&(task, exec, epoch));
         }
     }
 
@@ -354,6 +365,7 @@ impl Witness {
                 let key = (task.clone(), exec.clone(), call.clone(), self.epoch(task));
                 self.finished_tools.contains(&key) || self.started_once.contains(&key)
             }
+            EffectKey::Try { task, set, .. } => self.checks.is_over(task, *set),
             EffectKey::Apply { task, set, .. } => self.applied.contains(&(task.clone(), *set)),
             EffectKey::Conclude => matches!(run.stage(), Stage::Concluded(_)),
             _ => false,
@@ -374,7 +386,7 @@ impl Witness {
         let approved = self.all_writers || self.approved_tasks.contains(slug);
         let executes = match effect {
             EffectKey::Ask(key) => key.phase != Phase::Refine,
-            EffectKey::Tool { .. } | EffectKey::Apply { .. } => true,
+            EffectKey::Tool { .. } | EffectKey::Try { .. } | EffectKey::Apply { .. } => true,
             _ => false,
         };
         if executes && before_run && task.writer.is_some() && !approved {
@@ -538,6 +550,7 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
         | EffectKey::Return { task, .. }
         | EffectKey::Merge { task, .. }
         | EffectKey::Question { task, .. }
+        | EffectKey::Try { task, .. }
         | EffectKey::Apply { task, .. } => Some(task),
         EffectKey::RollBack { .. } | EffectKey::Gate(_) | EffectKey::Conclude => None,
     }

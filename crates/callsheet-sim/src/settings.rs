@@ -23,6 +23,7 @@ pub fn settings(random: &mut Random) -> Settings {
     if random.chance(30) {
         settings.merge = MergePolicy::Model;
     }
+    settings.checks.insert("test".to_owned(), vec!["true".to_owned()]);
     settings.review = random.pick(&REVIEWS).copied().unwrap_or_default();
     let limits = &mut settings.limits;
     limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
@@ -51,6 +52,9 @@ pub fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
         skill.execution = random.pick(&executions).copied().unwrap_or_default();
         if random.chance(40) {
             skill.writer = Some("it writes".to_owned());
+        }
+        if skill.writer.is_some() && random.chance(50) {
+            skill.check = Some("test".to_owned());
         }
         if random.chance(30) {
             skill.mode = SkillMode::Loop;

@@ -16,6 +16,7 @@ use callsheet_core::spec::{
 };
 
 use crate::changes::{changes, moved};
+use crate::checks::checked;
 use crate::random::Random;
 use crate::reviews::verdict;
 use crate::settings::{REVIEWS, settings, skills};
@@ -332,6 +333,7 @@ impl World {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
                 Event::QuestionAnswered { task, run, call, output: blob("answer") }
             }
+            effect @ Effect::TryChanges { .. } => return checked(&mut self.random, effect, issue()),
             Effect::ApplyChanges { task, run, set, changes } => {
                 let (task, run, set) = (task.clone(), run.clone(), *set);
                 if self.misbehaves(20) {

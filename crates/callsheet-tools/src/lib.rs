@@ -7,6 +7,7 @@
 mod common;
 
 pub mod ask_user;
+pub mod check_changes;
 pub mod fetch_url;
 pub mod find_files;
 pub mod list_files;
@@ -42,6 +43,11 @@ pub fn subtask_tool(name: &str, description: &str) -> Arc<dyn Tool> {
 /// Prints the paths that `file_paths` by command asks for. It stands beside the registry too.
 pub fn list_paths() -> Arc<dyn Tool> {
     Arc::new(list_paths::ListPaths::new())
+}
+
+/// Checks changes on a copy of the project. It stands beside the registry too.
+pub fn check_changes() -> Arc<dyn Tool> {
+    Arc::new(check_changes::CheckChanges::new())
 }
 
 /// All built-in tools, in the order in which a model is shown them.

@@ -144,6 +144,7 @@ codes! {
         OutsideProject = "outside-project",
         ProtectedPath = "protected-path",
         ContentTruncated = "content-truncated",
+        CheckFailed = "check-failed",
         // 4 reading
         ReviewMissing = "review-missing",
         ReviewUnreadable = "review-unreadable",

@@ -8,8 +8,9 @@ use crate::issue::{Issue, Repair};
 use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
-    Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
-    ReferenceStage, RepeatPolicy, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
+    PromptFile, ReferenceStage, RepeatPolicy, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree,
+    Usage,
 };
 
 /// Where an adopted list came from.
@@ -253,6 +254,20 @@ pub enum Event {
         gate: Gate,
         /// The answer.
         answer: Answer,
+    },
+    /// A change set was checked on a copy of the project (spec 10.10).
+    ChangesChecked {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the set.
+        set: u32,
+        /// The check.
+        check: CheckReport,
+        /// What its model is told, if it failed.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        issues: Vec<Issue>,
     },
     /// A change set is on disk, whole: exactly the pending one.
     ChangesApplied {

@@ -101,6 +101,15 @@ pub enum EffectKey {
         /// Call id.
         call: String,
     },
+    /// Checking a change set on a copy of the project.
+    Try {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task, from 1.
+        set: u32,
+    },
     /// Applying a change set.
     Apply {
         /// Task.
@@ -121,6 +130,31 @@ pub enum EffectKey {
     },
     /// Writing the report.
     Conclude,
+}
+
+/// How a check of a change set came out (spec 10.10).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckEnd {
+    /// The command ended with 0.
+    Passed,
+    /// It ended otherwise, or its time was over.
+    Failed,
+    /// It could not be started.
+    NotRun,
+}
+
+/// A check of a change set and what came of it (spec 10.10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// Name of the check.
+    pub name: String,
+    /// How it came out.
+    pub end: CheckEnd,
+    /// What the command printed, or why it did not start.
+    pub output: BlobId,
+    /// Milliseconds it took.
+    pub ms: u64,
 }
 
 /// Which approval is asked (spec 11.2).

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::issue::Issue;
-use crate::record::{CallKey, ChangeSet, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
+use crate::record::{CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
 use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 use super::Run;
@@ -301,6 +301,12 @@ impl Run {
     pub fn pending_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&ChangeSet> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         self.changes.get(&key).map(|pending| &pending.changes)
+    }
+
+    /// How the check of a change set that is not on disk came out.
+    pub fn check_of_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&CheckReport> {
+        let key = SetKey { task: task.clone(), run: run.clone(), set };
+        self.changes.get(&key)?.check.as_ref()
     }
 
     /// Model calls that gave a reply, in the order they were recorded.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{ChangeSet, EffectKey, Gate, GateKind, RefusedPart};
+use crate::record::{ChangeSet, CheckReport, EffectKey, Gate, GateKind, RefusedPart};
 use crate::spec::{ExecRunId, Slug};
 
 use super::effect::Effect;
@@ -27,6 +27,8 @@ pub(super) enum SetSource {
 /// Where a change set stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SetStage {
+    /// To be checked on a copy of the project.
+    Unchecked,
     /// At the before-apply gate of this number.
     Gated(u32),
     /// To be applied.
@@ -53,6 +55,8 @@ pub(super) struct PendingSet {
     pub refused: Option<RefusedPart>,
     /// Its task started anew meanwhile.
     pub stale: bool,
+    /// How its check came out, once it was checked.
+    pub check: Option<CheckReport>,
 }
 
 impl ChangeSets {
@@ -119,6 +123,14 @@ impl ChangeSets {
         })
     }
 
+    /// Its check is over: it goes on to a gate, or to the disk.
+    pub fn checked(&mut self, key: &SetKey, check: &CheckReport, stage: SetStage) {
+        if let Some(set) = self.sets.get_mut(key) {
+            set.check = Some(check.clone());
+            set.stage = stage;
+        }
+    }
+
     pub fn approve(&mut self, key: &SetKey) {
         self.set_stage(key, SetStage::Approved);
     }
@@ -128,7 +140,7 @@ impl ChangeSets {
         self.set_stage(key, SetStage::Gated(n));
     }
 
-    fn set_stage(&mut self, key: &SetKey, stage: SetStage) {
+    pub fn set_stage(&mut self, key: &SetKey, stage: SetStage) {
         self.sets.get_mut(key).into_iter().for_each(|set| set.stage = stage);
     }
 
@@ -172,6 +184,10 @@ impl ChangeSets {
 }
 
 impl SetKey {
+    pub fn attempt(&self) -> EffectKey {
+        EffectKey::Try { task: self.task.clone(), run: self.run.clone(), set: self.set }
+    }
+
     pub fn apply(&self) -> EffectKey {
         EffectKey::Apply { task: self.task.clone(), run: self.run.clone(), set: self.set }
     }

@@ -1,7 +1,7 @@
 //! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
 
 use crate::issue::{Issue, IssueCode};
-use crate::record::{ChangeSet, ResultParts};
+use crate::record::{ChangeSet, CheckEnd, CheckReport, ResultParts};
 use crate::spec::{ExecRunId, Slug};
 
 use super::approval::Approval;
@@ -34,12 +34,14 @@ impl Changing<'_> {
 
     /// Notes a change set that is not on disk yet. Returns its number.
     pub fn stage(&mut self, task: &Slug, run: &ExecRunId, source: SetSource, changes: ChangeSet) -> u32 {
-        let stage = self.first_stage(task);
+        let checks =
+            source == SetSource::Reply && self.0.tasks.get(task).is_some_and(|task| check_of(self.0, task).is_some());
+        let stage = if checks { SetStage::Unchecked } else { self.first_stage(task) };
         let Some(entry) = self.0.tasks.get_mut(task) else { return 0 };
         entry.sets = entry.sets.saturating_add(1);
         let set = entry.sets;
         let key = SetKey { task: task.clone(), run: run.clone(), set };
-        self.0.changes.insert(key, PendingSet { changes, source, stage, refused: None, stale: false });
+        self.0.changes.insert(key, PendingSet { changes, source, stage, refused: None, stale: false, check: None });
         set
     }
 
@@ -56,6 +58,39 @@ impl Changing<'_> {
     fn owner_mut(&mut self, key: &SetKey) -> Option<&mut ExecRun> {
         let task = self.0.tasks.get_mut(&key.task).filter(|task| is_under_way(task))?;
         task.run_mut(&key.run)
+    }
+
+    /// A change set was checked (spec 10.10). The first failure goes back to the model, as long as it has an attempt left.
+    pub fn checked(&mut self, key: &SetKey, check: &CheckReport, issues: &[Issue]) {
+        self.0.flights.end(&key.attempt());
+        let max = limits::attempts(self.0);
+        let Some(owner) = self.owner_mut(key) else {
+            self.0.changes.take(key);
+            return;
+        };
+        let again = check.end == CheckEnd::Failed && !owner.checked_again && owner.attempts.attempt < max;
+        if !again {
+            let stage = self.first_stage(&key.task);
+            self.0.changes.checked(key, check, stage);
+            return;
+        }
+        self.0.changes.take(key);
+        let reply = self.0.calls.note_rejection(&key.task, &key.run, issues);
+        let Some(owner) = self.owner_mut(key) else { return };
+        owner.checked_again = true;
+        owner.phase = ExecutionPhase::Working;
+        owner.attempts.refuse(issues.to_vec(), reply, max);
+    }
+
+    /// Changes whose check is no longer set go on without one.
+    pub fn skip_lost_checks(&mut self) {
+        let unchecked = self.0.changes.iter().filter(|(_, set)| set.stage == SetStage::Unchecked);
+        let lost = |key: &SetKey| self.0.tasks.get(&key.task).is_none_or(|task| check_of(self.0, task).is_none());
+        let lost: Vec<SetKey> = unchecked.map(|(key, _)| key.clone()).filter(lost).collect();
+        for key in lost {
+            let stage = self.first_stage(&key.task);
+            self.0.changes.set_stage(&key, stage);
+        }
     }
 
     pub fn applied(&mut self, key: &SetKey, changes: &ChangeSet) {
@@ -145,6 +180,13 @@ impl Changing<'_> {
             self.0.changes.note_change();
         }
     }
+}
+
+/// The check of a task's changes: that of its skill, if the settings have a command of this name.
+pub(super) fn check_of<'a>(run: &'a Run, task: &'a TaskRun) -> Option<(&'a str, &'a [String])> {
+    let name = task.skill.as_ref()?.check.as_deref()?;
+    let argv = run.settings().checks.get(name).filter(|argv| !argv.is_empty())?;
+    Some((name, argv))
 }
 
 /// Its execution is under way now, or after a resume.

@@ -106,7 +106,8 @@ impl<'a> Check<'a> {
                 require(Approval(run).open_gates().any(|open| open == *gate), || Reject::GateClosed(gate.clone()))?;
                 check_answer(gate, answer)
             }
-            Event::ChangesApplied { .. }
+            Event::ChangesChecked { .. }
+            | Event::ChangesApplied { .. }
             | Event::ChangesRebased { .. }
             | Event::ChangesRejected { .. }
             | Event::ChangesRolledBack { .. } => self.of_changes(event),
@@ -125,6 +126,7 @@ impl<'a> Check<'a> {
     fn of_changes(self, event: &Event) -> Checked {
         let run = self.0;
         match event {
+            Event::ChangesChecked { task, run, set, .. } => self.in_flight(set_key(task, run, *set).attempt()),
             Event::ChangesApplied { task, run: exec, set, changes } => {
                 let key = set_key(task, exec, *set);
                 let same = run.changes.get(&key).is_none_or(|pending| pending.changes == *changes);

@@ -108,6 +108,23 @@ pub enum Effect {
         /// The question.
         question: String,
     },
+    /// Check a change set on a copy of the project; record `ChangesChecked`.
+    TryChanges {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the set.
+        set: u32,
+        /// The set.
+        changes: ChangeSet,
+        /// Name of the check.
+        check: String,
+        /// Its program and arguments.
+        argv: Vec<String>,
+        /// Milliseconds it may take.
+        deadline_ms: u64,
+    },
     /// Apply a change set; record `ChangesApplied`, `ChangesRebased` or `ChangesRejected`.
     ApplyChanges {
         /// Task.
@@ -146,6 +163,7 @@ impl Effect {
             | Self::MergeByCode { task, .. }
             | Self::Evaluate { task, .. }
             | Self::Retrieve { task, .. }
+            | Self::TryChanges { task, .. }
             | Self::ApplyChanges { task, .. }
             | Self::RollBack { task, .. } => Some(task),
             Self::AskApproval(_) | Self::AskPerson { .. } | Self::Conclude(_) => None,
@@ -173,6 +191,9 @@ impl Effect {
             Self::AskApproval(gate) => EffectKey::Gate(gate.clone()),
             Self::AskPerson { task, run, call, .. } => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            Self::TryChanges { task, run, set, .. } => {
+                EffectKey::Try { task: task.clone(), run: run.clone(), set: *set }
             }
             Self::ApplyChanges { task, run, set, .. } => {
                 EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }

@@ -340,5 +340,6 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         phase: ExecutionPhase::Working,
         seen: None,
         review: None,
+        checked_again: false,
     }
 }

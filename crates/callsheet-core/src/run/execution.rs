@@ -52,6 +52,8 @@ pub struct ExecRun {
     pub seen: Option<BTreeMap<String, BlobId>>,
     /// The review of its result, once there was one to make.
     pub review: Option<Review>,
+    /// A check of its changes failed, which its model was told: a second failure goes to a person.
+    pub checked_again: bool,
 }
 
 /// The review of the result of an execution. There is at most one.

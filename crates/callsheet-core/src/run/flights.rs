@@ -94,7 +94,7 @@ impl Flights {
 fn works_for(key: &EffectKey, slug: &Slug) -> bool {
     match key {
         EffectKey::Ask(call) => call.task.as_ref() == Some(slug),
-        EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task == slug,
+        EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } | EffectKey::Try { task, .. } => task == slug,
         EffectKey::Gate(gate) => gate_names(gate, slug),
         _ => false,
     }

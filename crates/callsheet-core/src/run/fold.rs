@@ -66,7 +66,8 @@ impl Fold<'_> {
             | Event::CallMounted { .. }
             | Event::CallReturned { .. } => self.tool_call(event),
             Event::GateAnswered { gate, answer } => Answers(run).answered(gate, answer),
-            Event::ChangesApplied { .. }
+            Event::ChangesChecked { .. }
+            | Event::ChangesApplied { .. }
             | Event::ChangesRebased { .. }
             | Event::ChangesRejected { .. }
             | Event::ChangesRolledBack { .. }
@@ -142,6 +143,9 @@ impl Fold<'_> {
         let key =
             |task: &Slug, run: &crate::spec::ExecRunId, set: u32| SetKey { task: task.clone(), run: run.clone(), set };
         match event {
+            Event::ChangesChecked { task, run, set, check, issues } => {
+                changing.checked(&key(task, run, *set), check, issues);
+            }
             Event::ChangesApplied { task, run, set, changes } => changing.applied(&key(task, run, *set), changes),
             Event::ChangesRebased { task, run, set, changes, as_shown } => {
                 changing.rebased(&key(task, run, *set), changes, *as_shown);
@@ -176,7 +180,9 @@ impl Fold<'_> {
                     run.calls.need_one();
                 }
             }
-            EffectKey::Tool { task, run: exec, .. } | EffectKey::Apply { task, run: exec, .. } => {
+            EffectKey::Tool { task, run: exec, .. }
+            | EffectKey::Try { task, run: exec, .. }
+            | EffectKey::Apply { task, run: exec, .. } => {
                 TaskChange(run).enter_running(task);
                 if let Some(exec) = run.tasks.get_mut(task).and_then(|task| task.run_mut(exec)) {
                     exec.attempts.admitted = true;

@@ -6,6 +6,7 @@ use crate::record::{EffectKey, Outcome};
 use crate::spec::{ExecRunId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 
 use super::Run;
+use super::changing::Changing;
 use super::execution::{ExecutionPhase, ToolOutput, ToolState};
 use super::mounts::Mounts;
 use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
@@ -23,6 +24,7 @@ impl Resume<'_> {
         self.0.setup.set(settings);
         self.0.progress.stop_waiting();
         self.settle_in_flight();
+        Changing(self.0).skip_lost_checks();
         self.0.calls.release_lists();
         self.0.tasks.values_mut().for_each(TaskRun::release_slots);
         let unreached = self.reopen_after_outage();

@@ -95,7 +95,9 @@ impl<'a> Scheduler<'a> {
             Effect::RunTool { task, run, call, .. } => {
                 limits::forbids_again(self.run, task, run, &call.id).or(limits::forbids_work(self.run))
             }
-            Effect::MountTemplate { .. } | Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
+            Effect::MountTemplate { .. } | Effect::TryChanges { .. } | Effect::ApplyChanges { .. } => {
+                limits::forbids_work(self.run)
+            }
             _ => None,
         };
         if let Some(limit) = forbidden {

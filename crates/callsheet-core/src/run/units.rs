@@ -1,11 +1,12 @@
 //! Work units, and what each of them is to do now.
 
-use crate::record::{CallKey, EffectKey};
+use crate::record::{CallKey, ChangeSet, EffectKey};
 use crate::spec::{ExecRunId, Phase, Slug, ToolEffect};
 
 use super::approval::Approval;
 use super::attempts::Attempts;
-use super::changes::SetStage;
+use super::changes::{SetKey, SetStage};
+use super::changing::check_of;
 use super::effect::{Asked, Effect};
 use super::execution::{ExecRun, Merge, MergeBy, ToolRun, ToolState};
 use super::operators::TreeQuery;
@@ -156,7 +157,11 @@ impl<'a> Units<'a> {
         for (key, set) in self.0.changes.of_execution(&task.task.slug, &run.id) {
             match set.stage {
                 SetStage::Gated(_) => found.person = true,
-                SetStage::Approved if !has_the_turn => {}
+                SetStage::Unchecked | SetStage::Approved if !has_the_turn => {}
+                SetStage::Unchecked => {
+                    let in_flight = self.0.flights.contains(&key.attempt());
+                    found.work.extend(self.check(task, key, &set.changes).map(|effect| (effect, in_flight)));
+                }
                 SetStage::Approved => {
                     let in_flight = self.0.flights.contains(&key.apply());
                     found.work.push((key.apply_effect(&set.changes), in_flight));
@@ -201,6 +206,20 @@ impl<'a> Units<'a> {
             }
         }
         found
+    }
+
+    /// The check of a change set.
+    fn check(self, task: &TaskRun, key: &SetKey, changes: &ChangeSet) -> Option<Effect> {
+        let (check, argv) = check_of(self.0, task)?;
+        Some(Effect::TryChanges {
+            task: key.task.clone(),
+            run: key.run.clone(),
+            set: key.set,
+            changes: changes.clone(),
+            check: check.to_owned(),
+            argv: argv.to_vec(),
+            deadline_ms: limits::deadline_ms(self.0, Some(task)),
+        })
     }
 
     /// What is to be done for a call of a template; `None`: its tree works.

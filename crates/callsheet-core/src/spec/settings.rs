@@ -1,6 +1,8 @@
 //! Settings of a run (spec 12.6) and its limits. Every limit is one field here and is checked where effects are
 //! derived, nowhere else.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::Slug;
@@ -196,6 +198,9 @@ pub struct Settings {
     pub temperature: f64 = 0.2,
     /// Seed of the first attempt of each call, so that a run can be repeated where a server takes one.
     pub seed: u64 = 1,
+    /// Commands by name that check the changes of writers whose skill names one (spec 10.10): a program and its arguments.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub checks: BTreeMap<String, Vec<String>> = BTreeMap::new(),
     /// Token budgets.
     pub budget: Budget = Budget::default(),
     /// Limits.

@@ -82,6 +82,9 @@ pub struct SkillPolicy {
     /// Overrides the run's review policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Policy>,
+    /// The check that its changes have to pass, by its name in the settings; one that is not set there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<String>,
     /// Limits of its tasks.
     pub limits: SkillLimits,
     /// Why its tasks are writers (spec 11.1), in words for a person; `None`: readers.

@@ -74,6 +74,9 @@ fn ended(event: &Event) -> Option<EffectKey> {
         | Event::ChangesRejected { task, run, set, .. } => {
             EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
         }
+        Event::ChangesChecked { task, run, set, .. } => {
+            EffectKey::Try { task: task.clone(), run: run.clone(), set: *set }
+        }
         Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
         Event::ChangesRolledBack { task, run, set } => {
             EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
@@ -97,6 +100,7 @@ pub(super) fn work_words(effect: &EffectKey, run: &Run) -> String {
         EffectKey::Retrieve { task, .. } => format!("look up context of {task}"),
         EffectKey::Gate(gate) => format!("gate {}", gate.n),
         EffectKey::Question { task, .. } => format!("question of {task}"),
+        EffectKey::Try { task, .. } => format!("check changes of {task}"),
         EffectKey::Apply { task, .. } => format!("apply {task}"),
         EffectKey::RollBack { task, .. } => format!("roll back {task}"),
         EffectKey::Conclude => "conclude".to_owned(),

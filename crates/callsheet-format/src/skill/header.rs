@@ -24,6 +24,7 @@ pub(super) struct Header {
     pub(super) refine: Option<Policy>,
     pub(super) merge: Option<MergePolicy>,
     pub(super) review: Option<Policy>,
+    pub(super) check: Option<String>,
     pub(super) limits: SkillLimits,
     /// Where keys of Callsheet stand, for remarks about several of them.
     pub(super) places: BTreeMap<&'static str, At>,
@@ -131,6 +132,7 @@ fn key(
             header.merge = entry.word(&[("code", MergePolicy::Code), ("model", MergePolicy::Model)], report);
         }
         "review" => header.review = entry.word(&policies, report),
+        "check" => header.check = entry.text(report),
         _ => limits(entry, quoted, header, report),
     }
 }

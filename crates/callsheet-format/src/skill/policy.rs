@@ -78,6 +78,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         refine: header.refine,
         merge: header.merge,
         review: header.review,
+        check: header.check.clone(),
         limits: header.limits.clone(),
         writer: writer_reason(header.writes, &header.tools, context),
         writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),

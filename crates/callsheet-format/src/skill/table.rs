@@ -104,6 +104,12 @@ pub(super) const KEYS: &[SkillKey] = &[
         KeyKind::Word(&["auto", "always", "never"]),
         "whether a model reviews each result; overrides the run's setting",
     ),
+    key(
+        "check",
+        &["check"],
+        KeyKind::Text,
+        "check of its changes: a command's name in `[checks]` of the configuration",
+    ),
     key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
     key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
 ];

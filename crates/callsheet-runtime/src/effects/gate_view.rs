@@ -3,12 +3,12 @@
 
 use std::path::Path;
 
-use callsheet_core::record::{ChangeSet, Gate, GateKind};
+use callsheet_core::record::{ChangeSet, CheckReport, Gate, GateKind};
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{Phase, Slug};
 
 use crate::effects::hunks;
-use crate::ports::{AskingCall, EqualCall, GateView, PartAnswer, Store, StoreFault, WriterView};
+use crate::ports::{AskingCall, CheckView, EqualCall, GateView, PartAnswer, Store, StoreFault, WriterView};
 use crate::services::Pinned;
 use crate::sheetfile::sheet_text;
 
@@ -68,6 +68,7 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         task: None,
         diff: String::new(),
         hunks: Vec::new(),
+        check: None,
         call: None,
         again: false,
         also: Vec::new(),
@@ -81,7 +82,8 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
                 view.writers.push(writer(store, run, task)?);
             }
         }
-        GateKind::BeforeApply { task, .. } => {
+        GateKind::BeforeApply { task, run: exec, set } => {
+            view.check = check(store, run.check_of_changes(task, exec, *set))?;
             if let Some(changes) = pending(run, gate) {
                 if let Some(blob) = &changes.diff {
                     view.diff = String::from_utf8_lossy(&store.blob(blob)?).into_owned();
@@ -101,6 +103,12 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         }
     }
     Ok(view)
+}
+
+fn check(store: &dyn Store, report: Option<&CheckReport>) -> Result<Option<CheckView>, StoreFault> {
+    let Some(CheckReport { name, end, output, .. }) = report else { return Ok(None) };
+    let output = String::from_utf8_lossy(&store.blob(output)?).into_owned();
+    Ok(Some(CheckView { name: name.clone(), end: *end, output }))
 }
 
 fn equal_call(run: &Run, gate: Gate) -> Option<EqualCall> {

@@ -15,6 +15,7 @@ mod read_turn;
 mod stage;
 pub(crate) mod template;
 mod tool;
+mod try_changes;
 mod work;
 
 use callsheet_core::evaluate::Memory;
@@ -59,6 +60,7 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
         Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
         Effect::AskApproval(gate) => gate::approve(work, run, gate),
         Effect::AskPerson { task, run: exec, call, question } => gate::question(work, (task, exec, call), question),
+        Effect::TryChanges { .. } => try_changes::check(work, run, effect),
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
         Effect::RollBack { task, run: exec, set, .. } => apply::roll_back(work, task, exec, set),
         Effect::ReadReply(_)

@@ -22,6 +22,8 @@ pub use model::{
 pub use model_source::ModelSource;
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
-pub use person::{EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView};
+pub use person::{
+    CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView,
+};
 pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -1,7 +1,7 @@
 //! The person at the gates. Approval at a terminal, from another process, and the headless policies are adapters.
 
 use async_trait::async_trait;
-use callsheet_core::record::{Answer, Gate};
+use callsheet_core::record::{Answer, CheckEnd, Gate};
 use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_format::edit::{Hunk, HunkPick};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,17 @@ pub struct WriterView {
     pub by_model: bool,
 }
 
+/// A check of changes, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckView {
+    /// Its name.
+    pub name: String,
+    /// How it came out.
+    pub end: CheckEnd,
+    /// What the command printed, or why it did not start.
+    pub output: String,
+}
+
 /// What a gate shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateView {
@@ -43,6 +54,9 @@ pub struct GateView {
     /// The hunks of the diff, numbered, for before-apply (spec 11.4).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hunks: Vec<Hunk>,
+    /// The check of the changes, if they have one (spec 10.10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckView>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
     /// The call was made before, and its process was killed before it ended.

@@ -143,6 +143,8 @@ pub struct Services {
     pub open_files: Vec<String>,
     /// Start the processes of templates; no model is offered them.
     pub process_tools: Vec<Arc<dyn Tool>>,
+    /// Checks changes on a copy of the project; no model is offered it.
+    pub check_command: Option<Arc<dyn Tool>>,
     /// Prints paths for `file_paths` by command; no model is offered it.
     pub path_command: Option<Arc<dyn Tool>>,
     /// Lookups.

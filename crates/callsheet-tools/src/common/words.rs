@@ -5,6 +5,7 @@ use std::fmt::Display;
 const WORDS: &[&str] = &[
     include_str!("../prompts/common.txt"),
     include_str!("../prompts/ask_user.txt"),
+    include_str!("../prompts/check_changes.txt"),
     include_str!("../prompts/fetch_url.txt"),
     include_str!("../prompts/find_files.txt"),
     include_str!("../prompts/list_files.txt"),

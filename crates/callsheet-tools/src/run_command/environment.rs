@@ -15,10 +15,12 @@ pub(crate) fn given() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(move |(name, _)| !withheld.iter().any(|key| name == key.as_str()))
 }
 
-/// The environment without secrets, for plain output.
-pub(super) fn scrubbed(
-    environment: impl Iterator<Item = (OsString, OsString)>,
-) -> impl Iterator<Item = (OsString, OsString)> {
+/// The environment of a command: without secrets, for plain output.
+pub(crate) fn unsecret() -> impl Iterator<Item = (OsString, OsString)> {
+    scrubbed(given())
+}
+
+fn scrubbed(environment: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
     let plain = PLAIN.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     environment.filter(|(name, _)| !is_secret(name)).chain(plain)
 }

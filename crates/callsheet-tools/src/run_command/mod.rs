@@ -11,7 +11,7 @@ mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
 
-pub(crate) use environment::given;
+pub(crate) use environment::{given, unsecret};
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::supervise;
@@ -103,7 +103,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let timeout =
         wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
     let mut command = Command::new(program);
-    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(environment::given()));
+    command.args(rest).current_dir(&folder.path).env_clear().envs(unsecret());
     command.envs(temporary.own().map(|folder| ("TMPDIR", folder)));
     let bounds = Bounds {
         timeout,

@@ -200,7 +200,8 @@ impl Player {
             }
             (Event::RunsMerged { task, .. }, EffectKey::Merge { task: of, .. }) => task == of,
             (Event::GateAnswered { gate, .. }, EffectKey::Gate(of)) => gate == of,
-            (Event::ChangesApplied { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
+            (Event::ChangesChecked { task, set, .. }, EffectKey::Try { task: of, set: n, .. })
+            | (Event::ChangesApplied { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
             | (Event::ChangesRebased { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
             | (Event::ChangesRejected { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
             | (Event::ChangesRolledBack { task, set, .. }, EffectKey::RollBack { task: of, set: n, .. }) => {

@@ -3,9 +3,9 @@
 use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
-    Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, Outcome,
-    PlannedTask, ReferenceStage, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
-    Verdict,
+    Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
+    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, RepeatPolicy, ResultParts, StopReason,
+    ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{
@@ -48,6 +48,7 @@ impl Player {
             ["references", "of", task, verb] => self.references(task, verb, tail),
             ["tool", task, call, "gave", kind] => self.tool_gave(task, call, kind, tail),
             ["merged", task] => self.merged(task),
+            ["changes", "of", task, verb, "the", "check"] => self.checked(task, verb),
             ["changes", "of", task, verb] => self.changes(task, verb, tail),
             ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits", ..]) => self.person(rest, tail),
             ["nobody", "can", "be", "asked"] => {
@@ -151,6 +152,10 @@ impl Player {
                 ("per-reference", _) => skill.execution = Execution::PerReference,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
                 ("review", policy) => skill.review = serde_json::from_value(policy.into()).unwrap(),
+                ("check", name) => {
+                    skill.check = Some(name.to_owned());
+                    self.settings.checks.insert(name.to_owned(), vec!["true".to_owned()]);
+                }
                 ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
                 (limit, number) => {
                     let mut limits = serde_json::to_value(&skill.limits).unwrap();
@@ -363,6 +368,21 @@ impl Player {
         let Effect::MergeByCode { task, n } = owed else { return Ok(()) };
         let result = ResultParts { summary: "merged".to_owned(), ..ResultParts::default() };
         self.fact(Event::RunsMerged { task, n, result })
+    }
+
+    /// `changes of a pass the check`, `changes of a fail the check`, `changes of a miss the check`.
+    fn checked(&mut self, slug: &str, verb: &str) -> Happened {
+        let wanted = |effect: &Effect| matches!(effect, Effect::TryChanges { task, .. } if task.as_str() == slug);
+        let Effect::TryChanges { task, run, set, check: name, .. } = self.find(wanted)? else { return Ok(()) };
+        let (end, issues) = match verb {
+            "pass" => (CheckEnd::Passed, Vec::new()),
+            "fail" => (CheckEnd::Failed, vec![issue("check-failed")]),
+            "miss" => (CheckEnd::NotRun, Vec::new()),
+            _ => panic!("changes cannot {verb} a check"),
+        };
+        self.pass_time(2_000);
+        let check = CheckReport { name, end, output: blob(verb), ms: 2_000 };
+        self.fact(Event::ChangesChecked { task, run, set, check, issues })
     }
 
     fn changes(&mut self, slug: &str, verb: &str, tail: &str) -> Happened {

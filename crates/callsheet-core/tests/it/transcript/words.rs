@@ -78,6 +78,7 @@ pub fn describe(effect: &Effect) -> String {
         Effect::Retrieve { task, .. } => format!("look up context of {task}"),
         Effect::AskApproval(asking) => gate(asking),
         Effect::AskPerson { task, question, .. } => format!("ask the person for {task}: {question}"),
+        Effect::TryChanges { task, set, check, .. } => format!("check changes {set} of {task}: {check}"),
         Effect::ApplyChanges { task, set, .. } => format!("apply changes {set} of {task}"),
         Effect::RollBack { task, set, .. } => format!("roll back changes {set} of {task}"),
         Effect::Conclude(ended) => format!("conclude: {}", outcome(*ended)),

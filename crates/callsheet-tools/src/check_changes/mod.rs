@@ -1,0 +1,205 @@
+//! `check_changes`: a command of the user's configuration on a copy of the project with changes that are not on disk (spec
+//! 10.10). No model is offered it; what it starts is what the user set.
+
+use std::path::{Component, Path};
+
+use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use ignore::WalkBuilder;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::common::{Stop, Ticket, arguments, settle, spec};
+use crate::run_command::process::{self, Bounds, NotRun};
+use crate::run_command::sandbox::Confined;
+use crate::run_command::{reason, unsecret};
+use crate::script::report;
+
+/// Bytes of a project that are copied at most.
+const MOST: u64 = 1 << 30;
+
+/// Folders that are not copied: version control, and what Callsheet keeps.
+const LEFT_OUT: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
+
+/// The tool.
+#[derive(Debug)]
+pub struct CheckChanges(ToolSpec);
+
+#[derive(Deserialize)]
+struct Arguments {
+    argv: Vec<String>,
+    files: Vec<ChangedFile>,
+}
+
+/// A file as the changes leave it.
+#[derive(Deserialize)]
+struct ChangedFile {
+    path: String,
+    /// `None`: it is deleted.
+    content: Option<String>,
+}
+
+impl CheckChanges {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Execute, RepeatClass::Idempotent);
+        let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
+        Self(spec("check_changes", &[], description, schema, classes))
+    }
+}
+
+impl Default for CheckChanges {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for CheckChanges {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolFault::Cancelled);
+        }
+        settle(run(given, context).await)
+    }
+}
+
+async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
+    let wanted: Arguments = arguments(given)?;
+    let Some((program, rest)) = wanted.argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+        return Err(Stop::failed("command-form", &[]));
+    };
+    if context.workspace.holds_kept() {
+        return Err(Stop::failed("command-holds-kept", &[]));
+    }
+    let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_copied(&error))?;
+    // Neither the project nor the folders of the system can be written: what the command makes goes with the folder.
+    let (copy, temporary) = (folder.path().join("project"), folder.path().join("tmp"));
+    let (from, to, ticket) =
+        (context.workspace.root().to_path_buf(), copy.clone(), Ticket::new(context.cancel.clone()));
+    let (files, beside) = (wanted.files, temporary.clone());
+    tokio::task::spawn_blocking(move || {
+        std::fs::create_dir(&beside).map_err(|error| not_copied(&error))?;
+        copy_project(&from, &to, &ticket)?;
+        files.iter().try_for_each(|file| put(&to, file)).map_err(|error| not_copied(&error))
+    })
+    .await
+    .map_err(|error| Stop::Fault(ToolFault::Defect(error.to_string())))??;
+    let mut command = Command::new(program);
+    command.args(rest).current_dir(&copy).env_clear().envs(unsecret()).env("TMPDIR", &temporary);
+    let bounds = Bounds {
+        timeout: context.timeout,
+        cap: context.max_output_bytes,
+        cancel: &context.cancel,
+        confined: Confined::to(&copy, &temporary),
+        stdin: None,
+    };
+    match process::run(command, bounds).await {
+        Ok(ended) => report(&ended),
+        Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
+        Err(NotRun::Start(error)) => {
+            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
+        }
+    }
+}
+
+fn not_copied(error: &std::io::Error) -> Stop {
+    Stop::failed("check-copy", &[("reason", error)])
+}
+
+/// Copies what is not ignored. A link is copied as it is.
+fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
+    let mut walk = WalkBuilder::new(from);
+    walk.hidden(false).parents(false).require_git(false).git_global(false).follow_links(false);
+    walk.filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !LEFT_OUT.contains(&name)));
+    let mut copied = 0_u64;
+    for entry in walk.build().flatten() {
+        ticket.check()?;
+        let Ok(relative) = entry.path().strip_prefix(from) else { continue };
+        let target = to.join(relative);
+        let Some(kind) = entry.file_type() else { continue };
+        if kind.is_file() {
+            copied = copied.saturating_add(entry.metadata().map_or(0, |metadata| metadata.len()));
+            if copied > MOST {
+                return Err(Stop::failed("check-too-large", &[("bytes", &MOST)]));
+            }
+        }
+        let made = if kind.is_dir() {
+            std::fs::create_dir_all(&target)
+        } else if kind.is_symlink() {
+            std::fs::read_link(entry.path()).and_then(|link| std::os::unix::fs::symlink(link, &target))
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), &target).map(drop)
+        } else {
+            Ok(())
+        };
+        made.map_err(|error| not_copied(&error))?;
+    }
+    Ok(())
+}
+
+/// Puts a changed file into the copy, never through a link.
+fn put(copy: &Path, file: &ChangedFile) -> std::io::Result<()> {
+    let relative = Path::new(&file.path);
+    let mut target = copy.to_path_buf();
+    for part in relative.components() {
+        let Component::Normal(name) = part else {
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, file.path.clone()));
+        };
+        target.push(name);
+        if target.is_symlink() {
+            std::fs::remove_file(&target)?;
+        }
+    }
+    let Some(content) = &file.content else {
+        return match std::fs::remove_file(&target) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        };
+    };
+    if let Some(parent) = target.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    // A file that is there keeps its rights.
+    std::fs::write(&target, content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(path: &str, content: Option<&str>) -> ChangedFile {
+        ChangedFile { path: path.to_owned(), content: content.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_copy_has_what_is_not_ignored_and_the_changes_in_it_stay_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("a"), folder.path().join("b"));
+        for (path, text) in
+            [("src/a.txt", "a"), ("b.txt", "b"), ("target/x", "x"), (".gitignore", "target/\n"), (".git/c", "c")]
+        {
+            let path = from.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        std::os::unix::fs::symlink("/etc/hosts", from.join("hosts")).unwrap();
+        copy_project(&from, &to, &Ticket::new(Default::default())).unwrap_or_else(|_| panic!("copied"));
+        assert!(to.join("src/a.txt").exists() && to.join(".gitignore").exists());
+        assert!(!to.join("target").exists() && !to.join(".git").exists());
+        for file in [changed("src/a.txt", Some("new")), changed("b.txt", None), changed("c/d.txt", Some("d"))] {
+            put(&to, &file).unwrap();
+        }
+        put(&to, &changed("hosts", Some("mine"))).unwrap();
+        assert_eq!(std::fs::read_to_string(to.join("src/a.txt")).unwrap(), "new");
+        assert!(!to.join("b.txt").exists() && to.join("c/d.txt").exists() && !to.join("hosts").is_symlink());
+        assert_eq!(std::fs::read_to_string(from.join("src/a.txt")).unwrap(), "a");
+        assert!(put(&to, &changed("../out.txt", Some("x"))).is_err());
+    }
+}

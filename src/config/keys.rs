@@ -90,6 +90,11 @@ pub const KEYS: &[Key] = &[
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
     open("review", POLICY, "whether a model reviews each result; auto: it does not"),
+    open(
+        "join",
+        POLICY,
+        "whether a model writes one answer from several results; auto: when a model planned their tasks",
+    ),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
         .sets("approval"),
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),

@@ -12,6 +12,7 @@ use callsheet_core::spec::{
     ApprovalMode, BlobId, ExecRunId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
 };
 
+use crate::joins::Answers;
 use crate::reviews::{Execution, Verdicts};
 use crate::world::COST;
 
@@ -29,6 +30,7 @@ pub struct Witness {
     started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
     finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
     verdicts: Verdicts,
+    answers: Answers,
     /// What the references of a task held at its last check.
     contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
@@ -113,6 +115,7 @@ impl Witness {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
                 }
             }
+            Event::Joined { .. } => self.answers.note(run),
             Event::Reviewed { key, missing, .. } => self.note_verdict(key, missing.is_some()),
             // Runs that read something else than is there now may be done again.
             Event::ReferencesChecked { task, contents, .. } => {
@@ -319,6 +322,10 @@ impl Witness {
         let again = match effect {
             EffectKey::Ask(key) if key.phase == Phase::Review => {
                 self.execution(key).map_or(Ok(()), |execution| self.verdicts.are_given_once(&execution))?;
+                self.started_calls.contains(key)
+            }
+            EffectKey::Ask(key) if key.phase == Phase::Join => {
+                self.answers.are_joined_once(run, &self.settings)?;
                 self.started_calls.contains(key)
             }
             EffectKey::Ask(key) => {

@@ -4,6 +4,7 @@
 
 mod changes;
 pub mod checkers;
+mod joins;
 mod library;
 mod logs;
 pub mod random;

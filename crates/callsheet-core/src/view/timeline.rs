@@ -121,6 +121,7 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
         Phase::Merge => "merge",
         Phase::Iterate => "iterate",
         Phase::Continue => "continue",
+        Phase::Join => "join",
     };
     let mut words = phase.to_owned();
     if let Some(task) = &key.task {

@@ -12,8 +12,8 @@ use callsheet_core::spec::{
 };
 use callsheet_format::prompt::{
     ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt,
-    MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource, Templates,
-    cut_lines, cut_tokens, header,
+    JoinPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
+    Templates, cut_lines, cut_tokens, header,
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use proptest::prelude::*;
@@ -65,6 +65,7 @@ enum Sample {
     Iteration(IterationPrompt),
     Continuation(ContinuationPrompt),
     Handler(Box<HandlerPrompt>),
+    Join(JoinPrompt),
 }
 
 impl Sample {
@@ -78,6 +79,7 @@ impl Sample {
             Self::Iteration(prompt) => prompt.render(&templates),
             Self::Continuation(prompt) => prompt.render(&templates),
             Self::Handler(prompt) => prompt.render(&templates),
+            Self::Join(prompt) => prompt.render(&templates),
         }
     }
 
@@ -90,6 +92,7 @@ impl Sample {
             Self::Iteration(_) => PromptKey::Iteration,
             Self::Continuation(_) => PromptKey::Continuation,
             Self::Handler(_) => PromptKey::Handler,
+            Self::Join(_) => PromptKey::Join,
         }
     }
 }
@@ -109,6 +112,19 @@ fn handler() -> HandlerPrompt {
         expected: "A list of faults.".to_owned(),
         output_format: "Reply with one JSON value.".to_owned(),
         issues: "the output is array, declared is object".to_owned(),
+    }
+}
+
+/// Two results, one of which holds a fence.
+fn join() -> JoinPrompt {
+    let result = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    JoinPrompt {
+        original_prompt: "Who looks after the barrels, and who after the pump?".to_owned(),
+        follow_ups: vec!["And who has the key?".to_owned()],
+        results: vec![
+            result("Read Water 1", "## Result summary\nAna, by [Water](water.md#L3).\n```text\nBarrels: Ana\n```"),
+            result("Read Keys 1", "## Result summary\nBen has the key."),
+        ],
     }
 }
 
@@ -138,6 +154,7 @@ fn sample(fixture: &Fixture) -> Sample {
         "execution" => Sample::Execution(execution(ExecutionKind::Plain)),
         "write" => Sample::Execution(execution(ExecutionKind::Write)),
         "handler" => Sample::Handler(Box::new(handler())),
+        "join" => Sample::Join(join()),
         "handler with a task only" => {
             Sample::Handler(Box::new(HandlerPrompt { task: "Say hello.".to_owned(), ..HandlerPrompt::default() }))
         }

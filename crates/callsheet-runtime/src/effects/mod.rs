@@ -15,6 +15,7 @@ mod read_turn;
 mod stage;
 pub(crate) mod template;
 mod tool;
+mod unsupported;
 mod work;
 
 use callsheet_core::evaluate::Memory;

@@ -3,7 +3,7 @@
 use callsheet_core::links::{link_target, parse_name};
 use callsheet_core::run::{Joined, Run, TaskRun};
 use callsheet_core::spec::{Fragment, RunId, Target};
-use callsheet_core::view::{answer, listed, results, unsupported_of_answer};
+use callsheet_core::view::{answer, joined, listed, results, unsupported_of_answer};
 use callsheet_format::reply::task::relinked;
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub(super) fn answer_text(setup: &Setup, run: &Run, id: &RunId) -> String {
 
 /// The results behind the answer of a run that is finished, if a model joined them: a list, as the answer would be without.
 pub(super) fn joined_results(setup: &Setup, run: &Run, id: &RunId) -> String {
-    match run.joined() {
+    match joined(run) {
         Some(Joined::Answer { .. }) => listed(&relinked_results(setup, run, id)),
         Some(Joined::Failed(_)) | None => String::new(),
     }
@@ -35,11 +35,11 @@ pub(super) fn results_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
 
 /// Whether a model joined the results: `joined`, and `failed`, why it did not.
 pub(super) fn join_json(run: &Run) -> Value {
-    let failed = match run.joined() {
+    let failed = match joined(run) {
         Some(Joined::Failed(why)) => Some(why),
         _ => None,
     };
-    let joined = matches!(run.joined(), Some(Joined::Answer { .. }));
+    let joined = matches!(joined(run), Some(Joined::Answer { .. }));
     json!({ "joined": joined, "failed": failed, "unsupported": unsupported_of_answer(run) })
 }
 

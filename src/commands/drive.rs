@@ -6,7 +6,7 @@ use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
-use callsheet_core::view::{Summary, problem_line, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{Summary, joined, problem_line, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
@@ -272,7 +272,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
         tell!("  {}", term::one_line(&line, 600));
     }
-    if let Some(Joined::Failed(why)) = run.joined().filter(|_| !answer.is_empty()) {
+    if let Some(Joined::Failed(why)) = joined(run) {
         tell!("  no answer was written from the results: {}", term::one_line(why, 300));
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));

@@ -11,10 +11,15 @@ pub fn answer(run: &Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> String 
     if !is_answered(run) {
         return String::new();
     }
-    match run.joined() {
+    match joined(run) {
         Some(Joined::Answer { text, .. }) => shown(&run.results(), text.trim()),
         Some(Joined::Failed(_)) | None => listed(&results(run, shown)),
     }
+}
+
+/// What came of joining the results of a finished run; `None`: they were not joined.
+pub fn joined(run: &Run) -> Option<&Joined> {
+    run.joined().filter(|_| is_answered(run))
 }
 
 /// The results that answer the request, each with the name of its task. Empty where [`answer`] is.
@@ -32,7 +37,7 @@ pub fn unsupported_of_answer(run: &Run) -> Vec<&str> {
     if !is_answered(run) {
         return Vec::new();
     }
-    if let Some(Joined::Answer { unsupported, .. }) = run.joined() {
+    if let Some(Joined::Answer { unsupported, .. }) = joined(run) {
         return unsupported.iter().map(String::as_str).collect();
     }
     let mut marks: Vec<&str> = Vec::new();

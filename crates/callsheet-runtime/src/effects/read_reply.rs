@@ -123,7 +123,7 @@ impl RecordedReply<'_> {
         let (key, answer) = (self.asked.key.clone(), reading.value);
         let tasks = self.run.results();
         let marks = tasks.into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported);
-        let unsupported = not_found(&self.prompt, &answer, marks)?;
+        let unsupported = not_found(&self.prompt, &answer, "", marks)?;
         Ok(Event::Joined { key, answer, unsupported, repairs: reading.repairs, issues: reading.issues })
     }
 
@@ -215,10 +215,20 @@ impl RecordedReply<'_> {
     }
 
     /// What the result says word for word and its prompt did not show. What a merge takes over of its runs stays marked.
-    fn unsupported(&self, task: &TaskRun, execution: &Execution) -> Result<Vec<String>, DriveFault> {
+    fn unsupported(
+        &self,
+        task: &TaskRun,
+        execution: &Execution,
+        changes: Option<&ChangeSet>,
+    ) -> Result<Vec<String>, DriveFault> {
         let merges = self.asked.key.phase == Phase::Merge;
         let runs = task.runs.iter().filter(|_| merges).filter_map(ExecRun::result);
-        not_found(&self.prompt, &execution.document, runs.flat_map(|result| &result.unsupported))
+        let mut own = String::new();
+        for file in changes.into_iter().flat_map(|set| &set.files) {
+            let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
+            own.push_str(&format!("{}\n{}\n", file.path, after.unwrap_or_default()));
+        }
+        not_found(&self.prompt, &execution.document, &own, runs.flat_map(|result| &result.unsupported))
     }
 
     /// An execution or merge reply as a fact, texts kept as blobs.
@@ -250,9 +260,9 @@ impl RecordedReply<'_> {
             document: Some(store.stage_blob(execution.document.clone().into_bytes())),
             details,
             more_work: execution.more_work,
-            changes,
             links: summary_files(&execution, context),
-            unsupported: self.unsupported(task, &execution)?,
+            unsupported: self.unsupported(task, &execution, changes.as_ref())?,
+            changes,
         };
         let key = self.asked.key.clone();
         Ok(Event::RunFinished { key, result, repairs: reading.repairs, issues: reading.issues })

@@ -90,7 +90,7 @@ pub(crate) fn read(
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());
-            let unsupported = not_found(prompt, &reply.text, [])?;
+            let unsupported = not_found(prompt, &reply.text, "", [])?;
             let result = ResultParts { document: Some(document), unsupported, ..ResultParts::default() };
             Event::RunFinished { key, result, repairs, issues }
         }

@@ -18,17 +18,19 @@ struct Request {
     messages: Vec<Message>,
 }
 
-/// What `text` says word for word and the recorded prompt does not show, and those of `marks`, of what it was made of, that it
-/// still says.
+/// What `text` says word for word and neither the recorded prompt nor `own` shows, which is what the reply writes into files;
+/// and those of `marks`, of what it was made of, that it still says.
 pub(super) fn not_found<'a>(
     prompt: &[u8],
     text: &str,
+    own: &str,
     marks: impl IntoIterator<Item = &'a String>,
 ) -> Result<Vec<String>, DriveFault> {
     let asked: Asked = serde_json::from_slice(prompt).map_err(DriveFault::defect)?;
     // What the model said itself earlier shows nothing.
     let shown = asked.request.messages.iter().filter(|message| !matches!(message, Message::Assistant { .. }));
-    let material: Vec<&str> = std::iter::once(asked.request.system.as_str()).chain(shown.map(Message::text)).collect();
+    let known = [own, asked.request.system.as_str()].into_iter();
+    let material: Vec<&str> = known.chain(shown.map(Message::text)).collect();
     let mut found = unsupported(text, &material);
     for mark in still_said(text, marks) {
         if !found.contains(&mark) {

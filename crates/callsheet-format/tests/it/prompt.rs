@@ -369,8 +369,8 @@ fn a_retry_shares_all_of_the_first_try() {
 /// covers: 3.4, 3.5, 3.6, 3.7, 3.8, 3.9
 #[test]
 fn forms_hold_no_content_to_copy() {
-    // A handler has no form of its own: its template declares one, or none.
-    for key in PromptKey::ALL.iter().filter(|key| **key != PromptKey::Handler) {
+    // A handler has no form of its own: its template declares one, or none. An answer is prose.
+    for key in PromptKey::ALL.iter().filter(|key| !matches!(key, PromptKey::Handler | PromptKey::Join)) {
         let text = Templates::bundled_text(*key);
         assert!(text.contains("Put your own text in place of each `<...>`."), "{key}");
         let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
@@ -390,7 +390,8 @@ fn an_unknown_key_names_the_known_ones() {
     assert_eq!(
         fault.to_string(),
         "No prompt template \"task_plan\". Known: task_creation_initial, task_execution, task_execution_loop, \
-         task_execution_write, task_handler, task_list_continue, task_list_iteration, task_post_exec, task_refinement"
+         task_execution_write, task_handler, task_join, task_list_continue, task_list_iteration, task_post_exec, \
+         task_refinement"
     );
     assert_eq!("task_post_completion".parse::<PromptKey>(), Ok(PromptKey::Iteration));
 }

@@ -78,7 +78,7 @@ impl Joins<'_> {
         let run = &mut *self.0;
         let Stage::Join(outcome) = run.stage() else { return };
         let of = slugs(run);
-        run.answer.set(of, joined);
+        run.progress.answer_mut().set(of, joined);
         run.calls.restart_list(Phase::Join);
         run.progress.conclude(outcome);
     }
@@ -101,7 +101,7 @@ fn wants_join(run: &Run, outcome: Outcome) -> bool {
         Policy::Auto => outcome == Outcome::Complete && planned(),
     };
     let of = slugs(run);
-    wanted && of.len() > 1 && run.answer.of(&of).is_none()
+    wanted && of.len() > 1 && run.progress.answer().of(&of).is_none()
 }
 
 fn slugs(run: &Run) -> Vec<Slug> {
@@ -124,6 +124,6 @@ impl Run {
 
     /// What came of joining these results; `None`: they were not joined.
     pub fn joined(&self) -> Option<&Joined> {
-        self.answer.of(&slugs(self))
+        self.progress.answer().of(&slugs(self))
     }
 }

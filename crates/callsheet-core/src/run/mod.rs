@@ -3,8 +3,8 @@
 //! # How it hangs together
 //!
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of log entries.
-//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds`, `notified` and `joined`), `follow_ups`, `sheet`,
-//! `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
+//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds`, `notified`, `joined`), `follow_ups`,
+//! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
 //! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
 //!
 //! 1. **check** (`check`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the entry fits; else it is

@@ -249,6 +249,7 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("review", work.review.map(policy), "--review");
     set("temperature", work.temperature.map(|number| json!(number)), "--temperature");
     set("seed", work.seed.map(|seed| json!(seed)), "--seed");
+    set("join", work.join.map(policy), "--join");
     set("allow_http", work.allow_http.then(|| json!(true)), "--allow-http");
     set("strict", work.strict.then(|| json!(true)), "--strict");
     let mode = work.approval.map(|mode| match mode {

@@ -121,6 +121,10 @@ pub struct WorkArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 
+    /// Whether a model writes one answer from several results; auto: when a model planned their tasks.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub join: Option<RefinePolicyArg>,
+
     /// Limit on rounds.
     #[arg(long, value_name = "N")]
     pub max_rounds: Option<u32>,

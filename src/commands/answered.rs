@@ -1,10 +1,11 @@
 //! The answer of a run, with links that lead to files from where the person stands.
 
 use callsheet_core::links::{link_target, parse_name};
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Joined, Run, TaskRun};
 use callsheet_core::spec::{Fragment, RunId, Target};
-use callsheet_core::view::answer;
+use callsheet_core::view::{answer, joined, listed, results, unsupported_of_answer};
 use callsheet_format::reply::task::relinked;
+use serde_json::{Value, json};
 
 use crate::setup::Setup;
 
@@ -12,11 +13,42 @@ use super::drive::run_folder;
 
 /// The answer of a run that is finished; empty for another.
 pub(super) fn answer_text(setup: &Setup, run: &Run, id: &RunId) -> String {
-    answer(run, &|task, summary| relinked(summary, &|target| place(setup, run, id, (task, target))))
+    answer(run, &|tasks, text| relinked(text, &|target| place(setup, run, id, (tasks, target))))
 }
 
-/// The file that a link of a task means, as a link from where the person stands; `None`: there is none.
-fn place(setup: &Setup, run: &Run, id: &RunId, (task, target): (&TaskRun, &str)) -> Option<String> {
+/// The results behind the answer of a run that is finished, if a model joined them: a list, as the answer would be without.
+pub(super) fn joined_results(setup: &Setup, run: &Run, id: &RunId) -> String {
+    match joined(run) {
+        Some(Joined::Answer { .. }) => listed(&relinked_results(setup, run, id)),
+        Some(Joined::Failed(_)) | None => String::new(),
+    }
+}
+
+/// The results that answer the request.
+pub(super) fn results_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
+    let results = relinked_results(setup, run, id).into_iter().map(|(task, text)| {
+        let unsupported = task.result().map(|result| result.unsupported.as_slice()).unwrap_or_default();
+        json!({ "task": task.task.slug, "name": task.task.name, "text": text, "unsupported": unsupported })
+    });
+    results.collect()
+}
+
+/// Whether a model joined the results: `joined`, and `failed`, why it did not.
+pub(super) fn join_json(run: &Run) -> Value {
+    let failed = match joined(run) {
+        Some(Joined::Failed(why)) => Some(why),
+        _ => None,
+    };
+    let joined = matches!(joined(run), Some(Joined::Answer { .. }));
+    json!({ "joined": joined, "failed": failed, "unsupported": unsupported_of_answer(run) })
+}
+
+fn relinked_results<'a>(setup: &Setup, run: &'a Run, id: &RunId) -> Vec<(&'a TaskRun, String)> {
+    results(run, &|tasks, text| relinked(text, &|target| place(setup, run, id, (tasks, target))))
+}
+
+/// The file that a link of these tasks means, as a link from where the person stands; `None`: there is none.
+fn place(setup: &Setup, run: &Run, id: &RunId, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
     let folder = run_folder(id);
     let detail = |slug: &str, file: &str| format!("{folder}details/{slug}/{file}");
     let (path, fragment) = match parse_name(target).ok()? {
@@ -29,8 +61,9 @@ fn place(setup: &Setup, run: &Run, id: &RunId, (task, target): (&TaskRun, &str))
         Target::Directory(path) => (path, None),
         // A details file may be named by its plain name.
         Target::File { path, fragment } => {
-            let own = detail(task.task.slug.as_str(), &path);
-            let path = if setup.project.join(&path).exists() { path } else { own };
+            let exists = |path: &String| setup.project.join(path).exists();
+            let own = || tasks.iter().map(|task| detail(task.task.slug.as_str(), &path)).find(exists);
+            let path = if exists(&path) { path } else { own()? };
             (path, fragment)
         }
         _ => return None,

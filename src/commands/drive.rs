@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
+use callsheet_core::run::{Joined, Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
-use callsheet_core::view::{Summary, problem_line, review_words};
+use callsheet_core::view::{Summary, joined, problem_line, review_words, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
@@ -23,7 +23,7 @@ use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, services};
 
-use super::answered::answer_text;
+use super::answered::{answer_text, join_json, results_json};
 use super::questions::{how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits, waits_text};
@@ -252,8 +252,8 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         let gates = waits(setup, &*setup.store()?, run)?;
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
-            "result": outcome, "run": id, "answer": answer, "files": run_folder(id), "summary": summary,
-            "waits": gates, "next": next,
+            "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(setup, run, id),
+            "files": run_folder(id), "summary": summary, "waits": gates, "next": next,
         }));
     }
     tell!();
@@ -273,6 +273,12 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         if review.failed().is_some() {
             tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
         }
+    }
+    if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
+        tell!("  {}", term::one_line(&line, 600));
+    }
+    if let Some(Joined::Failed(why)) = joined(run) {
+        tell!("  no answer was written from the results: {}", term::one_line(why, 300));
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");

@@ -110,6 +110,7 @@ fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core
         "skills" => settings.skills.clone_from(&given.skills),
         "refine" => settings.refine = given.refine,
         "review" => settings.review = given.review,
+        "join" => settings.join = given.join,
         "iterate" => settings.iterate = given.iterate,
         "approval.mode" => settings.approval = given.approval,
         "approval.headless" => settings.headless = given.headless.clone(),

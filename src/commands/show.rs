@@ -6,7 +6,9 @@ use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, problem_line, review_words, timeline};
+use callsheet_core::view::{
+    Summary, call_words, problem_line, review_words, timeline, unsupported_line, unsupported_of_answer,
+};
 use callsheet_core::visible::visible;
 use callsheet_format::sheet;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
@@ -18,7 +20,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::{duration, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
 
 use super::answer::{asked_about, several_changes};
-use super::answered::answer_text;
+use super::answered::{answer_text, joined_results};
 use super::drive::run_folder;
 use super::questions::{Question, how_to_answer, questions};
 use super::show_json::run_json;
@@ -145,6 +147,13 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
     }
+    if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
+        text.push_str(&format!("\nWarning: {}\n", one_line(&line, 600)));
+    }
+    let results = joined_results(setup, run, id);
+    if !results.is_empty() {
+        text.push_str(&format!("\nSingle results\n\n{results}\n"));
+    }
     text
 }
 
@@ -257,6 +266,10 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     }
     for review in task.reviews() {
         text.push_str(&format!("{}\n", one_line(&review_words(review), 600)));
+    }
+    let marks = task.result().into_iter().flat_map(|result| &result.unsupported).map(String::as_str);
+    if let Some(line) = unsupported_line(marks) {
+        text.push_str(&format!("Warning: {}\n", one_line(&line, 600)));
     }
     if let Some(failure) = task.failure() {
         text.push_str(&format!("Failed: {}\n", failure.reason));

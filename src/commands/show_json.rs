@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::setup::Setup;
 
-use super::answered::answer_text;
+use super::answered::{answer_text, join_json, results_json};
 use super::drive::run_folder;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
@@ -28,6 +28,8 @@ pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
         "problems": problems,
         "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
         "answer": answer_text(setup, run, id),
+        "join": join_json(run),
+        "results": results_json(setup, run, id),
         "summary": Summary::of(run),
         "files": run_folder(id),
     })
@@ -47,6 +49,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "changed": task.changed_files(),
         "taken_back": task.taken_back_files(),
         "reviews": task.reviews().map(review_json).collect::<Vec<_>>(),
+        "unsupported": task.result().map(|result| result.unsupported.as_slice()).unwrap_or_default(),
     })
 }
 

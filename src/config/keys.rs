@@ -94,6 +94,11 @@ pub const KEYS: &[Key] = &[
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
     open("review", POLICY, "whether a model reviews each result; auto: it does not"),
     open(
+        "join",
+        POLICY,
+        "whether a model writes one answer from several results; auto: when a model planned their tasks",
+    ),
+    open(
         "temperature",
         Kind::Number,
         "sampling temperature of executions; other calls have 0, attempts after the first at least 0.3",

@@ -93,12 +93,12 @@ fn is_forced(config: &Config) -> bool {
     model.is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)))
 }
 
-/// The key of `[models]` that a phase goes by: a review and a merge count as execution, a continuation as a plan.
+/// The key of `[models]` that a phase goes by: a review, a merge and a join count as execution, a continuation as a plan.
 fn phase_key(phase: Phase) -> &'static str {
     match phase {
         Phase::Plan | Phase::Continue => "models.plan",
         Phase::Refine => "models.refine",
-        Phase::Execute | Phase::Review | Phase::Merge => "models.execute",
+        Phase::Execute | Phase::Review | Phase::Merge | Phase::Join => "models.execute",
         Phase::Iterate => "models.iterate",
     }
 }

@@ -3,7 +3,7 @@
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
-use callsheet_core::view::{call_words, limit_words, own_failure};
+use callsheet_core::view::{call_words, limit_words, own_failure, unsupported_line};
 
 use super::{duration, one_line, state_mark, thousands};
 
@@ -34,6 +34,10 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::Reviewed { key, issues, .. } => {
             let words = call_words(key, run.part(key));
             issues.first().map(|issue| format!("{words}: {}", one_line(&issue.what, 200)))
+        }
+        Event::RunFinished { key, result, .. } => {
+            let line = unsupported_line(result.unsupported.iter().map(String::as_str))?;
+            Some(format!("note: {}: {}", call_words(key, run.part(key)), one_line(&line, 300)))
         }
         Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {

@@ -150,7 +150,8 @@ impl Scene {
             Event::RunStarted { .. }
             | Event::LimitNear { .. }
             | Event::ReferencesChecked { .. }
-            | Event::Reviewed { .. } => {
+            | Event::Reviewed { .. }
+            | Event::RunFinished { .. } => {
                 if let Some(line) = event_line(&fact.event, &self.run) {
                     self.say(&line);
                 }

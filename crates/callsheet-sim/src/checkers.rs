@@ -13,6 +13,7 @@ use callsheet_core::spec::{
 };
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
+use crate::joins::Answers;
 use crate::reviews::{Execution, Verdicts};
 use crate::world::COST;
 
@@ -31,6 +32,7 @@ pub struct Witness {
     finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
     verdicts: Verdicts,
     checks: Checks,
+    answers: Answers,
     /// What the references of a task held at its last check.
     contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
@@ -118,6 +120,7 @@ impl Witness {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
                 }
             }
+            Event::Joined { .. } => self.answers.note(run),
             Event::Reviewed { key, missing, .. } => self.note_verdict(key, missing.is_some()),
             // Runs that read something else than is there now may be done again.
             Event::ReferencesChecked { task, contents, .. } => {
@@ -352,6 +355,10 @@ impl Witness {
         let again = match effect {
             EffectKey::Ask(key) if key.phase == Phase::Review => {
                 self.execution(key).map_or(Ok(()), |execution| self.verdicts.are_given_once(&execution))?;
+                self.started_calls.contains(key)
+            }
+            EffectKey::Ask(key) if key.phase == Phase::Join => {
+                self.answers.are_joined_once(run, &self.settings)?;
                 self.started_calls.contains(key)
             }
             EffectKey::Ask(key) => {

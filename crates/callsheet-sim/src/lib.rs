@@ -5,6 +5,7 @@
 mod changes;
 pub mod checkers;
 mod checks;
+mod joins;
 mod library;
 mod logs;
 pub mod random;

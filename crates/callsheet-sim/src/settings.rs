@@ -25,6 +25,7 @@ pub fn settings(random: &mut Random) -> Settings {
     }
     settings.checks.insert("test".to_owned(), vec!["true".to_owned()]);
     settings.review = random.pick(&REVIEWS).copied().unwrap_or_default();
+    settings.join = random.pick(&policies).copied().unwrap_or_default();
     let limits = &mut settings.limits;
     limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
     limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);

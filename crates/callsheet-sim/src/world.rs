@@ -483,6 +483,9 @@ impl World {
                 let refinement = Refinement { need: None, references, expected: None, approval, calls };
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
+            Phase::Join => {
+                Event::Joined { key, answer: "an answer".to_owned(), unsupported: Vec::new(), repairs, issues }
+            }
             Phase::Execute | Phase::Merge | Phase::Review => self.executed(run, asked, key),
         }
     }

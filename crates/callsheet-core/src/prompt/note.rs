@@ -50,6 +50,8 @@ notes! {
     LoopLastTurn = "loop_last_turn" [],
     /// The user message behind the result of an execution that is reviewed (spec 10.9).
     Review = "review" [],
+    /// Behind that, what the result says word for word and was not shown (spec 3.14); `marks` are list items.
+    ReviewUnsupported = "review_unsupported" ["marks"],
     /// The reply is asked for as its JSON twin; `outline` is one with its members.
     JsonTwin = "json_twin" ["outline"],
     /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.

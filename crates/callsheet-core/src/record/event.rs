@@ -179,6 +179,20 @@ pub enum Event {
         /// What the next attempt is told, or why there is no verdict.
         issues: Vec<Issue>,
     },
+    /// The reply that answers the request from several results was read (spec 2.15).
+    Joined {
+        /// Which call.
+        key: CallKey,
+        /// The answer.
+        answer: String,
+        /// What of it stands in nothing that its prompt showed (spec 3.14).
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unsupported: Vec<String>,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Warnings.
+        issues: Vec<Issue>,
+    },
     /// A turn of a loop task asks for tool calls. The machine answers calls equal to earlier ones itself (spec 10.7).
     CallsAsked {
         /// Which call.

@@ -517,6 +517,9 @@ pub struct ResultParts {
     /// Canonical file targets linked from the summary, for carried references (spec 2.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
+    /// What it quotes, names in code style or counts, and what stands in nothing that its prompt showed (spec 3.14).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsupported: Vec<String>,
 }
 
 /// References that one prompt has no room for together (spec 5.8, 10.1).

@@ -283,7 +283,7 @@ impl Run {
     pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
         let task = || self.tasks.get(key.task.as_ref()?);
         match key.phase {
-            Phase::Plan | Phase::Iterate | Phase::Continue => self.calls.list(key.phase),
+            Phase::Plan | Phase::Iterate | Phase::Continue | Phase::Join => self.calls.list(key.phase),
             Phase::Refine => task().map(|task| &task.refine),
             Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),

@@ -4,6 +4,7 @@
 use super::answers::Answers;
 use super::approval::Approval;
 use super::execute::Executing;
+use super::joins::Joins;
 use super::limit::Limit;
 use super::next_stage::NextStage;
 use super::operators::Trees;
@@ -26,6 +27,7 @@ impl Advancing<'_> {
                 Stage::Pass => self.pass(),
                 Stage::Operate => self.operate(),
                 Stage::Iterate => Executing(self.0).end_overdue(),
+                Stage::Join(_) => Joins(self.0).end_forbidden(),
                 _ => false,
             };
             if !moved {

@@ -23,6 +23,7 @@ pub(super) struct Calls {
     plan: Attempts,
     iterate: Attempts,
     follow: Attempts,
+    join: Attempts,
     /// The least number of calls that what happened so far needs (spec 2.14).
     minimum: u32,
     /// Repairs by code (spec 4.3).
@@ -123,12 +124,13 @@ impl Calls {
         self.minimum = self.minimum.saturating_sub(1);
     }
 
-    /// Attempts at the list of a phase; `None`: it makes none.
+    /// Attempts of a phase that is of no task: at a list, or at the answer; `None`: it is of tasks.
     pub fn list(&self, phase: Phase) -> Option<&Attempts> {
         match phase {
             Phase::Plan => Some(&self.plan),
             Phase::Iterate => Some(&self.iterate),
             Phase::Continue => Some(&self.follow),
+            Phase::Join => Some(&self.join),
             _ => None,
         }
     }
@@ -138,6 +140,7 @@ impl Calls {
             Phase::Plan => Some(&mut self.plan),
             Phase::Iterate => Some(&mut self.iterate),
             Phase::Continue => Some(&mut self.follow),
+            Phase::Join => Some(&mut self.join),
             _ => None,
         }
     }
@@ -163,9 +166,9 @@ impl Calls {
         }
     }
 
-    /// A call for a list holds a slot.
+    /// A call for a list or for the answer holds a slot.
     pub fn asks_for_list(&self) -> bool {
-        self.plan.admitted || self.iterate.admitted || self.follow.admitted
+        self.plan.admitted || self.iterate.admitted || self.follow.admitted || self.join.admitted
     }
 
     /// No call for a list holds a slot any more.
@@ -182,12 +185,12 @@ impl Calls {
     }
 
     fn lists_mut(&mut self) -> impl Iterator<Item = &mut Attempts> {
-        [&mut self.plan, &mut self.iterate, &mut self.follow].into_iter()
+        [&mut self.plan, &mut self.iterate, &mut self.follow, &mut self.join].into_iter()
     }
 
-    /// Milliseconds of the calls for the next list so far.
+    /// Milliseconds of the calls for the next list, and for the answer, so far.
     pub fn list_ms(&self) -> u64 {
-        [&self.plan, &self.iterate, &self.follow]
+        [&self.plan, &self.iterate, &self.follow, &self.join]
             .into_iter()
             .fold(0, |sum, attempts| sum.saturating_add(attempts.busy_ms))
     }

@@ -78,6 +78,7 @@ impl<'a> Check<'a> {
                 let asked = exec.is_some_and(ExecRun::is_under_review);
                 self.to_be_read(key, key.phase == Phase::Review && asked)
             }
+            Event::Joined { key, .. } => self.to_be_read(key, key.phase == Phase::Join),
             Event::CallsAsked { key, calls, .. } => self.requests(key, calls),
             Event::ReferencesChecked { task, n, stage, .. } => {
                 let pending = ReferenceCheck::Pending { n: *n, stage: *stage };

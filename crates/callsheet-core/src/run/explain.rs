@@ -160,8 +160,8 @@ impl<'a> Explainer<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
         let schedule = Schedule(run);
         let rolled_back = schedule.roll_backs().iter().find_map(Effect::task).cloned();
-        let works =
-            run.stage().is_working() || matches!(run.stage(), Stage::Prepare | Stage::Iterate | Stage::Continue);
+        let asks = matches!(run.stage(), Stage::Prepare | Stage::Iterate | Stage::Continue | Stage::Join(_));
+        let works = run.stage().is_working() || asks;
         let scheduler = (works && rolled_back.is_none()).then(|| schedule.hand_out());
         Self { run, scheduler, rolled_back }
     }
@@ -363,6 +363,7 @@ impl Explainer<'_> {
             Stage::Empty | Stage::AwaitList | Stage::Prepare => Phase::Plan,
             Stage::Iterate => Phase::Iterate,
             Stage::Continue => Phase::Continue,
+            Stage::Join(_) => Phase::Join,
         };
         Some(Why::List { phase })
     }

@@ -11,6 +11,7 @@ use super::continuation::Continuation;
 use super::conversations::Conversations;
 use super::execute::Executing;
 use super::failure::Failure;
+use super::joins::Joins;
 use super::lists::Lists;
 use super::mounts::Mounts;
 use super::next_stage::NextStage;
@@ -58,6 +59,7 @@ impl Fold<'_> {
             | Event::TaskRefined { .. }
             | Event::RunFinished { .. }
             | Event::Reviewed { .. }
+            | Event::Joined { .. }
             | Event::CallsAsked { .. } => self.model_call(event, at),
             Event::ReferencesChecked { .. } => Steps(run).references_checked(event),
             Event::RunsMerged { task, result, .. } => Executing(run).merged(task, result),
@@ -106,6 +108,9 @@ impl Fold<'_> {
             Event::RunFinished { key, result, repairs, issues } => replies.finished(key, result, repairs, issues),
             Event::Reviewed { key, missing, repairs, issues } => {
                 Reviews(self.0).reviewed(key, missing.as_deref(), repairs, issues);
+            }
+            Event::Joined { key, answer, unsupported, repairs, issues } => {
+                Joins(self.0).joined(key, (answer, unsupported), repairs, issues);
             }
             Event::CallsAsked { key, calls, said, again, repairs, issues } => {
                 Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), *again), repairs, issues);

@@ -223,7 +223,7 @@ pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
 pub(super) fn may_edit(run: &Run) -> bool {
     let stage = match run.stage() {
         Stage::Pass | Stage::Iterate | Stage::Continue => true,
-        Stage::Conclude(outcome) => ends_by_itself(outcome),
+        Stage::Join(outcome) | Stage::Conclude(outcome) => ends_by_itself(outcome),
         _ => false,
     };
     run.sheet.has_list() && stage

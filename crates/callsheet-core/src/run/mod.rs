@@ -3,14 +3,14 @@
 //! # How it hangs together
 //!
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of log entries.
-//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds` and `notified`), `follow_ups`, `sheet`,
-//! `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
+//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds`, `notified`, `joined`), `follow_ups`,
+//! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
 //! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
 //!
 //! 1. **check** (`check`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the entry fits; else it is
 //!    refused with a [`Reject`], and nothing has changed.
 //! 2. **fold** (`fold`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`, `Reviews`,
-//!    `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
+//!    `Joins`, `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
 //! 3. **advance** (`advance`, with `steps`, `execute`, `operators`): make every transition that needs nobody: release waiting
 //!    tasks, block readers of lost outputs, open gates, begin executions, end tasks, steps and rounds. Every change of a
 //!    task goes through `TaskChange`, by [`State::may_become`], the table of spec 2.10; every change of the run's stage that
@@ -72,6 +72,8 @@ mod fold;
 mod follow_ups;
 mod gates;
 mod ideal;
+mod joined;
+mod joins;
 mod ledger;
 mod limit;
 mod limits;
@@ -111,6 +113,7 @@ pub use execution::{
 };
 pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};
+pub use joined::Joined;
 pub use ledger::Spent;
 pub use limit::Limit;
 pub use operators::{Caller, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};

@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Outcome};
 use crate::spec::{Phase, Policy, Slug};
 
+use super::joins::Joins;
 use super::limit::Limit;
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
@@ -28,8 +29,7 @@ impl NextStage<'_> {
         let all_done = run.tasks().all(|task| matches!(task.state(), State::Done | State::Dropped));
         let complete = all_done && run.sheet.goals().plan_complete && !run.progress.rounds().wants_more_work();
         if iterate == Policy::Never || iterate == Policy::Auto && complete {
-            let outcome = verdict(run);
-            return run.progress.conclude(outcome);
+            return Joins(run).finish();
         }
         run.progress.rounds_mut().set_iteration_due(true);
         run.calls.forget_list(Phase::Iterate);
@@ -58,7 +58,7 @@ impl NextStage<'_> {
         rounds.forget_more_work();
         rounds.restart_pass();
         run.progress.set_idle(false);
-        for phase in [Phase::Plan, Phase::Iterate, Phase::Continue] {
+        for phase in [Phase::Plan, Phase::Iterate, Phase::Continue, Phase::Join] {
             run.calls.forget_list(phase);
         }
         run.progress.unsay();
@@ -86,8 +86,7 @@ impl NextStage<'_> {
         let run = &mut *self.0;
         run.progress.go(Stage::Pass);
         if !run.tasks.has_pending() {
-            let outcome = verdict(run);
-            run.progress.conclude(outcome);
+            Joins(run).finish();
         } else if limits::rounds_are_over(run) {
             run.progress.notified_mut().note_reached(Limit::MaxRounds);
             run.progress.conclude_saying(Outcome::MaxRounds, "Max rounds reached.".to_owned());
@@ -103,7 +102,7 @@ impl NextStage<'_> {
             Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => run.may_start_step(),
             // A follow-up that has no list holds up nothing.
             Stage::Continue => run.follow_ups.has_failed() && run.tasks.has_pending(),
-            Stage::Conclude(outcome) => ends_by_itself(outcome) && run.tasks.has_pending(),
+            Stage::Join(outcome) | Stage::Conclude(outcome) => ends_by_itself(outcome) && run.tasks.has_pending(),
             _ => false,
         };
         if continues {
@@ -138,6 +137,7 @@ impl NextStage<'_> {
         rounds.set_iteration_due(false);
         rounds.restart_pass();
         run.flights.end(&EffectKey::Conclude);
+        Joins(run).give_up();
         run.follow_ups.forget_before();
         self.pass();
     }
@@ -154,10 +154,6 @@ impl NextStage<'_> {
         self.0.progress.stop_waiting();
         self.0.progress.conclude(Outcome::Cancelled);
     }
-}
-
-fn verdict(run: &Run) -> Outcome {
-    if run.tasks().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
 }
 
 /// The run ends because nothing is left that could start, not because somebody or a limit stopped it.

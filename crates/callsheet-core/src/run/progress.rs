@@ -2,6 +2,7 @@
 
 use crate::record::Outcome;
 
+use super::joined::Answer;
 use super::limit::Limit;
 use super::notified::Notified;
 use super::rounds::Rounds;
@@ -21,6 +22,7 @@ pub(super) struct Progress {
     idle: bool,
     rounds: Rounds,
     notified: Notified,
+    answer: Answer,
 }
 
 impl Progress {
@@ -121,6 +123,15 @@ impl Progress {
 
     pub fn notified_mut(&mut self) -> &mut Notified {
         &mut self.notified
+    }
+
+    /// The answer from several results.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    pub fn answer_mut(&mut self) -> &mut Answer {
+        &mut self.answer
     }
 
     pub fn rounds(&self) -> &Rounds {

@@ -8,6 +8,7 @@ use super::attempts::GivenUp;
 use super::changing::Changing;
 use super::failure::{Cause, Failure};
 use super::ideal::Ideal;
+use super::joins::Joins;
 use super::limit::Limit;
 use super::next_stage::NextStage;
 use super::reviews::Reviews;
@@ -82,6 +83,9 @@ impl Replies<'_> {
 
     pub fn refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair], valid: Option<&Refinement>) {
         let reply = self.read(key, false, repairs, issues);
+        if key.phase == Phase::Join {
+            return Joins(self.0).refused(issues);
+        }
         if let (Phase::Refine, Some(valid)) = (key.phase, valid)
             && let Some(task) = key.task.as_ref().and_then(|slug| self.0.tasks.get_mut(slug))
         {
@@ -160,6 +164,9 @@ impl Replies<'_> {
                 Reviews(run).failed(key, fault, message, sizes);
             }
             return;
+        }
+        if key.phase == Phase::Join {
+            return Joins(run).failed(fault, message);
         }
         let Some(attempts) = run.attempts_mut(key) else { return };
         match fault {

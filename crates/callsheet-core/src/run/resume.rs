@@ -48,7 +48,8 @@ impl Resume<'_> {
         self.resume_stage();
         let run = &mut *self.0;
         let waits = run.follow_ups.has_failed() && run.stage() == Stage::Continue;
-        let idle = run.progress.is_concluding() || waits;
+        let over = run.progress.is_concluding() || matches!(run.stage(), Stage::Join(_));
+        let idle = over || waits;
         run.progress.set_idle(idle);
     }
 

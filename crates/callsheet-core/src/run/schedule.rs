@@ -31,7 +31,7 @@ impl<'a> Schedule<'a> {
                 let applies: Vec<Effect> = self.abandoned_applies(true);
                 Work::of(if applies.is_empty() { vec![Effect::Conclude(outcome)] } else { applies })
             }
-            Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
+            Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue | Stage::Join(_) => {
                 let scheduler = self.hand_out();
                 Work {
                     effects: scheduler.effects,

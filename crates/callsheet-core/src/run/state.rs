@@ -113,6 +113,8 @@ pub enum Stage {
     Iterate,
     /// The call that makes a list of a follow-up, and its retries (spec 2.17).
     Continue,
+    /// The call that answers the request from several results; what the run then ends with (spec 2.15).
+    Join(Outcome),
     /// The report is owed.
     Conclude(Outcome),
     /// The report is written.

@@ -16,7 +16,7 @@ use super::{Run, limits};
 
 /// One unit of spec 2.6, or a check before one.
 pub(super) enum Unit<'a> {
-    /// The call for a list.
+    /// The call for a list, or for the answer.
     List(Phase, &'a Attempts),
     Check(&'a TaskRun),
     Refine(&'a TaskRun),
@@ -64,6 +64,7 @@ impl<'a> Units<'a> {
             Stage::Prepare => Some(Phase::Plan),
             Stage::Iterate => Some(Phase::Iterate),
             Stage::Continue => Some(Phase::Continue),
+            Stage::Join(_) => Some(Phase::Join),
             _ => None,
         };
         let first = phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?)));

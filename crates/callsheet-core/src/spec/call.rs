@@ -22,6 +22,8 @@ pub enum Phase {
     Iterate,
     /// A follow-up on an ended run.
     Continue,
+    /// The answer of a run from several results.
+    Join,
 }
 
 /// A refinement (spec 3.7): each present key replaces the task's value, absent keys stay.

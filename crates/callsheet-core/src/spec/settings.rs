@@ -177,6 +177,8 @@ pub struct Settings {
     pub merge: MergePolicy = MergePolicy::Code,
     /// Whether a model is asked if a result is complete (spec 10.9). `auto` asks never.
     pub review: Policy = Policy::Auto,
+    /// Whether a model writes one answer from several results (spec 2.15). `auto`: where a model planned them.
+    pub join: Policy = Policy::Auto,
     /// Which gates ask.
     pub approval: ApprovalMode = ApprovalMode::Both,
     /// What happens when nobody can be asked.

@@ -1,34 +1,71 @@
 //! The answer of a run: what a person asked for, as far as the tasks gave it.
 
 use crate::record::Outcome;
-use crate::run::{Run, State, TaskRun};
+use crate::run::{Joined, Run, TaskRun};
 
-/// Results of a finished run that nobody else builds on: those of done tasks whose output no other done task reads. One
-/// stands as it is; several stand each under the name of its task. After a follow-up only its own tasks count, if it has
-/// any. A run that is not finished has no answer, nor has one of a template: that has a result.
+/// The answer that a model wrote from the results of a finished run; else these results: one stands as it is, several stand
+/// each under the name of its task. A run that is not finished has no answer, nor has one of a template: that has a result.
 ///
-/// `shown`: the summary of a task as the person is to read it, its links leading from where the person stands.
-pub fn answer(run: &Run, shown: &dyn Fn(&TaskRun, &str) -> String) -> String {
-    if run.operators().tree().is_some() || !run.outcome().is_some_and(Outcome::is_finished) {
+/// `shown`: a text of these tasks as the person is to read it, its links leading from where the person stands.
+pub fn answer(run: &Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> String {
+    if !is_answered(run) {
         return String::new();
     }
-    let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
-    let reads = |reader: &TaskRun, task: &TaskRun| {
-        let mut read = reader.producers().filter_map(|slug| run.task(slug));
-        read.any(|producer| producer.task.slug == task.task.slug)
-    };
-    let last = done.iter().copied().filter(|task| !done.iter().any(|reader| reads(reader, task)));
-    let (latest, earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = last.partition(|task| run.is_of_latest(task));
-    let last = if latest.is_empty() { earlier } else { latest };
-    let summary = |task: &TaskRun| {
+    match joined(run) {
+        Some(Joined::Answer { text, .. }) => shown(&run.results(), text.trim()),
+        Some(Joined::Failed(_)) | None => listed(&results(run, shown)),
+    }
+}
+
+/// What came of joining the results of a finished run; `None`: they were not joined.
+pub fn joined(run: &Run) -> Option<&Joined> {
+    run.joined().filter(|_| is_answered(run))
+}
+
+/// The results that answer the request, each with the name of its task. Empty where [`answer`] is.
+pub fn results<'a>(run: &'a Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> Vec<(&'a TaskRun, String)> {
+    let tasks = if is_answered(run) { run.results() } else { Vec::new() };
+    let summary = |task: &'a TaskRun| {
         let summary = task.result().map(|result| result.summary.trim()).unwrap_or_default();
-        shown(task, summary)
+        (task, shown(&[task], summary))
     };
-    match last.as_slice() {
-        [] => String::new(),
-        [only] => summary(only),
-        several => {
-            several.iter().map(|task| format!("{}\n{}", task.task.name, summary(task))).collect::<Vec<_>>().join("\n\n")
+    tasks.into_iter().map(summary).collect()
+}
+
+/// What of the answer stands in nothing that its model read (spec 3.14), each once.
+pub fn unsupported_of_answer(run: &Run) -> Vec<&str> {
+    if !is_answered(run) {
+        return Vec::new();
+    }
+    if let Some(Joined::Answer { unsupported, .. }) = joined(run) {
+        return unsupported.iter().map(String::as_str).collect();
+    }
+    let mut marks: Vec<&str> = Vec::new();
+    for mark in run.results().into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported) {
+        if !marks.contains(&mark.as_str()) {
+            marks.push(mark);
         }
     }
+    marks
+}
+
+/// Marks of a result in one line for a person; `None`: there is none.
+pub fn unsupported_line<'a>(marks: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let marks: Vec<&str> = marks.into_iter().collect();
+    (!marks.is_empty()).then(|| format!("not found in what it read: {}", marks.join(", ")))
+}
+
+/// Several results, each under the name of its task.
+pub fn listed(results: &[(&TaskRun, String)]) -> String {
+    match results {
+        [(_, only)] => only.clone(),
+        several => {
+            let named = several.iter().map(|(task, text)| format!("{}\n{text}", task.task.name));
+            named.collect::<Vec<_>>().join("\n\n")
+        }
+    }
+}
+
+fn is_answered(run: &Run) -> bool {
+    run.operators().tree().is_none() && run.outcome().is_some_and(Outcome::is_finished)
 }

@@ -7,7 +7,7 @@ mod summary;
 mod timeline;
 mod why;
 
-pub use answer::answer;
+pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use report::{problem_line, report, review_words};
 pub use summary::Summary;
 pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};

@@ -3,11 +3,12 @@
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
 use crate::record::Outcome;
-use crate::run::{Problem, ProblemKind, Review, Run, State, TaskRun};
+use crate::run::{Joined, Problem, ProblemKind, Review, Run, State, TaskRun};
 use crate::template::TaskResult;
 use crate::visible::readable;
 
 use super::Summary;
+use super::answer::unsupported_line;
 
 /// The report as Markdown. `of_tree`: the result of a template's run, which stands for those of its tasks.
 pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> String {
@@ -26,6 +27,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
     }
+    text.push_str(&joined(run, outcome));
     let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
     if let Some(result) = of_tree {
         text.push_str(&result_of_tree(result));
@@ -62,6 +64,25 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     readable(&text)
+}
+
+/// The answer that a model wrote from the results, or why they stand as a list.
+fn joined(run: &Run, outcome: Outcome) -> String {
+    match run.joined().filter(|_| outcome.is_finished()) {
+        Some(Joined::Answer { text, unsupported }) => {
+            format!("\n## Answer\n\n{}\n{}", text.trim(), not_found(unsupported))
+        }
+        Some(Joined::Failed(why)) => {
+            format!("\nWarning: no answer was written from the results ({}).\n", why.trim_end_matches('.'))
+        }
+        None => String::new(),
+    }
+}
+
+/// What of a text stands in nothing that its model read (spec 3.14).
+fn not_found(marks: &[String]) -> String {
+    let line = unsupported_line(marks.iter().map(String::as_str));
+    line.map(|line| format!("\nWarning: {line}\n")).unwrap_or_default()
 }
 
 /// Whether tasks should change files, none did, and none could change any in another way.
@@ -128,6 +149,7 @@ fn result_of_tree(result: &TaskResult) -> String {
 fn result(task: &TaskRun) -> String {
     let Some(result) = task.result() else { return String::new() };
     let mut text = format!("\n### {}\n\n{}\n", task.task.name, result.summary.trim());
+    text.push_str(&not_found(&result.unsupported));
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
         let back = if set.reverted { ", reverted" } else { "" };

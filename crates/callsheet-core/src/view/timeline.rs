@@ -129,6 +129,7 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
         Phase::Merge => "merge",
         Phase::Iterate => "iterate",
         Phase::Continue => "continue",
+        Phase::Join => "join",
     };
     let mut words = phase.to_owned();
     if let Some(task) = &key.task {

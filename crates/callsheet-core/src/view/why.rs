@@ -81,6 +81,7 @@ fn list_words(phase: Phase) -> &'static str {
     match phase {
         Phase::Iterate => "the next list: the model looks at what is done",
         Phase::Continue => "the list of the follow-up",
+        Phase::Join => "the answer",
         _ => "the list",
     }
 }

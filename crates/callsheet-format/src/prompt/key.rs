@@ -19,6 +19,8 @@ pub enum PromptKey {
     ExecutionWrite,
     /// `task_handler`.
     Handler,
+    /// `task_join`.
+    Join,
     /// `task_list_continue`.
     Continuation,
     /// `task_list_iteration`.
@@ -139,6 +141,9 @@ const EXECUTION: &[Slot] =
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
+// What does not fit is not joined.
+const JOIN: &[Slot] = &[ORIGINAL, FOLLOW_UPS, need("task_results", Cap::Whole)];
+
 const ITERATION: &[Slot] = &[
     CATALOG,
     FORM,
@@ -183,6 +188,7 @@ impl PromptKey {
         Self::ExecutionLoop,
         Self::ExecutionWrite,
         Self::Handler,
+        Self::Join,
         Self::Continuation,
         Self::Iteration,
         Self::Merge,
@@ -197,6 +203,7 @@ impl PromptKey {
             Self::ExecutionLoop => "task_execution_loop",
             Self::ExecutionWrite => "task_execution_write",
             Self::Handler => "task_handler",
+            Self::Join => "task_join",
             Self::Continuation => "task_list_continue",
             Self::Iteration => "task_list_iteration",
             Self::Merge => "task_post_exec",
@@ -212,6 +219,7 @@ impl PromptKey {
             Self::ExecutionLoop => &["task_execution_loop"],
             Self::ExecutionWrite => &["task_execution_write"],
             Self::Handler => &["task_handler"],
+            Self::Join => &["task_join"],
             Self::Continuation => &["task_list_continue"],
             Self::Iteration => &["task_list_iteration", ITERATION_ALIAS],
             Self::Merge => &["task_post_exec"],
@@ -227,6 +235,7 @@ impl PromptKey {
             Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,
+            Self::Join => JOIN,
             Self::Iteration => ITERATION,
             Self::Continuation => CONTINUATION,
         }

@@ -197,6 +197,37 @@ pub struct MergePrompt {
     pub issues: String,
 }
 
+/// Answers the request from the results of several tasks (spec 2.15).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JoinPrompt {
+    /// The request, verbatim.
+    pub original_prompt: String,
+    /// Accepted follow-ups, verbatim, in order.
+    pub follow_ups: Vec<String>,
+    /// Name and document of each task, in their order.
+    pub results: Vec<(String, String)>,
+}
+
+impl JoinPrompt {
+    /// System and user text.
+    ///
+    /// # Errors
+    /// If the template is broken.
+    pub fn render(&self, templates: &Templates) -> Result<Rendered, PromptError> {
+        let mut fill = Fill::new(PromptKey::Join);
+        fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+        fill.quoted_each("follow_up_prompts", "Follow-ups", &self.follow_ups);
+        fill.plain("task_results", &documents(self.results.iter().map(|(name, text)| (name, text.as_str()))));
+        rendered(templates, PromptKey::Join, fill)
+    }
+}
+
+/// Documents, each under its title in a fence it cannot close.
+fn documents<'a>(documents: impl Iterator<Item = (&'a String, impl AsRef<str>)>) -> String {
+    let blocks = documents.map(|(title, text)| format!("### {title}\n\n{}", fence("markdown", text.as_ref())));
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
 /// Tokens of all run documents together, shared evenly.
 const RUN_DOCUMENTS: u32 = 24_000;
 
@@ -211,15 +242,9 @@ impl MergePrompt {
         fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
         fill.query(&self.need, &self.expected);
         let runs = u32::try_from(self.run_documents.len()).unwrap_or(u32::MAX).max(1);
-        let documents: Vec<String> = self
-            .run_documents
-            .iter()
-            .map(|(label, document)| {
-                let share = (RUN_DOCUMENTS / runs).saturating_sub(50);
-                format!("### {label}\n\n{}", fence("markdown", &cut_tokens(document, share)))
-            })
-            .collect();
-        fill.plain("run_documents", &documents.join("\n\n"));
+        let share = (RUN_DOCUMENTS / runs).saturating_sub(50);
+        let cut = self.run_documents.iter().map(|(label, document)| (label, cut_tokens(document, share)));
+        fill.plain("run_documents", &documents(cut));
         fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
         rendered(templates, PromptKey::Merge, fill)
     }

@@ -56,6 +56,7 @@ impl Templates {
             PromptKey::Execution => include_str!("../../prompts/task_execution.md"),
             PromptKey::ExecutionWrite => include_str!("../../prompts/task_execution_write.md"),
             PromptKey::Handler => include_str!("../../prompts/task_handler.md"),
+            PromptKey::Join => include_str!("../../prompts/task_join.md"),
             PromptKey::ExecutionLoop => include_str!("../../prompts/task_execution_loop.md"),
             PromptKey::Merge => include_str!("../../prompts/task_post_exec.md"),
             PromptKey::Iteration => include_str!("../../prompts/task_list_iteration.md"),

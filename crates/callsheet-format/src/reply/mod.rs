@@ -1,6 +1,7 @@
 //! Tolerant reading of model output (spec 4), from a loose document to a value. Two pure passes: `lookups` names what must be known of the world,
 //! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
 
+mod answer;
 pub mod calls;
 pub mod json;
 pub mod json_form;
@@ -9,10 +10,13 @@ mod placeholder;
 pub mod references;
 mod review;
 pub mod task;
+mod unsupported;
 mod value;
 
+pub use answer::read_answer;
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use review::read_review;
+pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, Execution, LoopTurn};
 
 use crate::reading::{Lookup, ReadContext};

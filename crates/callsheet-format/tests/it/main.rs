@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 
+mod answers;
 mod book;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../../../fuzz/src/checks.rs"]

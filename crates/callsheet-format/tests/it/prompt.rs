@@ -12,7 +12,7 @@ use callsheet_core::spec::{
 };
 use callsheet_format::prompt::{
     ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
-    IterationPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
+    IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
     Templates, cut_lines, cut_tokens, header,
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
@@ -69,6 +69,7 @@ enum Sample {
     Iteration(IterationPrompt),
     Continuation(ContinuationPrompt),
     Handler(Box<HandlerPrompt>),
+    Join(JoinPrompt),
 }
 
 impl Sample {
@@ -82,6 +83,7 @@ impl Sample {
             Self::Iteration(prompt) => prompt.render(&templates),
             Self::Continuation(prompt) => prompt.render(&templates),
             Self::Handler(prompt) => prompt.render(&templates),
+            Self::Join(prompt) => prompt.render(&templates),
         }
     }
 
@@ -94,6 +96,7 @@ impl Sample {
             Self::Iteration(_) => PromptKey::Iteration,
             Self::Continuation(_) => PromptKey::Continuation,
             Self::Handler(_) => PromptKey::Handler,
+            Self::Join(_) => PromptKey::Join,
         }
     }
 }
@@ -113,6 +116,19 @@ fn handler() -> HandlerPrompt {
         expected: "A list of faults.".to_owned(),
         output_format: "Reply with one JSON value.".to_owned(),
         issues: "the output is array, declared is object".to_owned(),
+    }
+}
+
+/// Two results, one of which holds a fence.
+fn join() -> JoinPrompt {
+    let result = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    JoinPrompt {
+        original_prompt: "Who looks after the barrels, and who after the pump?".to_owned(),
+        follow_ups: vec!["And who has the key?".to_owned()],
+        results: vec![
+            result("Read Water 1", "## Result summary\nAna, by [Water](water.md#L3).\n```text\nBarrels: Ana\n```"),
+            result("Read Keys 1", "## Result summary\nBen has the key."),
+        ],
     }
 }
 
@@ -142,6 +158,7 @@ fn sample(fixture: &Fixture) -> Sample {
         "execution" => Sample::Execution(execution(ExecutionKind::Plain)),
         "write" => Sample::Execution(execution(ExecutionKind::Write)),
         "handler" => Sample::Handler(Box::new(handler())),
+        "join" => Sample::Join(join()),
         "handler with a task only" => {
             Sample::Handler(Box::new(HandlerPrompt { task: "Say hello.".to_owned(), ..HandlerPrompt::default() }))
         }
@@ -385,8 +402,8 @@ fn a_held_reply_needs_no_form_in_its_prompt() {
 /// covers: 3.4, 3.5, 3.6, 3.7, 3.8, 3.9
 #[test]
 fn forms_hold_no_content_to_copy() {
-    // A handler has no form of its own: its template declares one, or none.
-    for key in PromptKey::ALL.iter().filter(|key| **key != PromptKey::Handler) {
+    // A handler has no form of its own: its template declares one, or none. An answer is prose.
+    for key in PromptKey::ALL.iter().filter(|key| !matches!(key, PromptKey::Handler | PromptKey::Join)) {
         let text = Templates::bundled_text(*key);
         assert!(text.contains("Put your own text in place of each `<...>`."), "{key}");
         let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
@@ -406,7 +423,8 @@ fn an_unknown_key_names_the_known_ones() {
     assert_eq!(
         fault.to_string(),
         "No prompt template \"task_plan\". Known: task_creation_initial, task_execution, task_execution_loop, \
-         task_execution_write, task_handler, task_list_continue, task_list_iteration, task_post_exec, task_refinement"
+         task_execution_write, task_handler, task_join, task_list_continue, task_list_iteration, task_post_exec, \
+         task_refinement"
     );
     assert_eq!("task_post_completion".parse::<PromptKey>(), Ok(PromptKey::Iteration));
 }

@@ -18,6 +18,7 @@ fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
         Phase::Continue => PromptKey::Continuation,
         Phase::Refine => PromptKey::Refinement,
         Phase::Merge => PromptKey::Merge,
+        Phase::Join => PromptKey::Join,
         Phase::Execute | Phase::Review => match asked.key.task.as_ref().and_then(|slug| run.task(slug)) {
             Some(task) if task.is_loop() => PromptKey::ExecutionLoop,
             Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => PromptKey::ExecutionWrite,

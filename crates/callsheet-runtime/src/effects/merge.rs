@@ -25,6 +25,11 @@ pub(crate) fn merge_by_code(services: &Services, run: &Run, task: &Slug, n: u32)
         let full_text = |text: &str| part.text(run, owner, text);
         texts.push((part.title(owner).to_owned(), full_text(&part.result.summary), full_text(&document)));
         result.more_work |= part.result.more_work;
+        for mark in &part.result.unsupported {
+            if !result.unsupported.contains(mark) {
+                result.unsupported.push(mark.clone());
+            }
+        }
         for link in &part.result.links {
             if !result.links.contains(link) {
                 result.links.push(link.clone());

@@ -16,6 +16,7 @@ mod stage;
 pub(crate) mod template;
 mod tool;
 mod try_changes;
+mod unsupported;
 mod work;
 
 use callsheet_core::evaluate::Memory;

@@ -15,9 +15,10 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_review};
+use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_answer, read_review};
 
 use crate::effects::stage::ShownFiles;
+use crate::effects::unsupported::not_found;
 use crate::effects::{read_turn, stage};
 use crate::fault::DriveFault;
 use crate::ports::ModelReply;
@@ -52,6 +53,7 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
         Phase::Refine => input.refinement()?,
         Phase::Merge => input.merge()?,
         Phase::Review => read_verdict(asked, &input.reply.text, asked_for.form()),
+        Phase::Join => input.join()?,
         Phase::Execute => input.execution()?,
     };
     if let Event::ListAdopted { repairs, .. }
@@ -110,6 +112,19 @@ impl RecordedReply<'_> {
         let list = reconcile(self.services, self.run, reading.value, &loaded, false)?;
         let origin = ListOrigin::Reply(self.asked.key.clone());
         Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
+    }
+
+    /// The answer that joins results. What they say without having read it, it says as well.
+    fn join(&self) -> Result<Event, DriveFault> {
+        let reading = read_answer(&self.reply.text, self.length_stop);
+        if !reading.is_accepted() {
+            return Ok(self.refused(reading.issues, reading.repairs));
+        }
+        let (key, answer) = (self.asked.key.clone(), reading.value);
+        let tasks = self.run.results();
+        let marks = tasks.into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported);
+        let unsupported = not_found(&self.prompt, &answer, "", marks)?;
+        Ok(Event::Joined { key, answer, unsupported, repairs: reading.repairs, issues: reading.issues })
     }
 
     /// What a reply about one task is compared with.
@@ -199,6 +214,23 @@ impl RecordedReply<'_> {
         }
     }
 
+    /// What the result says word for word and its prompt did not show. What a merge takes over of its runs stays marked.
+    fn unsupported(
+        &self,
+        task: &TaskRun,
+        execution: &Execution,
+        changes: Option<&ChangeSet>,
+    ) -> Result<Vec<String>, DriveFault> {
+        let merges = self.asked.key.phase == Phase::Merge;
+        let runs = task.runs.iter().filter(|_| merges).filter_map(ExecRun::result);
+        let mut own = String::new();
+        for file in changes.into_iter().flat_map(|set| &set.files) {
+            let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
+            own.push_str(&format!("{}\n{}\n", file.path, after.unwrap_or_default()));
+        }
+        not_found(&self.prompt, &execution.document, &own, runs.flat_map(|result| &result.unsupported))
+    }
+
     /// An execution or merge reply as a fact, texts kept as blobs.
     fn finished(
         &self,
@@ -228,8 +260,9 @@ impl RecordedReply<'_> {
             document: Some(store.stage_blob(execution.document.clone().into_bytes())),
             details,
             more_work: execution.more_work,
-            changes,
             links: summary_files(&execution, context),
+            unsupported: self.unsupported(task, &execution, changes.as_ref())?,
+            changes,
         };
         let key = self.asked.key.clone();
         Ok(Event::RunFinished { key, result, repairs: reading.repairs, issues: reading.issues })

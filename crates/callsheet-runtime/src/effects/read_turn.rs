@@ -12,6 +12,7 @@ use callsheet_format::reply::task::{TurnInput, read_loop_turn};
 use callsheet_format::template::{Said, read_turn};
 use serde::Deserialize;
 
+use crate::effects::unsupported::not_found;
 use crate::fault::DriveFault;
 use crate::ports::ModelReply;
 use crate::prompting::handler::handler_task;
@@ -89,7 +90,8 @@ pub(crate) fn read(
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());
-            let result = ResultParts { document: Some(document), ..ResultParts::default() };
+            let unsupported = not_found(prompt, &reply.text, "", [])?;
+            let result = ResultParts { document: Some(document), unsupported, ..ResultParts::default() };
             Event::RunFinished { key, result, repairs, issues }
         }
     })

@@ -7,7 +7,8 @@ use callsheet_core::prompt::Note;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
 use callsheet_format::prompt::{
-    ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Retry,
+    ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt,
+    RefinementPrompt, Retry,
 };
 
 use crate::fault::DriveFault;
@@ -74,6 +75,11 @@ pub(super) enum Job {
         expected: Option<ExpectedFile>,
     },
     Merge(Box<MergePrompt>),
+    /// Together they have so many tokens.
+    Join {
+        prompt: JoinPrompt,
+        tokens: u32,
+    },
     /// A handler of a template.
     Handler {
         prompt: Box<HandlerPrompt>,
@@ -214,6 +220,7 @@ fn job(
         Phase::Refine => refine(services, run, asked, held),
         Phase::Execute => execute(services, run, asked, model.capabilities, held),
         Phase::Merge => merge(services, run, asked),
+        Phase::Join => join(services, run),
         Phase::Review => Err(DriveFault::defect("a review has the prompt of what it reviews")),
     }
 }
@@ -369,4 +376,22 @@ fn merge(services: &Services, run: &Run, asked: &Asked) -> Result<Job, DriveFaul
         issues: texts::issues_text(issues),
     };
     Ok(Job::Merge(Box::new(prompt)))
+}
+
+/// The results that answer the request, whole.
+fn join(services: &Services, run: &Run) -> Result<Job, DriveFault> {
+    let mut results = Vec::new();
+    let mut tokens = 0_u32;
+    for task in run.results() {
+        let Some(result) = task.result() else { continue };
+        let document = match &result.document {
+            Some(blob) => services.text(blob)?,
+            None => result.summary.clone(),
+        };
+        tokens = tokens.saturating_add(callsheet_core::spec::tokens(&document));
+        results.push((task.task.name.clone(), document));
+    }
+    let original_prompt = run.prompt().to_owned();
+    let prompt = JoinPrompt { original_prompt, follow_ups: run.follow_ups().to_vec(), results };
+    Ok(Job::Join { prompt, tokens })
 }

@@ -94,7 +94,7 @@ impl PromptDraft {
             Job::Iterate { prompt, .. } => prompt.project_description = text,
             Job::Refine { prompt, .. } => prompt.project_description = text,
             Job::Execute { prompt, .. } => prompt.project_description = text,
-            Job::Merge(_) | Job::Handler { .. } => {}
+            Job::Merge(_) | Job::Join { .. } | Job::Handler { .. } => {}
         }
     }
 
@@ -108,6 +108,12 @@ impl PromptDraft {
         services: &Services,
         cancel: &CancellationToken,
     ) -> Result<PromptRecord, PromptFault> {
+        // A part of a result would be joined as if it were all.
+        if let Job::Join { tokens, .. } = &self.job
+            && *tokens > self.allowance.prompt
+        {
+            return Err(PromptFault::TooLarge(*tokens, self.allowance.prompt));
+        }
         let level = if matches!(self.job, Job::Refine { .. }) { Level::Preview } else { Level::Whole };
         let request = Request {
             references: &self.wanted,
@@ -173,6 +179,7 @@ impl PromptDraft {
                 prompt.render(templates)
             }
             Job::Merge(prompt) => prompt.render(templates),
+            Job::Join { prompt, .. } => prompt.render(templates),
         };
         rendered.map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
     }
@@ -236,7 +243,7 @@ impl PromptDraft {
                 ExecutionKind::Write => constraint::write_execution(resolved, expected.as_ref()),
                 ExecutionKind::Plain => constraint::execution(),
             },
-            Job::Handler { .. } => return None,
+            Job::Handler { .. } | Job::Join { .. } => return None,
             Job::Merge(_) => constraint::merge(),
         })
     }

@@ -70,7 +70,9 @@ impl Question {
 fn question(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Question, DriveFault> {
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let exec = asked.key.run.as_ref().and_then(|id| task?.run(id));
-    let reviewed = exec.and_then(|exec| run.call_record(&exec.review.as_ref()?.of));
+    let review = exec.and_then(|exec| exec.review.as_ref());
+    let result = review.map(|review| &review.result);
+    let reviewed = review.and_then(|review| run.call_record(&review.of));
     let reviewed = reviewed.ok_or_else(|| DriveFault::defect("a review of an unknown result"))?;
     let mut prompt: PromptRecord =
         serde_json::from_slice(&services.store.blob(&reviewed.prompt)?).map_err(DriveFault::defect)?;
@@ -82,7 +84,10 @@ fn question(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) ->
     request.native_tools.clear();
     request.constraint = Notation::of(model.info(), &services.refused_constraints).constraint(grammar::review());
     let twin = request.constraint.as_ref().and_then(|constraint| constraint.form.as_ref());
-    let text = format!("{}{}", Note::Review.text(), twin.map(twin_note).unwrap_or_default());
+    let marks = result.map(|result| result.unsupported.join("\n- ")).filter(|marks| !marks.is_empty());
+    let not_found = marks.map(|marks| format!("\n\n{}", Note::ReviewUnsupported.fill(&[("marks", &marks)])));
+    let text = [Some(Note::Review.text().to_owned()), not_found, twin.map(twin_note)];
+    let text = text.into_iter().flatten().collect::<String>();
     request.messages.push(Message::User { text });
     request.label = call_words(&asked.key, run.part(&asked.key));
     Sampling::of(run, asked).write(request, model.info().capabilities);

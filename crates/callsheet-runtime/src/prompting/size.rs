@@ -18,7 +18,7 @@ pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option
         Phase::Refine => 2_048,
         Phase::Review => 512,
         Phase::Execute if writes => 8_192,
-        Phase::Execute | Phase::Merge => 4_096,
+        Phase::Execute | Phase::Merge | Phase::Join => 4_096,
     };
     match window {
         Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),

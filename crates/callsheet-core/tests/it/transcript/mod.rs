@@ -186,9 +186,12 @@ impl Player {
         self.log.iter().rev().take(3).any(|fact| match (&fact.event, key) {
             (Event::ReplyReceived { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
             (Event::CallFailed { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
-            (Event::RunFinished { key: call, .. } | Event::Reviewed { key: call, .. }, EffectKey::Read(read)) => {
-                call == read
-            }
+            (
+                Event::RunFinished { key: call, .. }
+                | Event::Reviewed { key: call, .. }
+                | Event::Joined { key: call, .. },
+                EffectKey::Read(read),
+            ) => call == read,
             (Event::ReferencesChecked { task, n, .. }, EffectKey::Check { task: checked, n: number }) => {
                 task == checked && n == number
             }

@@ -315,6 +315,7 @@ impl Player {
                 }
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
+            Phase::Join => Event::Joined { key, answer: tail.to_owned(), unsupported: vec![], repairs, issues },
             Phase::Execute | Phase::Review | Phase::Merge => {
                 let file = tail.strip_prefix("changes ");
                 let result = ResultParts {

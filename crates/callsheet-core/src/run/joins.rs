@@ -1,0 +1,129 @@
+//! The end of a run with several results (spec 2.15): one call of a model answers the request from them. Whatever keeps it
+//! from coming, the results stand as a list.
+
+use crate::issue::{Issue, Repair};
+use crate::record::{CallFault, CallKey, EffectKey, Entry, Outcome};
+use crate::spec::{Phase, Policy, Slug};
+
+use super::joined::Joined;
+use super::ledger::Listed;
+use super::state::{Stage, State};
+use super::task::TaskRun;
+use super::task_change::return_reserves;
+use super::{Run, limits};
+
+/// Has results joined, and takes in what came of it.
+pub(super) struct Joins<'a>(pub &'a mut Run);
+
+impl Joins<'_> {
+    /// Nothing is left to do: the run joins what it came to, if it is to, and ends.
+    pub fn finish(&mut self) {
+        let run = &mut *self.0;
+        let outcome = verdict(run);
+        if wants_join(run, outcome) {
+            run.progress.go(Stage::Join(outcome));
+        } else {
+            run.progress.conclude(outcome);
+        }
+    }
+
+    /// The answer was read.
+    pub fn joined(
+        &mut self,
+        key: &CallKey,
+        (answer, unsupported): (&str, &[String]),
+        repairs: &[Repair],
+        issues: &[Issue],
+    ) {
+        self.0.calls.note_reading(key, true, repairs, issues);
+        self.end(Joined::Answer { text: answer.to_owned(), unsupported: unsupported.to_vec() });
+    }
+
+    /// The reply is no answer.
+    pub fn refused(&mut self, issues: &[Issue]) {
+        let why = issues.first().map(|issue| issue.what.clone()).unwrap_or_default();
+        self.end(Joined::Failed(why));
+    }
+
+    /// The call gave no reply.
+    pub fn failed(&mut self, fault: &CallFault, message: &str) {
+        // A person who stops the run may have it joined by a resume.
+        if *fault != CallFault::Cancelled {
+            self.end(Joined::Failed(message.to_owned()));
+        }
+    }
+
+    /// A limit forbids the call: the results stand as they are. True if one does.
+    pub fn end_forbidden(&mut self) -> bool {
+        let run = &mut *self.0;
+        let reads = run.calls.list(Phase::Join).is_some_and(|attempts| attempts.reading.is_some());
+        if reads || run.flights.iter().any(is_join) {
+            return false;
+        }
+        let Some(limit) = limits::forbids_call(run, None, &Listed::default()) else { return false };
+        run.progress.notified_mut().note_reached(limit);
+        self.end(Joined::Failed(format!("the limit {} is reached", limit.name())));
+        true
+    }
+
+    /// The run continues: what it comes to is joined at its next end.
+    pub fn give_up(&mut self) {
+        let run = &mut *self.0;
+        run.flights.abort(is_join);
+        return_reserves(run);
+        run.calls.restart_list(Phase::Join);
+    }
+
+    fn end(&mut self, joined: Joined) {
+        let run = &mut *self.0;
+        let Stage::Join(outcome) = run.stage() else { return };
+        let of = slugs(run);
+        run.progress.answer_mut().set(of, joined);
+        run.calls.restart_list(Phase::Join);
+        run.progress.conclude(outcome);
+    }
+}
+
+fn is_join(key: &EffectKey) -> bool {
+    matches!(key, EffectKey::Ask(call) if call.phase == Phase::Join)
+}
+
+fn verdict(run: &Run) -> Outcome {
+    if run.tasks().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+}
+
+/// One result needs no joining, and the same results are joined once.
+fn wants_join(run: &Run, outcome: Outcome) -> bool {
+    let planned = || matches!(run.entry(), Some(Entry::Prompt { .. })) || !run.follow_ups().is_empty();
+    let wanted = match run.settings().join {
+        Policy::Always => true,
+        Policy::Never => false,
+        Policy::Auto => outcome == Outcome::Complete && planned(),
+    };
+    let of = slugs(run);
+    wanted && of.len() > 1 && run.progress.answer().of(&of).is_none()
+}
+
+fn slugs(run: &Run) -> Vec<Slug> {
+    run.results().into_iter().map(TaskRun::slug).collect()
+}
+
+impl Run {
+    /// Tasks whose results answer the request: done ones whose output no other done task reads. After a follow-up only its
+    /// own count, if it has any.
+    pub fn results(&self) -> Vec<&TaskRun> {
+        let done: Vec<&TaskRun> = self.tasks().filter(|task| task.state() == State::Done).collect();
+        let reads = |reader: &TaskRun, task: &TaskRun| {
+            let mut read = reader.producers().filter_map(|slug| self.task(slug));
+            read.any(|producer| producer.task.slug == task.task.slug)
+        };
+        let last = done.iter().copied().filter(|task| !done.iter().any(|reader| reads(reader, task)));
+        let (latest, earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = last.partition(|task| self.is_of_latest(task));
+        if latest.is_empty() { earlier } else { latest }
+    }
+
+    /// What came of joining these results; `None`: they were not joined.
+    pub fn joined(&self) -> Option<&Joined> {
+        self.progress.answer().of(&slugs(self))
+    }
+}

@@ -1,0 +1,43 @@
+//! Joined answers: the books over them.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::run::{Run, State};
+use callsheet_core::spec::{Policy, Settings, Slug};
+
+use crate::checkers::Kept;
+
+/// Results that were joined.
+#[derive(Default)]
+pub(crate) struct Answers {
+    joined: BTreeSet<(usize, BTreeSet<Slug>)>,
+}
+
+impl Answers {
+    /// An answer was read; no task is at work.
+    pub fn note(&mut self, run: &Run) {
+        self.joined.insert((run.follow_ups().len(), done(run)));
+    }
+
+    /// Several results are joined, at the end, once.
+    ///
+    /// # Errors
+    /// They are not.
+    pub fn are_joined_once(&self, run: &Run, settings: &Settings) -> Kept {
+        let results = done(run);
+        let several = results.len() > 1;
+        let ended = run.tasks().all(|task| task.state().is_ended());
+        let fits = [
+            ("results are joined where that is wanted", settings.join != Policy::Never),
+            ("several results are joined", several),
+            ("the same results are joined once", !self.joined.contains(&(run.follow_ups().len(), results))),
+            ("results are joined when all tasks have ended", ended),
+        ];
+        fits.iter().find(|(_, holds)| !holds).map_or(Ok(()), |(promise, _)| Err((*promise).to_owned()))
+    }
+}
+
+/// Done tasks: where these are the same, so are their results. After a follow-up they may answer another question.
+fn done(run: &Run) -> BTreeSet<Slug> {
+    run.tasks().filter(|task| task.state() == State::Done).map(|task| task.task.slug.clone()).collect()
+}

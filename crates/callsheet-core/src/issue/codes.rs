@@ -146,6 +146,7 @@ codes! {
         ContentTruncated = "content-truncated",
         // 4 reading
         ReviewMissing = "review-missing",
+        RouteUnreadable = "route-unreadable",
         ReviewUnreadable = "review-unreadable",
         EmptyReply = "empty-reply",
         ReplyTruncated = "reply-truncated",

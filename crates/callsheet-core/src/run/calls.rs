@@ -20,6 +20,7 @@ pub(super) struct Calls {
     of_task: BTreeMap<Slug, Vec<usize>>,
     /// The last number of each phase, task and execution.
     numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
+    route: Attempts,
     plan: Attempts,
     iterate: Attempts,
     follow: Attempts,
@@ -126,6 +127,7 @@ impl Calls {
     /// Attempts at the list of a phase; `None`: it makes none.
     pub fn list(&self, phase: Phase) -> Option<&Attempts> {
         match phase {
+            Phase::Route => Some(&self.route),
             Phase::Plan => Some(&self.plan),
             Phase::Iterate => Some(&self.iterate),
             Phase::Continue => Some(&self.follow),
@@ -135,6 +137,7 @@ impl Calls {
 
     pub fn list_mut(&mut self, phase: Phase) -> Option<&mut Attempts> {
         match phase {
+            Phase::Route => Some(&mut self.route),
             Phase::Plan => Some(&mut self.plan),
             Phase::Iterate => Some(&mut self.iterate),
             Phase::Continue => Some(&mut self.follow),
@@ -165,7 +168,7 @@ impl Calls {
 
     /// A call for a list holds a slot.
     pub fn asks_for_list(&self) -> bool {
-        self.plan.admitted || self.iterate.admitted || self.follow.admitted
+        [&self.route, &self.plan, &self.iterate, &self.follow].iter().any(|attempts| attempts.admitted)
     }
 
     /// No call for a list holds a slot any more.
@@ -182,12 +185,12 @@ impl Calls {
     }
 
     fn lists_mut(&mut self) -> impl Iterator<Item = &mut Attempts> {
-        [&mut self.plan, &mut self.iterate, &mut self.follow].into_iter()
+        [&mut self.route, &mut self.plan, &mut self.iterate, &mut self.follow].into_iter()
     }
 
     /// Milliseconds of the calls for the next list so far.
     pub fn list_ms(&self) -> u64 {
-        [&self.plan, &self.iterate, &self.follow]
+        [&self.route, &self.plan, &self.iterate, &self.follow]
             .into_iter()
             .fold(0, |sum, attempts| sum.saturating_add(attempts.busy_ms))
     }

@@ -5,6 +5,7 @@ use crate::record::Outcome;
 use super::limit::Limit;
 use super::notified::Notified;
 use super::rounds::Rounds;
+use super::routing::Routing;
 use super::state::Stage;
 
 /// Where the run is.
@@ -20,6 +21,7 @@ pub(super) struct Progress {
     /// The run was resumed and had nothing to do.
     idle: bool,
     rounds: Rounds,
+    routing: Routing,
     notified: Notified,
 }
 
@@ -129,5 +131,14 @@ impl Progress {
 
     pub fn rounds_mut(&mut self) -> &mut Rounds {
         &mut self.rounds
+    }
+
+    /// Skills that are chosen before a list counts.
+    pub fn routing(&self) -> &Routing {
+        &self.routing
+    }
+
+    pub fn routing_mut(&mut self) -> &mut Routing {
+        &mut self.routing
     }
 }

@@ -167,6 +167,8 @@ pub struct Settings {
     pub attempts: u32 = 5,
     /// Sends inside one attempt for communication failures (spec 12.1).
     pub comm_tries: u32 = 3,
+    /// Whether a request is planned (spec 2.3). `auto`: unless it is one task.
+    pub plan: Policy = Policy::Auto,
     /// Refinement policy (spec 2.12).
     pub refine: Policy = Policy::Auto,
     /// Iteration policy (spec 2.13).

@@ -247,6 +247,8 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("refine", work.refine.map(policy), "--refine");
     set("iterate", work.iterate.map(policy), "--iterate");
     set("review", work.review.map(policy), "--review");
+    set("temperature", work.temperature.map(|number| json!(number)), "--temperature");
+    set("seed", work.seed.map(|seed| json!(seed)), "--seed");
     set("allow_http", work.allow_http.then(|| json!(true)), "--allow-http");
     set("strict", work.strict.then(|| json!(true)), "--strict");
     let mode = work.approval.map(|mode| match mode {

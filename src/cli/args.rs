@@ -113,6 +113,14 @@ pub struct WorkArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     pub review: Option<RefinePolicyArg>,
 
+    /// Sampling temperature of executions.
+    #[arg(long, value_name = "NUMBER", value_parser = not_negative)]
+    pub temperature: Option<f64>,
+
+    /// Sampling seed.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
     /// Limit on rounds.
     #[arg(long, value_name = "N")]
     pub max_rounds: Option<u32>,
@@ -126,7 +134,7 @@ pub struct WorkArgs {
     pub max_tokens: Option<u64>,
 
     /// Limit on cost, in US dollars.
-    #[arg(long, value_name = "USD", value_parser = dollars)]
+    #[arg(long, value_name = "USD", value_parser = not_negative)]
     pub max_cost: Option<f64>,
 
     /// Limit on run time in seconds, not counting the time the run waits for you.
@@ -293,9 +301,9 @@ pub struct ShowArgs {
 }
 
 /// An amount of money.
-fn dollars(text: &str) -> Result<f64, String> {
-    let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "expected a number that is 0 or more".to_owned())
+fn not_negative(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+    number.ok_or_else(|| "expected a number that is 0 or more".to_owned())
 }
 
 /// `skill`.

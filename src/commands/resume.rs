@@ -108,6 +108,8 @@ fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core
         "approval.headless" => settings.headless = given.headless.clone(),
         "allow_http" => settings.allow_http = given.allow_http,
         "strict" => settings.strict = given.strict,
+        "temperature" => settings.temperature = given.temperature,
+        "seed" => settings.seed = given.seed,
         "limits.max_calls" => settings.limits.max_calls = given.limits.max_calls,
         "limits.max_tokens" => settings.limits.max_tokens = given.limits.max_tokens,
         "limits.max_cost_usd" => settings.limits.max_cost_usd = given.limits.max_cost_usd,

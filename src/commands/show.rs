@@ -313,11 +313,18 @@ fn prompt_text(request: &ModelRequest) -> String {
     text
 }
 
+/// How the reply was drawn, as far as the model was told.
+fn sampling(request: &ModelRequest) -> String {
+    let temperature = request.temperature.map(|number| format!(", temperature {number}"));
+    let seed = request.seed.map(|number| format!(", seed {number}"));
+    [temperature, seed].into_iter().flatten().collect()
+}
+
 fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failure> {
     let request = request(store, call)?;
     let reply: ModelReply = serde_json::from_str(&blob(store, &call.reply)?)
         .map_err(|error| Failure::internal(format!("can't read the recorded reply: {error}"), ""))?;
-    let mut text = format!("{}model {}, {} sends\n\n", call_line(call), call.model, call.sends);
+    let mut text = format!("{}model {}, {} sends{}\n\n", call_line(call), call.model, call.sends, sampling(&request));
     text.push_str(&prompt_text(&request));
     if let Some(thinking) = &reply.thinking {
         text.push_str(&format!("==== thinking\n{thinking}\n"));

@@ -80,6 +80,7 @@ pub const KEYS: &[Key] = &[
         "seconds a provider may be silent within a reply; default 120",
     ),
     guarded("providers.*.constrain", Kind::Flag, "false: do not constrain replies with grammars and schemas"),
+    guarded("providers.*.sampling", Kind::Flag, "false: send neither temperature nor seed"),
     guarded("providers.*.price_input", Kind::Number, "US dollars per million input tokens"),
     guarded("providers.*.price_output", Kind::Number, "US dollars per million output tokens"),
     open("max_rounds", Kind::AtLeastOne, "limit on rounds"),
@@ -90,6 +91,12 @@ pub const KEYS: &[Key] = &[
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
     open("review", POLICY, "whether a model reviews each result; auto: it does not"),
+    open(
+        "temperature",
+        Kind::Number,
+        "sampling temperature of executions; other calls have 0, attempts after the first at least 0.3",
+    ),
+    open("seed", Kind::Count, "sampling seed, raised by 1 with each attempt"),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
         .sets("approval"),
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),

@@ -1,4 +1,5 @@
-//! A model that is asked without grammars and schemas, to see what it says by itself (`providers.NAME.constrain`).
+//! A model that is asked without grammars and schemas (`providers.NAME.constrain`), to see what it says by itself, or without
+//! temperature and seed (`providers.NAME.sampling`), where its provider refuses them.
 
 use std::sync::Arc;
 
@@ -6,19 +7,28 @@ use async_trait::async_trait;
 use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 use tokio_util::sync::CancellationToken;
 
-/// Takes constrained output from what a model says it can do; nothing else changes.
+/// Takes from what a model says it can do; nothing else changes.
 pub(super) struct Free {
     model: Arc<dyn Model>,
     info: ModelInfo,
 }
 
 impl Free {
-    pub(super) fn new(model: Arc<dyn Model>) -> Self {
+    /// Without constraints.
+    pub(super) fn unconstrained(model: Arc<dyn Model>) -> Arc<dyn Model> {
         let mut info = model.info().clone();
         info.capabilities.grammar = false;
         info.capabilities.json_schema = false;
         info.capabilities.twins = false;
-        Self { model, info }
+        Arc::new(Self { model, info })
+    }
+
+    /// Without temperature and seed.
+    pub(super) fn unsampled(model: Arc<dyn Model>) -> Arc<dyn Model> {
+        let mut info = model.info().clone();
+        info.capabilities.temperature = false;
+        info.capabilities.seed = false;
+        Arc::new(Self { model, info })
     }
 }
 

@@ -27,8 +27,10 @@ pub struct Models {
     providers: BTreeMap<String, ProviderSettings>,
     built: Mutex<BTreeMap<ModelRef, Arc<dyn Model>>>,
     refused: Mutex<BTreeSet<String>>,
-    /// Providers whose models are asked without grammars.
-    free: BTreeSet<String>,
+    /// Providers whose models are asked without grammars and schemas.
+    unconstrained: BTreeSet<String>,
+    /// Providers whose models are sent neither temperature nor seed.
+    unsampled: BTreeSet<String>,
     tape: Tape,
     warn: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -71,9 +73,9 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
         .collect()
 }
 
-/// Providers with `constrain = false`.
-fn unconstrained(config: &Config) -> BTreeSet<String> {
-    let told = |name: &String| config.provider(name, "constrain").and_then(serde_json::Value::as_bool);
+/// Providers that are not to be sent this: `constrain = false`, `sampling = false`.
+fn without(config: &Config, part: &str) -> BTreeSet<String> {
+    let told = |name: &String| config.provider(name, part).and_then(serde_json::Value::as_bool);
     config.providers().into_iter().filter(|name| told(name) == Some(false)).collect()
 }
 
@@ -134,7 +136,8 @@ impl Models {
             forced: is_forced(config),
             phases,
             providers: provider_settings(config),
-            free: unconstrained(config),
+            unconstrained: without(config, "constrain"),
+            unsampled: without(config, "sampling"),
             built: Mutex::default(),
             refused: Mutex::default(),
             tape,
@@ -213,7 +216,8 @@ impl Models {
             ModelRef::Embedded(_) => "embedded",
             ModelRef::Scripted(_) => "scripted",
         };
-        let model = if self.free.contains(provider) { Arc::new(Free::new(model)) as Arc<dyn Model> } else { model };
+        let model = if self.unconstrained.contains(provider) { Free::unconstrained(model) } else { model };
+        let model = if self.unsampled.contains(provider) { Free::unsampled(model) } else { model };
         let model = match &self.tape {
             Tape::Record(recording) => recording.record(model),
             _ => model,

@@ -43,6 +43,50 @@ fn an_ejected_template_is_the_users_to_change_and_is_never_written_over() {
     assert!(garden.expect(2, &["prompts", "eject", "--only", "no_such"]).err.contains("task_refinement"));
 }
 
+/// Example turns of a changed template are earlier messages of the chat, before the prompt; not where the reply is a twin.
+/// covers: 8.2
+#[test]
+fn example_turns_of_a_template_are_sent_before_the_prompt() {
+    let examples =
+        "<!-- callsheet:user -->\nWho bakes?\n<!-- callsheet:assistant -->\nTom bakes.\n<!-- callsheet:user -->\n";
+    let sent = |name: &str, number: &str| {
+        let garden = TestProject::with(name);
+        let own = Templates::bundled_text(PromptKey::Execution).replace("<!-- callsheet:user -->\n", examples);
+        garden.write(".callsheet/prompts/task_execution.md", own);
+        assert_eq!(state(&garden, "task_execution").0, "overridden");
+        garden.expect(0, &["run", "who waters?"]);
+        garden.expect(0, &["show", "--prompt", number]).out
+    };
+    let shown = sent("answer", "2");
+    assert_eq!(shown.matches("==== user\n").count(), 2, "{shown}");
+    let (before, after) = shown.split_once("==== user\nWho bakes?\n==== assistant\nTom bakes.\n").unwrap();
+    assert!(before.starts_with("==== system\n") && after.trim_start().starts_with("==== user\n"), "{shown}");
+    assert!(!sent("twins", "3").contains("Tom bakes."));
+}
+
+/// Forms are asked for greedily, an attempt after a refused reply is not, and what was sent is on record.
+/// covers: 12.2
+#[test]
+fn temperature_and_seed_follow_phase_and_attempt() {
+    let garden = TestProject::with("twins");
+    let sampled = |number: &str| {
+        let out = garden.expect(0, &["show", "--call", number]).out;
+        let line = out.lines().find(|line| line.contains(" sends")).unwrap().to_owned();
+        line.split_once(" sends").unwrap().1.to_owned()
+    };
+    garden.expect(0, &["run", "who waters?"]);
+    assert_eq!(sampled("1"), ", temperature 0, seed 1");
+    assert_eq!(sampled("2"), ", temperature 0.3, seed 2");
+    assert_eq!(sampled("3"), ", temperature 0.2, seed 1");
+    garden.expect(0, &["run", "who waters?", "--temperature", "0.6", "--seed", "40"]);
+    assert_eq!(sampled("1"), ", temperature 0, seed 40");
+    assert_eq!(sampled("3"), ", temperature 0.6, seed 40");
+    std::fs::create_dir_all(garden.home()).unwrap();
+    std::fs::write(garden.home().join("config.toml"), "[providers.scripted]\nsampling = false\n").unwrap();
+    garden.expect(0, &["run", "who waters?"]);
+    assert_eq!(sampled("1"), "");
+}
+
 /// covers: 8.1
 #[test]
 fn templates_go_to_the_users_folder_or_any_other() {

@@ -138,6 +138,7 @@ fn context(cut: bool) -> ReadContext {
         source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
         refinement: String::new(),
         execution: String::new(),
+        examples: Vec::new(),
         input_requirements: String::new(),
         policy: SkillPolicy { tools: texts(&["read_file", "search_text"]), ..SkillPolicy::default() },
         text: String::new(),

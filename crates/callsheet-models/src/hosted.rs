@@ -274,11 +274,10 @@ impl Hosted {
             .with_max_tokens(request.max_output_tokens)
             .with_capture_usage(true)
             .with_capture_tool_calls(true);
-        if let Some(temperature) = request.temperature.and_then(|warm| warm.to_string().parse::<f64>().ok()) {
+        if let Some(temperature) = request.temperature {
             options = options.with_temperature(temperature);
         }
-        // The responses wire refuses a seed.
-        if let Some(seed) = request.seed.filter(|_| self.kind != AdapterKind::OpenAIResp) {
+        if let Some(seed) = request.seed {
             options = options.with_seed(seed);
         }
         // Other vendors cache prefixes unasked. In a conversation the last message is marked instead.

@@ -11,17 +11,17 @@ pub enum PromptError {
         /// All keys, sorted, separated by commas.
         known: String,
     },
-    /// Not exactly one line that separates system and user part (spec 8.2).
-    #[error("template \"{template}\" ({source_path}): {found} lines are exactly \"{line}\"; there must be one")]
-    Separator {
+    /// Its parts do not follow each other as they must (spec 8.2).
+    #[error("template \"{template}\" ({source_path}), line {line}: there must be a line \"{expected}\" before this")]
+    Parts {
         /// Key.
         template: String,
         /// File.
         source_path: String,
-        /// How many there are.
-        found: usize,
-        /// The line.
-        line: String,
+        /// 1-based line of the file: that of a part that must not follow here, or the one behind the last.
+        line: u32,
+        /// The line that begins the part which is missing.
+        expected: String,
     },
     /// A placeholder that the template may not hold (spec 8.3).
     #[error("template \"{template}\", line {line}: unknown placeholder \"{placeholder}\". Declared: {declared}")]

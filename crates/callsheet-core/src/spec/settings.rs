@@ -192,6 +192,12 @@ pub struct Settings {
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool = false,
+    /// Temperature of executions; everything whose reply is a form is asked for at 0. The default of servers, 0.7 and more,
+    /// lets a small model miss the name or number that it has just read. 0 would let it repeat a sentence until its tokens
+    /// are used up, which a little chance prevents.
+    pub temperature: f64 = 0.2,
+    /// Seed of the first attempt of each call, so that a run can be repeated where a server takes one.
+    pub seed: u64 = 1,
     /// Token budgets.
     pub budget: Budget = Budget::default(),
     /// Limits.

@@ -140,6 +140,9 @@ pub struct Skill {
     pub name: String,
     /// When to use it; what the planner reads.
     pub description: String,
+    /// Requests for which it is right.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
     /// Form of its file.
     pub form: SkillForm,
     /// Where it came from.

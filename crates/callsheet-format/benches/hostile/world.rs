@@ -27,6 +27,7 @@ fn skill(name: &str, tools: &[&str], writer: bool) -> Skill {
         source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
         refinement: String::new(),
         execution: "Do it.".to_owned(),
+        examples: Vec::new(),
         input_requirements: String::new(),
         policy,
         text: String::new(),

@@ -3,8 +3,8 @@
 use callsheet_core::prompt::{Note, PromptError};
 
 use super::fragment::Fill;
-use super::prompts::{Rendered, rendered};
-use super::{PromptKey, Templates};
+use super::prompts::rendered;
+use super::{PromptKey, Rendered, Templates};
 
 /// Stands between the parts of the system text.
 const JOINT: &str = "===";

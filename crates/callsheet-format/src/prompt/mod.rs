@@ -14,7 +14,7 @@ pub use excerpt::{Excerpt, Gap, Shown, cut, cut_lines, cut_tokens, line_count, p
 pub use fragment::{CurrentFile, Environment, Retry, header, tool_instructions};
 pub use handler::HandlerPrompt;
 pub use key::{Cap, Part, PromptKey, Slot};
-pub use prompts::{ExecutionKind, ExecutionPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Rendered};
+pub use prompts::{ExecutionKind, ExecutionPrompt, MergePrompt, PlanPrompt, RefinementPrompt};
 pub use rounds::{ContinuationPrompt, IterationPrompt};
-pub use template::Template;
-pub use templates::{TemplateSource, Templates, USER_PART};
+pub use template::{Example, Rendered, Template};
+pub use templates::{TemplateSource, Templates};

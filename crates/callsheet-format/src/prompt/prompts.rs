@@ -8,21 +8,11 @@ use crate::skill::skill_input_requirements;
 
 use super::excerpt::cut_tokens;
 use super::fragment::{CurrentFile, Environment, Fill, Retry, tool_instructions};
-use super::{PromptKey, Templates};
-
-/// System and user text of one call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rendered {
-    /// System text.
-    pub system: String,
-    /// First user message.
-    pub user: String,
-}
+use super::{PromptKey, Rendered, Templates};
 
 /// Fills a template.
 pub(super) fn rendered(templates: &Templates, key: PromptKey, fill: Fill) -> Result<Rendered, PromptError> {
-    let (system, user) = templates.render(key, &fill.values())?;
-    Ok(Rendered { system, user })
+    templates.render(key, &fill.values())
 }
 
 /// Turns a request into a list (spec 2.3).

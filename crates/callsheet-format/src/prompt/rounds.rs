@@ -3,8 +3,8 @@
 use callsheet_core::prompt::PromptError;
 
 use super::fragment::{Environment, Fill, Retry};
-use super::prompts::{Rendered, rendered};
-use super::{PromptKey, Templates};
+use super::prompts::rendered;
+use super::{PromptKey, Rendered, Templates};
 
 /// Replaces the outstanding tasks after a round (spec 2.11).
 #[derive(Clone, Debug, Default, PartialEq)]

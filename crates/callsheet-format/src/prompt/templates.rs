@@ -7,10 +7,12 @@ use callsheet_core::prompt::{PromptError, Values};
 use callsheet_core::spec::BlobId;
 
 use super::PromptKey;
-use super::template::Template;
+use super::template::{Rendered, Template};
 
-/// The line between system and user part (spec 8.2).
+/// The line before a user part (spec 8.2).
 pub const USER_PART: &str = "<!-- callsheet:user -->";
+/// The line before the reply of an example turn (spec 8.2).
+pub const ASSISTANT_PART: &str = "<!-- callsheet:assistant -->";
 
 /// Where a template came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +104,7 @@ impl Templates {
     ///
     /// # Errors
     /// As `get` and `Template::render`.
-    pub fn render(&self, key: PromptKey, values: &Values) -> Result<(String, String), PromptError> {
+    pub fn render(&self, key: PromptKey, values: &Values) -> Result<Rendered, PromptError> {
         self.get(key)?.render(values)
     }
 

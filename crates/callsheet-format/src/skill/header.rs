@@ -15,6 +15,7 @@ use super::yaml::{Node, Value};
 pub(super) struct Header {
     pub(super) name: Option<(String, At)>,
     pub(super) description: Option<(String, At)>,
+    pub(super) examples: Vec<String>,
     pub(super) tools: Vec<String>,
     pub(super) model: Option<String>,
     pub(super) execution: Option<Execution>,
@@ -117,6 +118,7 @@ fn key(
     match name {
         "name" => header.name = entry.text(report).map(|text| (text, entry.value.at)),
         "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
+        "examples" => header.examples = entry.lines(report).unwrap_or_default(),
         "tools" => header.tools = tools(entry, context, report),
         "model" => header.model = model(entry, report),
         "execution" => header.execution = entry.word(&executions, report),

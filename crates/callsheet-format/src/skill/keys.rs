@@ -96,6 +96,24 @@ impl Entry<'_> {
         }
     }
 
+    /// Texts in a list, or one a line. Each is one line.
+    pub(super) fn lines(&self, report: &mut Report<'_>) -> Option<Vec<String>> {
+        let one = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Option<Vec<String>> = match &self.value.value {
+            Value::Null => Some(Vec::new()),
+            Value::Scalar { text, .. } => Some(text.lines().map(one).collect()),
+            Value::List(items) => items
+                .iter()
+                .map(|item| match &item.value {
+                    Value::Scalar { text, .. } => Some(one(text)),
+                    _ => self.wrong(report, "a list of texts"),
+                })
+                .collect(),
+            Value::Map(_) => self.wrong(report, "a list of texts"),
+        };
+        Some(lines?.into_iter().filter(|line| !line.is_empty()).collect())
+    }
+
     /// Names in a list, or in a text separated by commas or blanks; blanks inside parentheses do not separate.
     pub(super) fn names(&self, report: &mut Report<'_>) -> Option<Vec<(String, At)>> {
         match &self.value.value {

@@ -71,6 +71,7 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
     Some(Skill {
         name,
         description,
+        examples: header.examples.clone(),
         form: file.form,
         source: file.source.clone(),
         refinement: refinement.to_owned(),

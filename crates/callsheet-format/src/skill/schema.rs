@@ -54,6 +54,10 @@ fn of_kind(kind: KeyKind, quoted: bool) -> Value {
         KeyKind::Text => json!({ "type": ["string", "number", "boolean"] }),
         KeyKind::Name => json!({ "type": "string", "maxLength": MAX_NAME, "pattern": NAME }),
         KeyKind::Description => json!({ "type": "string", "minLength": 1, "maxLength": MAX_DESCRIPTION }),
+        KeyKind::Lines => json!({ "anyOf": [
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" } },
+        ] }),
         KeyKind::Flag if quoted => json!({ "enum": [true, false, "true", "false", "yes", "no", "on", "off"] }),
         KeyKind::Flag => json!({ "type": "boolean" }),
         KeyKind::Word(words) => json!({ "enum": words }),

@@ -12,6 +12,8 @@ pub(super) enum KeyKind {
     Name,
     /// When to use a skill.
     Description,
+    /// Short texts, as a list or one a line.
+    Lines,
     /// `true` or `false`.
     Flag,
     /// One of these words.
@@ -73,6 +75,7 @@ const DESCRIPTION: SkillKey = key(
 pub(super) const KEYS: &[SkillKey] = &[
     NAME,
     DESCRIPTION,
+    key("examples", &["examples"], KeyKind::Lines, "short requests for which the skill is right"),
     key("tools", &["tools"], KeyKind::Tools, "tools that the skill may use; it gets no others"),
     key(
         "mode",

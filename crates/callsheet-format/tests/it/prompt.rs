@@ -11,9 +11,9 @@ use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec, tokens,
 };
 use callsheet_format::prompt::{
-    ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt,
-    MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource, Templates,
-    cut_lines, cut_tokens, header,
+    ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
+    IterationPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
+    Templates, cut_lines, cut_tokens, header,
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use proptest::prelude::*;
@@ -36,7 +36,11 @@ fn templates_parse_and_fill_as_expected() {
             Template::parse(key, "own.md", text)?.render(&values)
         });
         match filled {
-            Ok((system, user)) => format!("system:\n{system}\nuser:\n{user}"),
+            Ok(Rendered { system, examples, user }) => {
+                let turn = |turn: &Example| format!("user:\n{}\nassistant:\n{}\n", turn.user, turn.assistant);
+                let examples: String = examples.iter().map(turn).collect();
+                format!("system:\n{system}\n{examples}user:\n{user}")
+            }
             Err(fault) => format!("error: {fault}"),
         }
     });
@@ -450,7 +454,7 @@ proptest! {
     }
 
     #[test]
-    fn any_template_parses_without_panic(text in "(\\{{1,3}(issues|query|x)?(/start|/end)?\\}{0,3}|<!-- callsheet:user -->|\n|é){0,12}") {
+    fn any_template_parses_without_panic(text in "(\\{{1,3}(issues|query|x)?(/start|/end)?\\}{0,3}|<!-- callsheet:user -->|<!-- callsheet:assistant -->|\n|é){0,12}") {
         let _ = Template::parse(PromptKey::Merge, "own.md", &text);
     }
 

@@ -77,6 +77,9 @@ fn ask(out: &mut String, fixture: &Fixture, catalog: Catalog) {
 
 fn describe(out: &mut String, skill: &Skill) {
     writeln!(out, "skill {} ({:?}): {}", skill.name, skill.form, skill.description).unwrap();
+    if !skill.examples.is_empty() {
+        writeln!(out, "  examples {:?}", skill.examples).unwrap();
+    }
     let plain = serde_json::to_value(SkillPolicy::default()).unwrap();
     let policy = serde_json::to_value(&skill.policy).unwrap();
     for (key, value) in policy.as_object().unwrap() {

@@ -134,6 +134,7 @@ fn skill(fixture: &Fixture) -> Skill {
         source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
         refinement: String::new(),
         execution: "x".into(),
+        examples: Vec::new(),
         input_requirements: String::new(),
         policy,
         text: String::new(),

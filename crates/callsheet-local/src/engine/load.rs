@@ -123,8 +123,15 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
     let params = LlamaModelParams::default();
     let model = LlamaModel::load_from_file(backend, path, &params).map_err(|fault| refused(fault.to_string()))?;
     let window = options.window.unwrap_or(DEFAULT_WINDOW).min(model.n_ctx_train()).max(BATCH);
-    let capabilities =
-        Capabilities { json_schema: true, grammar: true, counts_tokens: true, ..Capabilities::default() };
+    let capabilities = Capabilities {
+        tools: false,
+        json_schema: true,
+        grammar: true,
+        twins: false,
+        counts_tokens: true,
+        temperature: true,
+        seed: true,
+    };
     let info = ModelInfo {
         id: format!("embedded:{}", path.display()),
         provider: "embedded".into(),

@@ -8,7 +8,8 @@ use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llguidance::toktrie::SimpleVob;
 
-const TEMPERATURE: f32 = 0.7;
+/// For a request without one.
+const TEMPERATURE: f64 = 0.2;
 const TOP_K: i32 = 40;
 const TOP_P: f32 = 0.95;
 const MIN_P: f32 = 0.05;
@@ -24,7 +25,8 @@ pub(super) struct Sampler {
 
 impl Sampler {
     pub fn new(model: &LlamaModel, request: &ModelRequest) -> Self {
-        let temperature = request.temperature.unwrap_or(TEMPERATURE);
+        #[allow(clippy::cast_possible_truncation, reason = "llama.cpp counts so")]
+        let temperature = request.temperature.unwrap_or(TEMPERATURE) as f32;
         let mut chain = Vec::new();
         if model.n_params() < TINY {
             chain.push(LlamaSampler::penalties(model.n_vocab(), PENALTY_WINDOW, PENALTY, 0.0, 0.0));

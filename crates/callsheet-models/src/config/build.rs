@@ -127,20 +127,23 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
         Dialect::Ollama => (ChatProtocol::Ollama, false),
         _ => (ChatProtocol::Openai, false),
     };
-    let capabilities = capabilities(provider, true, can_grammar);
+    let capabilities = capabilities(provider, model, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
     let transport = transport.with_silence(provider.silence);
     Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
 }
 
 /// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
-fn capabilities(provider: &Provider, json_schema: bool, can_grammar: bool) -> Capabilities {
+fn capabilities(provider: &Provider, model: &str, json_schema: bool, can_grammar: bool) -> Capabilities {
+    let row = super::vendors::row(provider);
     Capabilities {
         tools: true,
         json_schema,
         grammar: can_grammar && provider.constrain == Constrain::Grammar,
         twins: json_schema && provider.constrain == Constrain::Schema,
         counts_tokens: false,
+        temperature: row.is_none_or(|row| row.takes_temperature(model)),
+        seed: row.is_none_or(|row| row.seed),
     }
 }
 
@@ -150,7 +153,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
     let adapter = provider.adapter.clone().unwrap_or_default();
     let json_schema =
         super::vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
-    let capabilities = capabilities(provider, json_schema, false);
+    let capabilities = capabilities(provider, model, json_schema, false);
     let parts = Parts {
         info: info(provider, model, capabilities),
         model: model.to_owned(),

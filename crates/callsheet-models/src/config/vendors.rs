@@ -36,6 +36,12 @@ pub struct Vendor {
     /// Context windows, tokens, by the beginnings of model names.
     #[serde(default)]
     pub windows: BTreeMap<String, u32>,
+    /// It takes a sampling seed.
+    #[serde(default = "yes")]
+    pub seed: bool,
+    /// Beginnings of the names of models that take a sampling temperature, where others refuse it; none: all take it.
+    #[serde(default)]
+    pub temperature_only_for: Vec<String>,
     /// Runs on the user's machine.
     #[serde(default)]
     pub local: bool,
@@ -52,6 +58,12 @@ impl Vendor {
     pub fn window(&self, model: &str) -> Option<u32> {
         let fits = self.windows.iter().filter(|(beginning, _)| model.starts_with(beginning.as_str()));
         fits.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)
+    }
+
+    /// Whether a model takes a sampling temperature.
+    pub fn takes_temperature(&self, model: &str) -> bool {
+        let beginnings = &self.temperature_only_for;
+        beginnings.is_empty() || beginnings.iter().any(|beginning| model.starts_with(beginning.as_str()))
     }
 }
 
@@ -74,17 +86,21 @@ pub fn vendors() -> &'static [Vendor] {
     &VENDORS
 }
 
-/// The window of a model by its provider's row, or by the row its dialect is named after.
-pub(super) fn window(provider: &super::Provider, model: &str) -> Option<u32> {
-    let row = vendors().iter().find(|vendor| vendor.name == provider.name);
-    row.or_else(|| of_dialect(provider.dialect))?.window(model)
+/// The row of a provider: that of its name, or the one its dialect is named after.
+pub(super) fn row(provider: &super::Provider) -> Option<&'static Vendor> {
+    vendors().iter().find(|vendor| vendor.name == provider.name).or_else(|| of_dialect(provider.dialect))
 }
 
-/// The native tools of a model: those of its provider's row, or of the row its dialect is named after.
+/// The window of a model.
+pub(super) fn window(provider: &super::Provider, model: &str) -> Option<u32> {
+    row(provider)?.window(model)
+}
+
+/// The native tools of a model.
 #[cfg(feature = "hosted")]
 pub(super) fn native_tools(provider: &super::Provider, model: &str) -> Vec<NativeTool> {
-    let row = vendors().iter().find(|vendor| vendor.name == provider.name).or_else(|| of_dialect(provider.dialect));
-    let row = row.filter(|row| !row.native_tools_not_for.iter().any(|beginning| model.starts_with(beginning.as_str())));
+    let row = row(provider)
+        .filter(|row| !row.native_tools_not_for.iter().any(|beginning| model.starts_with(beginning.as_str())));
     row.map(|row| row.native_tools.clone()).unwrap_or_default()
 }
 

@@ -103,6 +103,8 @@ impl Scripted {
             grammar: script.model.grammar,
             twins: script.model.twins,
             counts_tokens: true,
+            temperature: true,
+            seed: true,
         };
         let info = ModelInfo {
             id: format!("scripted:{name}"),

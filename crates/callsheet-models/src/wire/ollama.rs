@@ -75,7 +75,7 @@ pub fn encode(model: &str, request: &ModelRequest, num_ctx: u32) -> Map<String, 
     options.insert("num_ctx".to_owned(), json!(num_ctx));
     options.insert("num_predict".to_owned(), json!(request.max_output_tokens));
     if let Some(temperature) = request.temperature {
-        options.insert("temperature".to_owned(), openai::temperature_value(temperature));
+        options.insert("temperature".to_owned(), json!(temperature));
     }
     if let Some(seed) = request.seed {
         // The server keeps seeds in a signed number.

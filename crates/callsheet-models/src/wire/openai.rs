@@ -34,7 +34,7 @@ pub fn encode(model: &str, request: &ModelRequest) -> Map<String, Value> {
     }
     body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
     if let Some(temperature) = request.temperature {
-        body.insert("temperature".to_owned(), temperature_value(temperature));
+        body.insert("temperature".to_owned(), json!(temperature));
     }
     if let Some(seed) = request.seed {
         body.insert("seed".to_owned(), json!(seed));
@@ -61,11 +61,6 @@ pub(crate) fn tools(request: &ModelRequest) -> Value {
         }})
     });
     Value::Array(tools.collect())
-}
-
-/// A temperature without the noise of widening: 0.7 stays 0.7.
-pub(crate) fn temperature_value(temperature: f32) -> Value {
-    temperature.to_string().parse::<f64>().map_or(Value::Null, |wide| json!(wide))
 }
 
 /// Arguments go as a text.

@@ -127,6 +127,28 @@ fn windows_and_silence_come_from_settings_and_rows() {
     assert_eq!((silence.first_byte.as_secs(), silence.idle.as_secs()), (120, 7));
 }
 
+/// What a hosted model refuses is not sent: a row says which models take a temperature, and whether a wire has a seed.
+#[test]
+fn temperature_and_seed_are_sent_where_a_row_does_not_say_otherwise() {
+    let all = configured("[work]\ndialect = \"anthropic\"\n[box]\ndialect = \"openai\"\nbase_url = \"http://box:9000\"\n");
+    let environment = environment(&[("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k"), ("MISTRAL_API_KEY", "k")]);
+    let takes = |provider: &str, model: &str| {
+        let provider = Provider::resolve(provider, &all).unwrap();
+        let can = build(&provider, model, &environment).unwrap().info().capabilities;
+        (can.temperature, can.seed)
+    };
+    for local in ["llamacpp", "ollama", "lmstudio", "box"] {
+        assert_eq!(takes(local, "brook"), (true, true), "{local}");
+    }
+    if cfg!(feature = "hosted") {
+        assert_eq!(takes("openai", "gpt-4.1-mini"), (true, false));
+        assert_eq!(takes("openai", "gpt-5-mini"), (false, false));
+        assert_eq!(takes("work", "claude-sonnet-4-5"), (true, false));
+        assert_eq!(takes("anthropic", "claude-opus-4-7"), (false, false));
+        assert_eq!(takes("mistral", "mistral-small-latest"), (true, false));
+    }
+}
+
 #[test]
 fn an_address_is_right_with_and_without_its_version() {
     let address = |dialect: &str, written: &str| {

@@ -24,6 +24,10 @@ pub struct Capabilities {
     pub twins: bool,
     /// Token counts by `Model::count_tokens`.
     pub counts_tokens: bool,
+    /// A sampling temperature; some hosted models refuse one.
+    pub temperature: bool,
+    /// A sampling seed.
+    pub seed: bool,
 }
 
 /// Who said how large a window is.
@@ -105,7 +109,7 @@ pub enum Message {
         /// Text.
         text: String,
     },
-    /// From the model, earlier in a loop.
+    /// From the model, earlier in a loop; or what it should have said, in an example turn.
     Assistant {
         /// Text; may be empty beside calls.
         text: String,
@@ -146,7 +150,7 @@ pub struct ModelRequest {
     pub label: String,
     /// System text.
     pub system: String,
-    /// Messages, the first from the user.
+    /// Messages, the first from the user: example turns, the prompt, then the conversation.
     pub messages: Vec<Message>,
     /// Tools offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -159,9 +163,9 @@ pub struct ModelRequest {
     pub constraint: Option<Constraint>,
     /// Hard cap of the reply, tokens. Always set.
     pub max_output_tokens: u32,
-    /// Sampling temperature.
+    /// Sampling temperature, for models that take one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<f32>,
+    pub temperature: Option<f64>,
     /// Sampling seed, for models that take one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,

@@ -15,6 +15,7 @@ use crate::ports::{Capabilities, Constraint, Message, Model, ModelInfo, NativeTo
 use crate::prompting::constraint::Notation;
 use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
+use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
 use crate::reading::expected::{ExpectedFile, expected_file};
@@ -34,6 +35,7 @@ pub(crate) struct PromptDraft {
     pub(super) texts: Texts,
     pub(super) capabilities: Capabilities,
     pub(super) notation: Notation,
+    pub(super) sampling: Sampling,
     pub(super) output_tokens: u32,
     pub(super) description: String,
     /// Tokens a prompt may have, if the model's window is known.
@@ -111,6 +113,7 @@ pub(crate) fn gather(
         wanted,
         capabilities,
         notation,
+        sampling: Sampling::of(run, asked),
         output_tokens: output_tokens(asked.key.phase, task, window),
         description: project::project_description(services),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
@@ -160,6 +163,7 @@ fn handler_parts(
         wanted,
         capabilities,
         notation: Notation::Free,
+        sampling: Sampling::of(run, asked),
         output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window),
         description: String::new(),
         max_prompt: Some(share(window, fraction)),

@@ -11,6 +11,7 @@ pub(crate) mod render;
 pub(crate) mod reverted;
 pub(crate) mod review;
 pub(crate) mod run_texts;
+pub(crate) mod sampling;
 mod size;
 pub(crate) mod task_references;
 pub(crate) mod texts;

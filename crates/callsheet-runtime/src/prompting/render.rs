@@ -7,7 +7,7 @@ use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::BlobId;
 use callsheet_core::template::DataSource;
 use callsheet_format::grammar::Form;
-use callsheet_format::prompt::{ContinuationPrompt, ExecutionKind, Rendered};
+use callsheet_format::prompt::{ContinuationPrompt, Example, ExecutionKind, Rendered};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +63,17 @@ impl PromptRecord {
         }
         Some(freed)
     }
+}
+
+/// Example turns, then what the user says.
+pub(crate) fn turns(examples: Vec<Example>, user: String) -> Vec<Message> {
+    let mut messages = Vec::with_capacity(examples.len() * 2 + 1);
+    for example in examples {
+        messages.push(Message::User { text: example.user });
+        messages.push(Message::Assistant { text: example.assistant, calls: Vec::new() });
+    }
+    messages.push(Message::User { text: user });
+    messages
 }
 
 /// The first page that could not be fetched, or may not be.
@@ -164,7 +175,7 @@ impl PromptDraft {
         rendered.map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
     }
 
-    fn request(&mut self, rendered: Rendered, resolved: &Resolved) -> ModelRequest {
+    fn request(&mut self, mut rendered: Rendered, resolved: &Resolved) -> ModelRequest {
         // Before the tools are taken: a turn that offers them natively is not constrained.
         let mut constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
         // A handler that may call tools, or ask, has more to say than its declared output.
@@ -173,7 +184,12 @@ impl PromptDraft {
         {
             constraint = declared.take();
         }
-        let mut messages = vec![Message::User { text: rendered.user }];
+        if let Some(form) = constraint.as_ref().and_then(|constraint| constraint.form.as_ref()) {
+            rendered.user.push_str(&constraint::twin_note(form));
+            // Examples are written in the other form.
+            rendered.examples.clear();
+        }
+        let mut messages = turns(rendered.examples, rendered.user);
         let (mut tools, mut native_tools) = (Vec::new(), Vec::new());
         if let Job::Handler { native, .. } = &mut self.job
             && self.capabilities.tools
@@ -186,12 +202,7 @@ impl PromptDraft {
                 tools = std::mem::take(offered);
             }
         }
-        if let Some(form) = constraint.as_ref().and_then(|constraint| constraint.form.as_ref())
-            && let Some(Message::User { text }) = messages.first_mut()
-        {
-            text.push_str(&constraint::twin_note(form));
-        }
-        ModelRequest {
+        let mut request = ModelRequest {
             label: std::mem::take(&mut self.label),
             system: rendered.system,
             messages,
@@ -202,7 +213,9 @@ impl PromptDraft {
             temperature: None,
             seed: None,
             deadline: std::time::Duration::from_secs(600),
-        }
+        };
+        self.sampling.write(&mut request, self.capabilities);
+        request
     }
 
     /// The form of the whole reply, where something can hold it. Turns of a loop keep the provider's tool calling.

@@ -17,6 +17,7 @@ use crate::prompting::constraint::{Notation, twin_note};
 use crate::prompting::fault::PromptFault;
 use crate::prompting::recorded;
 use crate::prompting::render::PromptRecord;
+use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{check_window, hold_to_budget, output_tokens, share};
 use crate::services::Services;
 
@@ -84,6 +85,7 @@ fn question(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) ->
     let text = format!("{}{}", Note::Review.text(), twin.map(twin_note).unwrap_or_default());
     request.messages.push(Message::User { text });
     request.label = call_words(&asked.key, run.part(&asked.key));
+    Sampling::of(run, asked).write(request, model.info().capabilities);
     let window = model.info().window;
     request.max_output_tokens = output_tokens(Phase::Review, task, window);
     let max_prompt = window.map(|window| share(window, run.settings().limits.max_context_fraction));

@@ -160,6 +160,7 @@ pub fn reader_skill() -> Skill {
         source: file.source.clone(),
         refinement: String::new(),
         execution: text.to_owned(),
+        examples: Vec::new(),
         input_requirements: String::new(),
         policy: callsheet_core::spec::SkillPolicy::default(),
         text: text.to_owned(),

@@ -95,6 +95,7 @@ fn skill(template: &Template, writes: bool) -> Skill {
         source,
         refinement: REFINEMENT.replace("{name}", &template.name).replace("{inputs}", &input_requirements),
         execution: template.body.intent.description.to_string(),
+        examples: Vec::new(),
         input_requirements,
         policy: SkillPolicy {
             tools: vec![template.name.clone()],

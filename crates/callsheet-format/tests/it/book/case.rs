@@ -195,6 +195,7 @@ fn named_skill(value: &str) -> Skill {
         source: SkillSource { layer: SkillLayer::Project, path: format!("{name}.md") },
         refinement: String::new(),
         execution: "Do it.".to_owned(),
+        examples: Vec::new(),
         input_requirements: String::new(),
         policy,
         text: String::new(),

@@ -277,6 +277,7 @@ impl World {
             source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
             refinement: String::new(),
             execution: "Do it.".into(),
+            examples: Vec::new(),
             input_requirements: String::new(),
             policy: SkillPolicy {
                 tools: self.tools.iter().map(|tool| tool.name.clone()).collect(),

@@ -235,6 +235,7 @@ fn skill(value: &str) -> Skill {
         source: SkillSource { layer: SkillLayer::Project, path: format!("{name}.md") },
         refinement: String::new(),
         execution: "Do it.".to_owned(),
+        examples: Vec::new(),
         input_requirements,
         policy,
         text: String::new(),

@@ -1,0 +1,36 @@
+//! How replies are drawn: temperature and seed of a call.
+
+use callsheet_core::run::{Asked, Run};
+use callsheet_core::spec::Phase;
+
+use crate::ports::{Capabilities, ModelRequest};
+
+/// Attempts after the first have at least this temperature. A greedy reply that was refused would else come again.
+const AGAIN: f64 = 0.3;
+
+/// Temperature and seed of a call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Sampling {
+    temperature: f64,
+    seed: u64,
+}
+
+impl Sampling {
+    /// What the settings and the attempt make of a call. Forms are drawn greedily: their reader wants the likeliest name
+    /// and nothing new.
+    pub fn of(run: &Run, asked: &Asked) -> Self {
+        let settings = run.settings();
+        let temperature = if asked.key.phase == Phase::Execute { settings.temperature } else { 0.0 };
+        // A review belongs to the attempt whose result it is about, and is asked once.
+        let attempts = run.attempts(&asked.key).filter(|_| asked.key.phase != Phase::Review);
+        let before = attempts.map_or(0, |attempts| attempts.attempt.saturating_sub(1));
+        let temperature = if before == 0 { temperature } else { temperature.max(AGAIN) };
+        Self { temperature, seed: settings.seed.wrapping_add(u64::from(before)) }
+    }
+
+    /// Writes into a request what its model takes.
+    pub fn write(self, request: &mut ModelRequest, capabilities: Capabilities) {
+        request.temperature = capabilities.temperature.then_some(self.temperature);
+        request.seed = capabilities.seed.then_some(self.seed);
+    }
+}

@@ -1,21 +1,17 @@
-//! `model list`, `model pull`, `model test`.
+//! `model list`, `model pull`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use callsheet_core::spec::Phase;
 use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
-use callsheet_models::{measure, probe};
-use callsheet_runtime::ports::ModelSource;
+use callsheet_models::probe;
 use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs, ModelTestArgs};
-use crate::config::{Origin, Value};
-use crate::models::{Models, choose, hub_cache, models_folder, pull_row};
+use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs};
+use crate::models::{hub_cache, models_folder, pull_row};
 use crate::setup::Setup;
-use crate::term::{thousands, window_words};
+use crate::term::thousands;
 
 pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
@@ -23,7 +19,7 @@ pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failu
         match command {
             ModelCommand::List => list(setup).await,
             ModelCommand::Pull(arguments) => pull(setup, arguments).await,
-            ModelCommand::Test(arguments) => test(setup, arguments).await,
+            ModelCommand::Test(arguments) => super::model_test::test(setup, arguments).await,
         }
     })
 }
@@ -170,49 +166,4 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
         }
     }
     Err(Failure::new(Exit::Unreachable, reasons.join("\n"), "nothing was changed"))
-}
-
-async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exit, Failure> {
-    let mut config = setup.config.clone();
-    if let Some(name) = &arguments.model {
-        let origin = Origin::Flag("model test".to_owned());
-        config.values.insert("model".to_owned(), Value { value: serde_json::json!(name), origin });
-    }
-    let choice = choose(&config, &setup.folders, &ProcessEnvironment, false).await?;
-    tell!("testing {} ({})", choice.model, choice.reason);
-    let models = Models::new(&config, &choice, None, None, Box::new(|text| tell!("note: {text}")))?;
-    models.connect().await;
-    let model = models
-        .model(Phase::Execute, None)
-        .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
-    let measured = measure::measure(Arc::clone(&model), choice.slots, &CancellationToken::new()).await;
-    if setup.json {
-        super::print_json(&measured)?;
-    } else {
-        super::print(&measured_text(&measured))?;
-    }
-    Ok(if measured.speed.is_some() { Exit::Complete } else { Exit::Unreachable })
-}
-
-fn measured_text(measured: &measure::Measured) -> String {
-    let known =
-        |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| thousands(u64::from(number)));
-    let mut text = format!(
-        "model    {}\nwindow   {}\nslots    {}\n",
-        measured.info.id,
-        window_words(&measured.info),
-        known(measured.slots)
-    );
-    match (&measured.speed, &measured.fault) {
-        (Some(speed), _) => text.push_str(&format!(
-            "speed    first text after {} ms, {:.1} tokens a second\n",
-            speed.first_text_ms, speed.tokens_per_second
-        )),
-        (None, Some(fault)) => text.push_str(&format!("speed    not measured: {fault}\n")),
-        (None, None) => {}
-    }
-    for finding in &measured.findings {
-        text.push_str(&format!("{}\n", finding.line()));
-    }
-    crate::term::harmless(&text)
 }

@@ -1,11 +1,16 @@
 //! `template run`: the template and everything it can reach is recorded as a tree, then driven like any other run.
 
+use std::path::PathBuf;
+
 use callsheet_core::record::Tree;
+use callsheet_core::spec::Target;
 use callsheet_core::template::{Automatic, Issue, Severity, Template, choose_automatically};
 use callsheet_format::skill::Catalog;
 use callsheet_format::template::Library;
 use callsheet_runtime::driver::{EntrySpec, begin_in};
+use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::references::{Disk, LargeFiles, named_references};
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
@@ -14,6 +19,7 @@ use crate::library::{
     called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
 use crate::setup::{Setup, config_failure, new_run};
+use crate::wiring::outline;
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 use super::template_values::{bind_text, check_names, take_value};
@@ -48,11 +54,26 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     let mut tree = tree_of(setup, name, arguments.work.strict)?;
     tree.files.clone_from(&arguments.files);
     for value in &arguments.values {
-        take_value(&mut tree, value)?;
+        take_value(setup, &mut tree, value)?;
     }
     check_names(&tree)?;
+    tree.named = named_files(setup, &tree.text)?;
     bind_text(&mut tree);
     Ok(tree)
+}
+
+/// The files that a text names and that exist.
+fn named_files(setup: &Setup, text: &str) -> Result<Vec<String>, Failure> {
+    let settings = setup.config.settings().map_err(config_failure)?;
+    let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
+    let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    let (outline, large) = (outline(), LargeFiles::default());
+    let disk = Disk { workspace: &workspace, outline: &*outline, large: &large };
+    let paths = named_references(text, disk).into_iter().filter_map(|reference| match reference.target {
+        Target::File { path, .. } => Some(path),
+        _ => None,
+    });
+    Ok(paths.collect())
 }
 
 /// The tree of a template by its name, without values.
@@ -86,6 +107,7 @@ pub(super) fn automatic(setup: &Setup, request: &str, strict: bool) -> Result<Op
     let templates: Vec<&Template> = loaded.library.templates().map(|known| &known.template).collect();
     let Ok(Automatic { best, takes_request }) = choose_automatically(&templates, request) else { return Ok(None) };
     let mut tree = tree_of(setup, &best.template, strict)?;
+    tree.named = named_files(setup, request)?;
     if let Some(input) = takes_request {
         tree.variables.insert(input, Value::String(request.to_owned()));
     }

@@ -1,16 +1,17 @@
 //! Values that are given with `template run`.
 
 use callsheet_core::record::Tree;
-use callsheet_core::template::{Environment, Template, missing_before_run, names_asked};
+use callsheet_core::template::{Environment, Path, Template, missing_before_run, names_asked};
 use serde_json::Value;
 
 use crate::cli::Failure;
+use crate::setup::Setup;
 use crate::term::one_line;
 
 use super::run::request_text;
 
 /// `k=v`, `k=@file`, `k:=json`; anything else is text for the task, and `-` the text on stdin.
-pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
+pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<(), Failure> {
     let Some((key, value)) = given.split_once('=').filter(|(key, _)| is_name(key)) else {
         let text = request_text(given)?;
         let joint = if tree.text.is_empty() { "" } else { " " };
@@ -26,9 +27,9 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
         }
         None => match value.strip_prefix('@') {
             Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.map_err(|error| Failure::usage(format!("{key}: {path}: {error}"), ""))?;
-                (key, Value::String(text))
+                let value = file_value(setup, tree, key, path);
+                let value = value.map_err(|error| Failure::usage(format!("{key}: {path}: {error}"), ""))?;
+                (key, Value::String(value))
             }
             None => (key, Value::String(value.to_owned())),
         },
@@ -37,6 +38,18 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
         None => Ok(()),
         Some(_) => Err(Failure::usage(format!("{key} occurs twice"), "give each value once")),
     }
+}
+
+/// A file as a value: its path, as the project calls it, where the template reads the files of this input; else its text.
+fn file_value(setup: &Setup, tree: &Tree, key: &str, path: &str) -> std::io::Result<String> {
+    let entry = tree.templates.get(&tree.entry);
+    let paths = entry.into_iter().flat_map(|entry| entry.body.walk()).filter_map(|node| node.refs.as_ref());
+    let wanted = Path::variable(key);
+    if !paths.flat_map(|refs| &refs.paths).any(|path| path.single() == Some(&wanted)) {
+        return std::fs::read_to_string(path);
+    }
+    let real = std::fs::canonicalize(path)?;
+    Ok(real.strip_prefix(&setup.project).unwrap_or(&real).display().to_string())
 }
 
 fn is_name(key: &str) -> bool {

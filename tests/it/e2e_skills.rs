@@ -131,3 +131,14 @@ fn a_sheet_check_tells_of_a_broken_skill() {
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
     assert!(ended.err.contains("prune_roses.md:2:7"), "{}", ended.err);
 }
+
+/// covers: 2.2
+#[test]
+fn a_skill_reads_the_files_that_its_request_names() {
+    let garden = TestProject::with("answer");
+    garden.write("notes/bees.md", "The bees sleep in the old hive.\n");
+    let ended = garden.expect(0, &["run", "--skill", "read_files", "Where do the bees of notes/bees.md sleep?"]);
+    assert!(ended.err.contains("attached notes/bees.md"), "{}", ended.err);
+    assert!(garden.expect(0, &["show", "--prompt", "1"]).out.contains("The bees sleep in the old hive."));
+    assert!(garden.run_file("sheet.md").contains("[bees.md](notes/bees.md)"));
+}

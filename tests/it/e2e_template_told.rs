@@ -442,3 +442,30 @@ fn a_window_that_is_guessed_is_told_once() {
     let ended = garden.expect(0, &["template", "run", "two"]);
     assert!(!ended.err.contains("providers.scripted.window"), "{}", ended.err);
 }
+
+/// covers: T 5, C14
+#[test]
+fn files_that_the_text_names_and_files_given_as_values_are_read() {
+    let garden = garden(ANSWER);
+    garden.write("notes/bees.md", "The bees sleep.\n");
+    garden.write("water.md", "Ana waters.\n");
+    let library = r#"<templates version="1">
+<task name="plain"><description>Answer</description><instructions>Say.</instructions></task>
+<task name="fixed"><description>Answer</description><instructions>Say.</instructions>
+<file_paths><path>water.md</path></file_paths></task>
+<template name="reads" params="f:string"><task><description>R</description><file_paths><path>{{f}}</path></file_paths></task></template>
+<template name="quotes" params="f:string"><task><description>Q {{f}}</description></task></template></templates>"#;
+    garden.write(".callsheet/templates/reads.xml", library);
+    let prompt = |arguments: &[&str]| {
+        garden.expect(0, &[&["template", "run"][..], arguments].concat());
+        garden.expect(0, &["show", "--prompt", "1"]).out
+    };
+    assert!(prompt(&["plain", "What does notes/bees.md say?"]).contains("The bees sleep."));
+    assert!(prompt(&["fixed", "What does notes/bees.md say?"]).contains("Ana waters."), "the template keeps its files");
+    let file = garden.path("notes/bees.md");
+    for value in ["f=@notes/bees.md", "f=notes/bees.md", &format!("f=@{}", file.display())] {
+        let prompt = prompt(&["reads", value]);
+        assert!(prompt.contains("### notes/bees.md") && prompt.contains("The bees sleep."), "{value}: {prompt}");
+    }
+    assert!(prompt(&["quotes", "f=@notes/bees.md"]).contains("Q The bees sleep."));
+}

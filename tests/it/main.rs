@@ -16,6 +16,7 @@ mod e2e_hunks;
 mod e2e_inputs;
 mod e2e_interrupted;
 mod e2e_loops;
+mod e2e_model_test;
 mod e2e_prompts;
 mod e2e_reviews;
 mod e2e_rules;

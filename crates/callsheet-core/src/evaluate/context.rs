@@ -132,7 +132,7 @@ impl Evaluator<'_> {
         if explicit && asked.is_none() {
             paths.clone_from(&self.tree.files);
         }
-        let given = |path: &String| self.tree.files.contains(path);
+        let given = |path: &String| self.tree.files.contains(path) || self.tree.named.contains(path);
         let (given, of_operators): (Vec<String>, Vec<String>) = frame.files.into_iter().partition(given);
         let added = self.added_files(op);
         // What nothing but an evaluation asks for is no path of a template.
@@ -323,7 +323,8 @@ impl Evaluator<'_> {
         let Some(above) = self.parent(op) else {
             let text = Some(&self.tree.text).filter(|text| !text.is_empty());
             let text = text.map(|text| Item::Text { title: "input".to_owned(), text: text.clone() });
-            return text.into_iter().chain(self.tree.files.iter().cloned().map(Item::File)).collect();
+            let files = self.tree.files.iter().chain(&self.tree.named);
+            return text.into_iter().chain(files.cloned().map(Item::File)).collect();
         };
         match self.node(above) {
             Some(node) if !is_transparent(node) => {

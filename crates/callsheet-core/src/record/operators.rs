@@ -28,6 +28,9 @@ pub struct Tree {
     /// Paths the caller gave: the frame of the top task, and the files of an explicit request (spec 5).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Paths that the caller's text names and that exist: they are in the frame of the top task, and replace nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub named: Vec<String>,
     /// Text the caller gave beside the variables.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Entry, Event, Tree};
-use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Step, Task, TaskList};
 use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;
 use crate::effects::template::{absent, keep_reachable};
 use crate::fault::{DriveFault, InputFault};
+use crate::references::named_references;
 use crate::services::Services;
 use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
 
@@ -145,6 +146,16 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
+/// The files that a request names, which the person is told are read.
+fn named(services: &Services, prompt: &str) -> Vec<Reference> {
+    let references = named_references(prompt, services.disk());
+    let paths: Vec<String> = references.iter().map(|reference| reference.target.to_string()).collect();
+    if !paths.is_empty() {
+        services.notice(&format!("attached {}", paths.join(", ")));
+    }
+    references
+}
+
 /// The list of one skill and a text (spec 2.2): one task, plan complete.
 fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = services.skills(settings);
@@ -162,7 +173,7 @@ fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) 
         aliases: Vec::new(),
         need: prompt.trim().to_owned(),
         skill: Some(name.to_owned()),
-        references: Vec::new(),
+        references: named(services, prompt),
         expected: "A summary that answers the need.".to_owned(),
         approval: false,
         review: None,

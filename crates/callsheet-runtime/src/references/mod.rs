@@ -9,6 +9,7 @@ mod files;
 mod gather;
 mod language;
 mod large;
+mod named;
 mod overview;
 mod pages;
 mod parts;
@@ -23,6 +24,7 @@ pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview
 pub use gather::project_description;
 pub use language::language;
 pub use large::LargeFiles;
+pub use named::named_references;
 pub use overview::{edited_last, overview};
 pub use pages::Pages;
 pub use project::near_paths;

@@ -11,7 +11,10 @@ use crate::ports::{Fetch, FetchFault, NoOutline, Page};
 use crate::runfiles::RunFiles;
 use crate::testing::Project;
 
-use super::{Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
+use super::{
+    Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, named_references,
+    resolve,
+};
 
 struct Nothing;
 
@@ -264,4 +267,32 @@ fn the_whole_path_of_a_new_file_means_its_path_in_the_project() {
     assert_eq!(inside("docs/new.md").as_deref(), Some("docs/new.md"));
     assert_eq!(inside("new.md").as_deref(), Some("new.md"));
     assert_eq!(inside("nowhere/new.md"), None, "its folder is not there");
+}
+
+fn named(project: &Project, text: &str) -> Vec<String> {
+    let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() };
+    named_references(text, disk).iter().map(callsheet_core::links::link).collect()
+}
+
+/// covers: 2.2
+#[test]
+fn a_text_names_the_files_that_exist() {
+    let files =
+        [("src/a.rs", "one\ntwo\n"), ("docs/plan.md", "# Plan\n"), ("LICENSE", "Free.\n"), ("Garden/x.md", "x\n")];
+    let project = Project::with(&files);
+    let text = "Does `src/a.rs` do what docs/plan.md says? Compare [it](src/a.rs), nowhere.md and e.g. and/or LICENSE. Not Garden.";
+    assert_eq!(named(&project, text), ["[a.rs](src/a.rs)", "[plan.md](docs/plan.md)", "[LICENSE](LICENSE)"]);
+    assert_eq!(named(&project, "Read docs/plan.md?"), ["[plan.md](docs/plan.md)"]);
+    assert_eq!(named(&project, "What is in ./docs/, and in .?"), ["[docs](docs/)"]);
+    assert!(named(&project, "Say something about ../secret.md, https://example.org/a.md and /etc/passwd").is_empty());
+}
+
+/// covers: 2.2
+#[test]
+fn a_part_that_a_text_names_is_kept_if_it_exists() {
+    let project = Project::with(&[("src/a.rs", "one\ntwo\n"), ("plan.md", "# Plan\n\n## Beds\n")]);
+    let text = "Look at src/a.rs#L2-L9 and plan.md#beds.";
+    assert_eq!(named(&project, text), ["[a.rs](src/a.rs#L2)", "[plan.md](plan.md#beds)"]);
+    assert_eq!(named(&project, "Look at src/a.rs#L7 and plan.md#paths."), ["[a.rs](src/a.rs)", "[plan.md](plan.md)"]);
+    assert_eq!(named(&project, &"src/a.rs plan.md ".repeat(50)).len(), 2);
 }

@@ -1,0 +1,74 @@
+//! The files that a person names in a text (spec 2.2): a task that the host makes of the text reads them.
+
+use callsheet_core::links::{parse_name, parse_target};
+use callsheet_core::spec::{Fragment, Reference, Target};
+use callsheet_format::reading::{Answer, Lookup};
+use callsheet_format::reply::references::{files_of, written_links};
+
+use crate::paths::EntryKind;
+
+use super::answer::{Disk, answer};
+
+/// References that one text gives at most: a pasted log may name any number of files.
+const MOST: usize = 20;
+
+/// References to the files and directories that a text names and that exist, each once. Links and bare paths keep the
+/// part that they name, if it exists.
+pub fn named_references(text: &str, disk: Disk<'_>) -> Vec<Reference> {
+    let links = written_links(text).into_iter().map(|link| link.target.into_owned());
+    let mut found: Vec<Reference> = Vec::new();
+    for written in links.chain(files_of(text)) {
+        if found.len() == MOST {
+            break;
+        }
+        let Some(target) = existing(&written, disk) else { continue };
+        let path = path_of(&target);
+        // A bare path comes a second time, without its part.
+        let is_known =
+            |known: &Reference| known.target == target || target.whole().is_none() && path_of(&known.target) == path;
+        if !found.iter().any(is_known) {
+            let title = path.rsplit('/').next().unwrap_or(path).to_owned();
+            found.push(Reference { title, target });
+        }
+    }
+    found
+}
+
+fn path_of(target: &Target) -> &str {
+    match target {
+        Target::File { path, .. } | Target::Directory(path) => path,
+        _ => "",
+    }
+}
+
+/// The file or directory that a word is the path of, as it is called in the project.
+fn existing(written: &str, disk: Disk<'_>) -> Option<Target> {
+    let (path, fragment) = match parse_target(written).or_else(|_| parse_name(written)).ok()? {
+        Target::File { path, fragment } => (path, fragment),
+        Target::Directory(path) => (path, None),
+        _ => return None,
+    };
+    let located = disk.workspace.locate(&path).ok()?;
+    let real = located.path().to_owned();
+    match disk.workspace.kind(&located).ok()? {
+        EntryKind::File(_) => Some(Target::File { fragment: part(&real, fragment, disk), path: real }),
+        // A word alone is called like a directory by chance; the project itself is no reference.
+        EntryKind::Directory if written.contains('/') && real != "." => Some(Target::Directory(real)),
+        EntryKind::Directory | EntryKind::Special => None,
+    }
+}
+
+/// The part of a file, if the file has it.
+fn part(path: &str, fragment: Option<Fragment>, disk: Disk<'_>) -> Option<Fragment> {
+    let lookup = Lookup::Path { path: path.to_owned(), fragment: Some(fragment?) };
+    let answers = answer([&lookup], disk);
+    let Some(Answer::File(facts)) = answers.get(&lookup) else { return None };
+    let Lookup::Path { fragment: Some(fragment), .. } = &lookup else { return None };
+    match fragment {
+        Fragment::Lines { first, last } if *first <= facts.lines => {
+            Some(Fragment::Lines { first: *first, last: (*last).min(facts.lines) })
+        }
+        Fragment::Anchor(_) if facts.fragment_exists == Some(true) => Some(fragment.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,262 @@
+//! What a model is good for: a few jobs in a small project made for them, each a run like any other, judged by code.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callsheet_core::record::Outcome;
+use callsheet_core::run::Run;
+use callsheet_core::spec::{ApprovalMode, Headless, Policy, RunId, Settings};
+use callsheet_core::view::{answer, problem_line};
+use callsheet_runtime::driver::{EntrySpec, begin, drive};
+use callsheet_runtime::ports::{Observer, Signal};
+use callsheet_store::MemoryStore;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Failure, OpenArgs};
+use crate::config::Folders;
+use crate::models::{Choice, Models};
+use crate::setup::Setup;
+use crate::term::{NobodyThere, one_line};
+use crate::wiring::{Parts, services};
+
+use super::drive::drive_failure;
+
+/// Files of the project, with their texts.
+const FILES: [(&str, &str); 2] =
+    [("minutes.md", include_str!("trial/minutes.md")), (GREETING, include_str!("trial/greeting.py"))];
+
+const GREETING: &str = "greeting.py";
+
+/// What `greeting.py` is after the change that is asked for.
+const CHANGED: &str = include_str!("trial/greeting_changed.py");
+
+/// Words of the right answer about the minutes.
+const ANSWER: [&str; 2] = ["noor", "thursday"];
+
+/// Characters of a wrong answer that are shown.
+const SHOWN: usize = 160;
+
+/// A job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Job {
+    /// A list of two tasks.
+    Plan,
+    /// A change of a small file.
+    Write,
+    /// A question about a text.
+    Read,
+}
+
+impl Job {
+    /// All, in the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::Plan, Self::Write, Self::Read];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+
+    /// What a model that does it right is good for.
+    pub fn good_for(self) -> &'static str {
+        match self {
+            Self::Plan => "planning",
+            Self::Write => "small changes",
+            Self::Read => "questions over files",
+        }
+    }
+
+    /// The setting that gives it to another model.
+    pub fn setting(self) -> &'static str {
+        match self {
+            Self::Plan => "models.plan",
+            Self::Write | Self::Read => "models.execute",
+        }
+    }
+
+    fn entry(self) -> EntrySpec {
+        let skill = |name: &str, prompt: &str| EntrySpec::Skill { name: name.to_owned(), prompt: prompt.to_owned() };
+        match self {
+            Self::Plan => EntrySpec::Prompt(include_str!("trial/plan.md").to_owned()),
+            Self::Write => skill("edit_code", include_str!("trial/write.md")),
+            Self::Read => skill("read_files", include_str!("trial/read.md")),
+        }
+    }
+
+    /// One attempt, without gates: the first reply has to be right.
+    fn settings(self) -> Settings {
+        Settings {
+            attempts: 1,
+            iterate: Policy::Never,
+            approval: ApprovalMode::Never,
+            headless: Headless::Approve,
+            plan_only: self == Self::Plan,
+            ..Settings::default()
+        }
+    }
+
+    /// What is not right about the ended run.
+    fn wrong(self, run: &Run, outcome: Outcome, project: &Path) -> Option<String> {
+        if !matches!(outcome, Outcome::Complete | Outcome::Planned) {
+            let problem = run.all_problems().next().map(|problem| problem_line(run, &problem));
+            return Some(problem.or_else(|| run.message().map(str::to_owned)).unwrap_or_default());
+        }
+        match self {
+            Self::Plan => (run.tasks().count() < 2).then(|| "the list has one task, not two".to_owned()),
+            Self::Write => {
+                let text = std::fs::read_to_string(project.join(GREETING)).unwrap_or_default();
+                (text.trim_end() != CHANGED.trim_end()).then(|| format!("{GREETING} is not as the request says"))
+            }
+            Self::Read => {
+                let answer = answer(run, &|_, summary| summary.to_owned());
+                let low = answer.to_lowercase();
+                (!ANSWER.iter().all(|word| low.contains(word))).then(|| format!("the answer was: {answer}"))
+            }
+        }
+    }
+}
+
+/// How a job came out.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Tried {
+    /// The job.
+    #[serde(rename = "test")]
+    pub job: Job,
+    /// As code judges it.
+    pub right: bool,
+    /// Time of its calls.
+    pub seconds: f64,
+    /// Tokens written in a second of that time.
+    pub tokens_per_second: f64,
+    /// What is not right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+}
+
+/// The models on trial.
+pub(super) struct Trial<'a> {
+    /// The folders and the configuration that the models come from.
+    pub setup: &'a Setup,
+    /// The models.
+    pub models: Arc<Models>,
+    /// The one that was chosen.
+    pub choice: &'a Choice,
+    /// Ends it.
+    pub stop: CancellationToken,
+}
+
+impl Trial<'_> {
+    /// Does one job in a project of its own.
+    pub async fn of(&self, job: Job) -> Result<Tried, Failure> {
+        let folder = tempfile::tempdir().map_err(unwritten)?;
+        let setup = self.project(folder.path()).map_err(unwritten)?;
+        let id = RunId::new(format!("test-{}", job.name()));
+        let settings = job.settings();
+        let parts = Parts {
+            store: Arc::new(MemoryStore::new()),
+            person: Arc::new(NobodyThere),
+            observer: Arc::new(Quiet),
+            slots: self.models.slots(self.choice),
+            models: Arc::<Models>::clone(&self.models),
+            open: OpenArgs::default(),
+        };
+        let services = Arc::new(services(&setup, &id, &settings, parts)?);
+        let session = begin(&services, &id, job.entry(), settings).map_err(|fault| drive_failure(&fault, &id))?;
+        let ended = drive(services, session, self.stop.clone()).await;
+        let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, &id))?;
+        let wrong = job.wrong(&run, outcome, &setup.project).map(|words| one_line(&words, SHOWN));
+        let seconds = run.calls().iter().map(|call| call.ms).sum::<u64>() as f64 / 1_000.0;
+        let written = run.totals().output as f64;
+        let tokens_per_second = if seconds > 0.0 { written / seconds } else { 0.0 };
+        Ok(Tried { job, right: wrong.is_none(), seconds, tokens_per_second, wrong })
+    }
+
+    /// The project in a folder, with folders of the user beside it: no skill, template or prompt of theirs takes part.
+    fn project(&self, folder: &Path) -> std::io::Result<Setup> {
+        let project = folder.canonicalize()?.join("project");
+        std::fs::create_dir(&project)?;
+        for (name, text) in FILES {
+            std::fs::write(project.join(name), text)?;
+        }
+        let home: PathBuf = project.with_file_name("home");
+        let Setup { config, json, verbose, command, .. } = self.setup;
+        let (config, command) = (config.clone(), command.clone());
+        Ok(Setup { project, folders: Folders::below(&home), config, json: *json, verbose: *verbose, command })
+    }
+}
+
+fn unwritten(error: std::io::Error) -> Failure {
+    let what = format!("can't make a temporary project: {error}");
+    Failure::internal(what, "check the space and the rights in the folder for temporary files")
+}
+
+/// Nobody watches: what counts is what came out.
+struct Quiet;
+
+impl Observer for Quiet {
+    fn see(&self, _: &Signal<'_>) {}
+}
+
+/// What the model is good for, in one line.
+pub(super) fn verdict(tried: &[Tried]) -> String {
+    let of = |right: bool| tried.iter().rev().filter(move |one| one.right == right).map(|one| one.job);
+    let good = joined(of(true).map(Job::good_for));
+    let mut settings: Vec<&str> = of(false).map(Job::setting).collect();
+    settings.dedup();
+    match (good.is_empty(), settings.is_empty()) {
+        (_, true) => format!("Good for {good}."),
+        (true, false) => "Not good enough for any of this; choose a larger model with --model.".to_owned(),
+        (false, false) => {
+            let (jobs, settings) = (joined(of(false).map(Job::name)), joined(settings.into_iter()));
+            format!("Good for {good}; let a larger model {jobs}: name it as {settings} in your configuration.")
+        }
+    }
+}
+
+/// `a, b and c`.
+fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<&str> = words.collect();
+    match words.as_slice() {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    fn words(right: [bool; 3]) -> String {
+        let tried = Job::ALL.into_iter().zip(right).map(|(job, right)| Tried {
+            job,
+            right,
+            seconds: 1.0,
+            tokens_per_second: 1.0,
+            wrong: None,
+        });
+        verdict(&tried.collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_line_says_what_a_model_is_good_for() {
+        assert_eq!(words([true; 3]), "Good for questions over files, small changes and planning.");
+        assert_eq!(
+            words([false, true, true]),
+            "Good for questions over files and small changes; let a larger model plan: name it as models.plan in your \
+             configuration."
+        );
+        assert_eq!(
+            words([false, false, true]),
+            "Good for questions over files; let a larger model write and plan: name it as models.execute and models.plan in \
+             your configuration."
+        );
+        assert!(words([false; 3]).starts_with("Not good enough"));
+    }
+}

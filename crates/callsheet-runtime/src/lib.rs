@@ -8,6 +8,7 @@ pub mod driver;
 pub mod effects;
 pub mod fault;
 mod issues;
+pub mod material;
 pub mod memory;
 pub mod paths;
 pub mod ports;

@@ -224,6 +224,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
         level: if fixture.option("level") == Some("preview") { Level::Preview } else { Level::Whole },
         allowance: Allowance { reference: number("reference", 8_000), prompt: number("prompt", 24_000), preview: 600 },
         task: Some("Find Code 1"),
+        need: fixture.option("need").unwrap_or_default(),
         writer_before: fixture.option("writer").is_some(),
         restricted: &restricted.unwrap_or_default(),
     };

@@ -48,6 +48,8 @@ notes! {
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// The choice that is no skill (spec 2.3): its name, a colon, and when it is right.
+    RouteSeveral = "route_several" [],
     /// The user message behind the result of an execution that is reviewed (spec 10.9).
     Review = "review" [],
     /// The reply is asked for as its JSON twin; `outline` is one with its members.

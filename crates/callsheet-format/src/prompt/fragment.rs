@@ -122,6 +122,12 @@ impl Fill {
         self.set(name, text);
     }
 
+    /// A path a line under a title.
+    pub(super) fn paths(&mut self, name: &'static str, title: &str, paths: &[String]) {
+        let lines: Vec<String> = paths.iter().map(|path| format!("- {path}")).collect();
+        self.titled(name, title, &lines.join("\n"));
+    }
+
     /// The body under a title in a typed fence it cannot close (spec 4.7).
     pub(super) fn quoted(&mut self, name: &'static str, title: &str, language: &str, body: &str) {
         let text = if body.trim().is_empty() {

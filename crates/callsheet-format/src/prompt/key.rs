@@ -79,6 +79,7 @@ const fn need(name: &'static str, cap: Cap) -> Slot {
 const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required: true, cap: Cap::Tokens(8_000) };
 const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
 const DESCRIPTION: Slot = slot("project_description", Cap::Tokens(2_000));
+const PROJECT_FILES: Slot = slot("project_files", Cap::Whole);
 const ORIGINAL: Slot = need("original_prompt", Cap::Whole);
 const SKILL: Slot = need("skill_definition", Cap::Tokens(SKILL_TOKENS));
 const QUERY: Slot = need("query", Cap::Tokens(NEED_TOKENS));
@@ -112,6 +113,7 @@ const PLAN: &[Slot] = &[
     CATALOG,
     ENVIRONMENT,
     DESCRIPTION,
+    PROJECT_FILES,
     slot("current_file", Cap::Lines(200)),
     slot("open_files", Cap::Lines(50)),
     need("user_prompt", Cap::Whole),
@@ -154,6 +156,7 @@ const ITERATION: &[Slot] = &[
     CATALOG,
     ENVIRONMENT,
     DESCRIPTION,
+    PROJECT_FILES,
     ORIGINAL,
     FOLLOW_UPS,
     GOALS,
@@ -168,6 +171,7 @@ const CONTINUATION: &[Slot] = &[
     CATALOG,
     ENVIRONMENT,
     DESCRIPTION,
+    PROJECT_FILES,
     ORIGINAL,
     FOLLOW_UPS,
     GOALS,

@@ -24,6 +24,8 @@ pub struct PlanPrompt {
     pub environment: Environment,
     /// The project's description; may be empty.
     pub project_description: String,
+    /// Paths of the project's files, a note of those left out among them; may be empty.
+    pub project_files: Vec<String>,
     /// The file a person has open.
     pub current_file: Option<CurrentFile>,
     /// Paths of files a person has open.
@@ -43,6 +45,7 @@ impl PlanPrompt {
         let mut fill = Fill::new(PromptKey::Plan);
         fill.catalog(&self.skill_catalog);
         fill.place(&self.environment, &self.project_description);
+        fill.paths("project_files", "Project files", &self.project_files);
         match &self.current_file {
             Some(file) => {
                 let language = if file.language.is_empty() { "text" } else { &file.language };
@@ -50,8 +53,7 @@ impl PlanPrompt {
             }
             None => fill.plain("current_file", ""),
         }
-        let open: Vec<String> = self.open_files.iter().map(|path| format!("- {path}")).collect();
-        fill.titled("open_files", "Open files", &open.join("\n"));
+        fill.paths("open_files", "Open files", &self.open_files);
         fill.quoted("user_prompt", "Original prompt", "text", &self.user_prompt);
         fill.retry(self.retry.as_ref());
         rendered(templates, PromptKey::Plan, fill)

@@ -15,6 +15,8 @@ pub struct IterationPrompt {
     pub environment: Environment,
     /// The project's description; may be empty.
     pub project_description: String,
+    /// Paths of the project's files, a note of those left out among them; may be empty.
+    pub project_files: Vec<String>,
     /// The request, verbatim.
     pub original_prompt: String,
     /// Accepted follow-ups, verbatim, in order.
@@ -44,6 +46,7 @@ impl IterationPrompt {
         let mut fill = Fill::new(key);
         fill.catalog(&self.skill_catalog);
         fill.place(&self.environment, &self.project_description);
+        fill.paths("project_files", "Project files", &self.project_files);
         fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
         fill.quoted_each("follow_up_prompts", "Follow-ups", &self.follow_ups);
         fill.titled("goals_summary", "Goals so far", &self.goals_summary);

@@ -8,11 +8,13 @@ pub mod list;
 mod placeholder;
 pub mod references;
 mod review;
+mod route;
 pub mod task;
 mod value;
 
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use review::read_review;
+pub use route::read_route;
 pub use value::{DetailFile, Execution, LoopTurn};
 
 use crate::reading::{Lookup, ReadContext};

@@ -28,6 +28,7 @@ pub(crate) fn check_references(
         level: Level::Whole,
         allowance,
         task: Some(&owner.task.name),
+        need: &owner.task.need,
         writer_before: task_references::writer_before(run, task),
         restricted: &restricted,
     };

@@ -14,7 +14,7 @@ use crate::references::language;
 use super::git::last_commits;
 
 /// Larger files are left out (spec 13).
-const LARGEST: u64 = 1024 * 1024;
+pub(crate) const LARGEST: u64 = 1024 * 1024;
 
 /// What is to be indexed.
 #[derive(Clone, Copy)]
@@ -63,11 +63,11 @@ pub fn build_index(request: BuildRequest<'_>) -> Result<Built, String> {
             continue;
         }
         let commit = commits.get(path).map(String::as_str);
-        match read(request, path) {
-            Read::Text(bytes) => built.entries.push(entry_of(request, path, &bytes, commit)),
-            Read::Binary => built.binary += 1,
-            Read::TooLarge => built.too_large += 1,
-            Read::Unreadable => built.unreadable += 1,
+        match read_text(request.workspace, path) {
+            FileText::Text(bytes) => built.entries.push(entry_of(request, path, &bytes, commit)),
+            FileText::Binary => built.binary += 1,
+            FileText::TooLarge => built.too_large += 1,
+            FileText::Unreadable => built.unreadable += 1,
         }
     }
     built.entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -85,25 +85,27 @@ pub fn is_current(workspace: &Workspace, entry: &IndexEntry) -> Option<bool> {
     Some(BlobId::of(&bytes.bytes) == entry.hash)
 }
 
-enum Read {
+/// What a file holds, as far as its words matter.
+pub(crate) enum FileText {
     Text(Vec<u8>),
     Binary,
     TooLarge,
     Unreadable,
 }
 
-fn read(request: BuildRequest<'_>, path: &str) -> Read {
-    let Ok(located) = request.workspace.locate(path) else { return Read::Unreadable };
-    match request.workspace.kind(&located) {
-        Ok(EntryKind::File(size)) if size > LARGEST => return Read::TooLarge,
+/// Reads a file for its words.
+pub(crate) fn read_text(workspace: &Workspace, path: &str) -> FileText {
+    let Ok(located) = workspace.locate(path) else { return FileText::Unreadable };
+    match workspace.kind(&located) {
+        Ok(EntryKind::File(size)) if size > LARGEST => return FileText::TooLarge,
         Ok(EntryKind::File(_)) => {}
-        _ => return Read::Unreadable,
+        _ => return FileText::Unreadable,
     }
-    match request.workspace.read(&located, usize::try_from(LARGEST).unwrap_or(usize::MAX)) {
-        Ok(read) if read.truncated => Read::TooLarge,
-        Ok(read) if read.is_binary() => Read::Binary,
-        Ok(read) => Read::Text(read.bytes),
-        Err(_) => Read::Unreadable,
+    match workspace.read(&located, usize::try_from(LARGEST).unwrap_or(usize::MAX)) {
+        Ok(read) if read.truncated => FileText::TooLarge,
+        Ok(read) if read.is_binary() => FileText::Binary,
+        Ok(read) => FileText::Text(read.bytes),
+        Err(_) => FileText::Unreadable,
     }
 }
 

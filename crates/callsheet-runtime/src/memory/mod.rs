@@ -6,4 +6,5 @@ mod git;
 mod indexed;
 
 pub use build::{BuildRequest, Built, build_index, is_current};
+pub(crate) use build::{FileText, LARGEST, read_text};
 pub use indexed::IndexedMemory;

@@ -30,6 +30,8 @@ pub(crate) struct PromptDraft {
     pub(super) restricted: BTreeSet<String>,
     pub(super) writer_before: bool,
     pub(super) task_name: Option<String>,
+    /// What its task needs.
+    pub(super) need: String,
     pub(super) allowance: Allowance,
     pub(super) allow_http: bool,
     pub(super) texts: Texts,
@@ -107,6 +109,7 @@ pub(crate) fn gather(
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| task_references::writer_before(run, &task.task.slug)),
         task_name: task.map(|task| task.task.name.clone()),
+        need: task.map(|task| task.task.need.clone()).unwrap_or_default(),
         allowance: Allowance::new(&run.settings().budget, skill_limit, window, asked.budget_scale),
         allow_http: run.settings().allow_http,
         texts: Texts::of(services, run, &wanted),
@@ -115,7 +118,7 @@ pub(crate) fn gather(
         notation,
         sampling: Sampling::of(run, asked),
         output_tokens: output_tokens(asked.key.phase, task, window),
-        description: project::project_description(services),
+        description: project::project_description(services, lists_files(asked.key.phase)),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
         max_tokens: asked.max_tokens,
         may_wait: asked.may_wait,
@@ -125,6 +128,11 @@ pub(crate) fn gather(
     }
     parts.describe();
     Ok(parts)
+}
+
+/// Whether prompts of a phase list the files of the project.
+fn lists_files(phase: Phase) -> bool {
+    matches!(phase, Phase::Plan | Phase::Iterate | Phase::Continue)
 }
 
 /// The call of a handler: its own files and budgets, and the conversation so far.
@@ -157,6 +165,7 @@ fn handler_parts(
         restricted: BTreeSet::new(),
         writer_before: false,
         task_name: Some(task.task.name.clone()),
+        need: task.task.need.clone(),
         allowance: handler::allowance(window, asked.budget_scale),
         allow_http: false,
         texts: Texts::of(services, run, &wanted),
@@ -236,6 +245,7 @@ fn plan(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held
         skill_catalog,
         environment: services.environment.clone(),
         project_description: String::new(),
+        project_files: project::project_files(services, run.prompt()),
         current_file: project::current_file(services),
         open_files: services.open_files.clone(),
         user_prompt: run.prompt().to_owned(),
@@ -255,6 +265,7 @@ fn iterate(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, h
         skill_catalog: loaded.catalog.render(),
         environment: services.environment.clone(),
         project_description: String::new(),
+        project_files: project::project_files(services, run.prompt()),
         original_prompt: run.prompt().to_owned(),
         follow_ups: run.follow_ups().to_vec(),
         goals_summary: run.goals().text.clone(),

@@ -1,6 +1,6 @@
 //! Forms of replies, made from what a reply may name: skills, links, tools, files.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 
 use callsheet_core::fence::fence;
 use callsheet_core::links;
@@ -9,9 +9,9 @@ use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
 use callsheet_format::grammar::{EditableFile, Form, ListShape};
 use callsheet_format::{grammar, sheet};
-use ignore::WalkBuilder;
 use serde_json::Value;
 
+use crate::material::named_at;
 use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::reading::expected::ExpectedFile;
 use crate::references::Resolved;
@@ -83,8 +83,8 @@ pub(crate) fn may_blame(fault: &ModelFault) -> bool {
 
 /// Files a plan may link to at most; those the request names come first.
 const MAX_FILES: usize = 40;
-/// Files looked at in a large project.
-const MAX_SEEN: usize = 2_000;
+/// Folders, in the same order.
+const MAX_FOLDERS: usize = 12;
 /// Sections and tasks of a constrained list, the largest first: models that need a grammar do best with few, and a list
 /// must fit into half of the window.
 const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
@@ -165,28 +165,33 @@ fn link(title: &str, target: Target) -> String {
     links::link(&Reference { title: title.to_owned(), target })
 }
 
-/// Links to the project's description and files, ignored ones left out, those the request names first.
+/// Links to the project's description, its files and its folders, ignored ones left out: those that the request names
+/// first, then those that have most to do with it.
 fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
-    if !project::project_description(services).is_empty() {
+    if !project::project_description(services, true).is_empty() {
         links.push(link("Project description", Target::ProjectDescription));
     }
-    let root = services.workspace.root();
-    let mut files: Vec<String> = WalkBuilder::new(root)
-        .sort_by_file_path(Path::cmp)
-        .build()
-        .take(MAX_SEEN)
-        .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .filter_map(|entry| entry.path().strip_prefix(root).ok()?.to_str().map(str::to_owned))
-        .filter(|path| !path.chars().any(|c| c.is_control() || "()[]<>`".contains(c)))
-        .collect();
-    // Stable: named files first, then shallow ones, each in path order.
-    files.sort_by_key(|path| (!prompt.contains(path.as_str()), path.matches('/').count()));
-    files.truncate(MAX_FILES);
+    let files: Vec<String> = project::files_for(services, prompt).into_iter().map(|file| file.path).collect();
+    let mut seen = BTreeSet::new();
+    let above = files.iter().flat_map(|path| path.rmatch_indices('/').filter_map(|(at, _)| path.get(..at)));
+    let folders = above.filter(|folder| seen.insert(*folder));
     let title = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
-    links.extend(files.into_iter().map(|path| link(&title(&path), Target::File { path, fragment: None })));
+    let file = |path: &&str| link(&title(path), Target::File { path: (*path).to_owned(), fragment: None });
+    let folder = |path: &&str| link(&title(path), Target::Directory((*path).to_owned()));
+    links.extend(offered(files.iter().map(String::as_str), prompt, MAX_FILES).iter().map(file));
+    links.extend(offered(folders, prompt, MAX_FOLDERS).iter().map(folder));
     links
+}
+
+/// The first of the paths that a link of a grammar can hold, those that the request names before the others.
+fn offered<'a>(paths: impl Iterator<Item = &'a str>, prompt: &str, most: usize) -> Vec<&'a str> {
+    let can_be_held = |path: &&str| !path.chars().any(|c| c.is_control() || "()[]<>`".contains(c));
+    let mut paths: Vec<&str> = paths.filter(can_be_held).collect();
+    // Stable: the order is kept otherwise.
+    paths.sort_by_key(|path| named_at(prompt, path).is_none());
+    paths.truncate(most);
+    paths
 }
 
 /// Links a refinement may keep or choose: the task's own, and the project's files.

@@ -1,22 +1,65 @@
-//! What prompts tell of the project: its description, and the file a person has open.
+//! What prompts tell of the project: its description, its files, and the file a person has open.
 
+use callsheet_core::spec::tokens;
 use callsheet_format::prompt::CurrentFile;
 use callsheet_format::sheet::split_mark;
 
+use crate::material::RankedFile;
+use crate::paths::printable;
 use crate::references;
 use crate::services::Services;
 
 /// Tokens of the project's description in a prompt.
 const DESCRIPTION_TOKENS: u32 = 1_500;
 
-/// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none.
-pub(crate) fn project_description(services: &Services) -> String {
+/// Files whose paths a planner is shown.
+const LISTED: usize = 100;
+/// Tokens that they have at most.
+const LISTED_TOKENS: u32 = 800;
+
+/// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none. Beside a list of
+/// the files it names none of them.
+pub(crate) fn project_description(services: &Services, beside_files: bool) -> String {
     let Some(excerpt) = references::project_description(&services.workspace) else {
-        let overview = || references::overview(&services.workspace).unwrap_or_default();
-        return services.snapshots.overview.get_or_init(overview).clone();
+        let snapshots = &services.snapshots;
+        let kept = if beside_files { &snapshots.overview_without_names } else { &snapshots.overview };
+        let overview = || references::overview(&services.workspace, !beside_files).unwrap_or_default();
+        return kept.get_or_init(overview).clone();
     };
     let text = references::cut(&excerpt, DESCRIPTION_TOKENS).text;
     split_mark(&text).1.replace("\r\n", "\n")
+}
+
+/// Paths of the project's files, those first that have most to do with the request, with a note of how many are left
+/// out. They stay as they were when they were first asked for, so that prompts of a run begin alike.
+pub(crate) fn project_files(services: &Services, request: &str) -> Vec<String> {
+    services.snapshots.listed.get_or_init(|| listed(files_for(services, request))).clone()
+}
+
+/// All files of the project: those that fit a text best first, then the shallow ones, each in path order.
+pub(crate) fn files_for(services: &Services, text: &str) -> Vec<RankedFile> {
+    let mut files = services.snapshots.words.rank(&services.workspace, text);
+    let fitting = files.iter().take_while(|file| file.score > 0.0).count();
+    // Stable: the others are in path order.
+    files.get_mut(fitting..).unwrap_or_default().sort_by_key(|file| file.path.matches('/').count());
+    files
+}
+
+fn listed(files: Vec<RankedFile>) -> Vec<String> {
+    let total = files.len();
+    let mut left = LISTED_TOKENS;
+    let mut paths = Vec::new();
+    for file in files.into_iter().take(LISTED) {
+        let path = printable(&file.path);
+        // Its mark and the end of its line count too.
+        let Some(rest) = left.checked_sub(tokens(&path).saturating_add(1)) else { break };
+        left = rest;
+        paths.push(path);
+    }
+    if paths.len() < total {
+        paths.push(references::names_omitted(total - paths.len()));
+    }
+    paths
 }
 
 /// The file a person has open, with its beginning.

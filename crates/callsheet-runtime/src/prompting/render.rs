@@ -114,6 +114,7 @@ impl PromptDraft {
             level,
             allowance: self.allowance,
             task: self.task_name.as_deref(),
+            need: &self.need,
             writer_before: self.writer_before,
             restricted: &self.restricted,
         };

@@ -1,5 +1,7 @@
 //! Finding what one reference means.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::links::parse_target;
@@ -48,12 +50,14 @@ pub(super) struct Piece {
     pub(super) shortened: bool,
     /// What a person refused or took back of the output that it is a part of; never cut.
     pub(super) rejected: String,
+    /// Of a folder: its files, in the order in which they are shown as far as there is room.
+    pub(super) inside: Vec<Piece>,
 }
 
 /// Looks references up for one request.
 pub(super) struct Gatherer<'a> {
-    request: &'a Request<'a>,
-    sources: &'a Sources<'a>,
+    pub(super) request: &'a Request<'a>,
+    pub(super) sources: &'a Sources<'a>,
     project: Project<'a>,
     /// Why pages could not be fetched, by address: the key of the words and the reason.
     refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
@@ -98,7 +102,7 @@ impl<'a> Gatherer<'a> {
         let workspace = self.sources.disk.workspace;
         match description_file(workspace) {
             Some(located) => self.located(link, &located, None),
-            None => Some(Piece::of(link, "markdown", Excerpt::whole(overview(workspace)?), Extent::Whole)),
+            None => Some(Piece::of(link, "markdown", Excerpt::whole(overview(workspace, true)?), Extent::Whole)),
         }
     }
 
@@ -249,7 +253,9 @@ impl<'a> Gatherer<'a> {
             }
             Ok(Content::Directory(listing)) => {
                 let text = listing_text(&listing);
-                Some(Piece::of(&format!("{path}/"), "text", Excerpt::whole(text), Extent::Fixed))
+                let piece = Piece::of(&format!("{path}/"), "text", Excerpt::whole(text), Extent::Fixed);
+                let inside = if self.request.level == Level::Whole { self.inside(located) } else { Vec::new() };
+                Some(Piece { inside, ..piece })
             }
             Ok(Content::Binary { bytes }) => {
                 self.warn(IssueCode::Binary, "binary", link);
@@ -259,7 +265,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    fn text(&mut self, link: &str, path: &str, text: TextFile, fragment: Option<&Fragment>) -> Found {
+    pub(super) fn text(&mut self, link: &str, path: &str, text: TextFile, fragment: Option<&Fragment>) -> Found {
         let file = Some((path.to_owned(), text.hash.clone()));
         let piece = |identity: String, excerpt: Excerpt, extent: Extent| {
             let file = file.clone();
@@ -406,8 +412,20 @@ impl<'a> Gatherer<'a> {
 }
 
 impl Piece {
+    /// Tokens of it, and of the files in it.
+    pub(super) fn tokens(&self) -> u32 {
+        self.inside.iter().fold(self.excerpt.tokens(), |sum, file| sum.saturating_add(file.excerpt.tokens()))
+    }
+
     /// Of what it holds; of all of a file that is too large to be looked at whole.
     pub(super) fn hash(&self) -> BlobId {
+        if !self.inside.is_empty() {
+            // Whatever the order in which they are shown.
+            let files: BTreeMap<&str, BlobId> =
+                self.inside.iter().map(|file| (file.identity.as_str(), file.hash())).collect();
+            let files: String = files.iter().map(|(path, hash)| format!("{path} {hash}\n")).collect();
+            return BlobId::of(format!("{}{files}", self.excerpt.head).as_bytes());
+        }
         match &self.file {
             Some((_, hash)) if self.excerpt.gap.is_some() => hash.clone(),
             _ if self.rejected.is_empty() => BlobId::of(self.excerpt.head.as_bytes()),
@@ -424,6 +442,7 @@ impl Piece {
             file: None,
             shortened: false,
             rejected: String::new(),
+            inside: Vec::new(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Large files, read and hashed once for a run as long as they stay as they are.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,7 +29,7 @@ pub struct LargeFiles {
 
 /// What tells that a file is the same, with the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     device: u64,
     inode: u64,
     bytes: u64,
@@ -70,7 +70,7 @@ impl LargeFiles {
         }
         self.scans.fetch_add(1, Ordering::Relaxed);
         let content = scan(file)?;
-        if Stamp::of(&again)? == stamp && stamp.is_settled(self.settled) {
+        if Stamp::of(&again)? == stamp && stamp.settled_since(self.settled) {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             if kept.len() >= MOST {
                 kept.clear();
@@ -83,17 +83,26 @@ impl LargeFiles {
 
 impl Stamp {
     fn of(file: &File) -> io::Result<Self> {
-        let about = file.metadata()?;
-        Ok(Self {
+        Ok(Self::of_metadata(&file.metadata()?))
+    }
+
+    /// The same, of what the system said of it.
+    pub(crate) fn of_metadata(about: &Metadata) -> Self {
+        Self {
             device: about.dev(),
             inode: about.ino(),
             bytes: about.size(),
             modified: (about.mtime(), about.mtime_nsec()),
             changed: (about.ctime(), about.ctime_nsec()),
-        })
+        }
     }
 
-    fn is_settled(&self, by: Duration) -> bool {
+    /// Whether the file was left alone for long enough that its times show every change.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.settled_since(SETTLED)
+    }
+
+    fn settled_since(&self, by: Duration) -> bool {
         let seconds = u64::try_from(self.changed.0.max(self.modified.0)).unwrap_or(0);
         let last = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         SystemTime::now().duration_since(last).is_ok_and(|since| since >= by)

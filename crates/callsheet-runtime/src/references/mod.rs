@@ -6,6 +6,7 @@
 
 mod answer;
 mod files;
+mod folder;
 mod gather;
 mod language;
 mod large;
@@ -22,12 +23,16 @@ mod sources;
 pub use answer::{Disk, answer};
 pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use gather::project_description;
+pub(crate) use language::is_markdown;
 pub use language::language;
 pub use large::LargeFiles;
 pub use named::named_references;
+pub(crate) use large::Stamp;
+pub(crate) use overview::files;
 pub use overview::{edited_last, overview};
 pub use pages::Pages;
 pub use project::near_paths;
+pub(crate) use render::names_omitted;
 pub use resolve::{Block, Checked, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};

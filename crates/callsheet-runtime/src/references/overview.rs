@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::time::SystemTime;
 
 use crate::issues::fill;
@@ -38,8 +39,9 @@ const ENTRIES: &[&str] = &[
     "dockerfile",
 ];
 
-/// A description made of the names of the files: languages, folders, entry points. `None`: there are no files.
-pub fn overview(workspace: &Workspace) -> Option<String> {
+/// A description made of the names of the files: languages, folders, entry points; with `names` false without those of
+/// files. `None`: there are no files.
+pub fn overview(workspace: &Workspace, names: bool) -> Option<String> {
     let files: Vec<String> = files(workspace).map(|(path, _)| path).collect();
     if files.is_empty() {
         return None;
@@ -52,9 +54,9 @@ pub fn overview(workspace: &Workspace) -> Option<String> {
         }
     }
     languages.remove("text");
-    let mut entries: Vec<&str> = files.iter().map(String::as_str).filter(|path| is_entry(path)).collect();
+    let mut entries: Vec<&str> = files.iter().map(String::as_str).filter(|path| names && is_entry(path)).collect();
     entries.sort_by_key(|path| path.matches('/').count());
-    let top = files.iter().map(String::as_str).filter(|path| !path.contains('/'));
+    let top = files.iter().map(String::as_str).filter(|path| names && !path.contains('/'));
     let facts = [
         ("files", files.len().to_string()),
         ("languages", counted(languages, "")),
@@ -72,20 +74,19 @@ pub fn overview(workspace: &Workspace) -> Option<String> {
 /// Paths of the files that were edited last, the newest first.
 pub fn edited_last(workspace: &Workspace, count: usize) -> Vec<String> {
     let mut files: Vec<(String, SystemTime)> =
-        files(workspace).filter_map(|(path, time)| Some((path, time?))).collect();
+        files(workspace).filter_map(|(path, about)| Some((path, about?.modified().ok()?))).collect();
     files.sort_by_key(|(_, time)| Reverse(*time));
     files.into_iter().take(count).map(|(path, _)| path).collect()
 }
 
-/// Files with the time of their last change, in path order, ignored and hidden ones left out.
-fn files(workspace: &Workspace) -> impl Iterator<Item = (String, Option<SystemTime>)> {
+/// Files with what the system knows of them, in path order, ignored and hidden ones left out.
+pub(crate) fn files(workspace: &Workspace) -> impl Iterator<Item = (String, Option<Metadata>)> {
     let root = workspace.root().to_owned();
     let walk = walker(&root).hidden(true).sort_by_file_name(Ord::cmp).build().flatten();
     let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let files = files.filter_map(move |entry| {
         let path = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
-        let time = entry.metadata().ok().and_then(|facts| facts.modified().ok());
-        Some((path, time))
+        Some((path, entry.metadata().ok()))
     });
     files.take(SEEN)
 }

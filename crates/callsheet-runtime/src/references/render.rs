@@ -24,10 +24,15 @@ pub(super) fn block_of(title: &str, target: &str, language: &str, content: &str)
 pub(super) fn listing_text(listing: &Listing) -> String {
     let mut text: String = listing.names.iter().map(|name| format!("{name}\n")).collect();
     if listing.left_out > 0 {
-        text.push_str(&fill(NAMES_OMITTED, &[("count", &listing.left_out.to_string())]));
+        text.push_str(&names_omitted(listing.left_out));
         text.push('\n');
     }
     text
+}
+
+/// What is said of names that were left out.
+pub(crate) fn names_omitted(count: usize) -> String {
+    fill(NAMES_OMITTED, &[("count", &count.to_string())])
 }
 
 /// What is said of a binary file instead of its content.

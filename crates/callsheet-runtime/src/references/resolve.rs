@@ -52,6 +52,8 @@ pub struct Request<'a> {
     pub allowance: Allowance,
     /// Name of the task, for issues.
     pub task: Option<&'a str>,
+    /// What the task needs: of a folder, the files come first that have most to do with it.
+    pub need: &'a str,
     /// An earlier step has a writer that may still create what is missing.
     pub writer_before: bool,
     /// Canonical links that are no longer relevant (spec 5.10).
@@ -59,7 +61,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    fn is_restricted(&self, target: &Target) -> bool {
+    pub(super) fn is_restricted(&self, target: &Target) -> bool {
         is_restricted(target, self.restricted)
     }
 }
@@ -176,7 +178,7 @@ pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Checked {
         }
         if let Some(piece) = gatherer.piece(target) {
             checked.contents.insert(link_target(target), piece.hash());
-            let tokens = piece.excerpt.tokens().min(request.allowance.reference);
+            let tokens = piece.tokens().min(request.allowance.reference);
             if !wanted.carried && seen.insert(piece.identity) {
                 checked.tokens = checked.tokens.saturating_add(u64::from(tokens));
             }
@@ -197,9 +199,9 @@ fn urls<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a str> {
 }
 
 /// A reference that has something to show.
-struct Item<'a> {
-    wanted: &'a Wanted,
-    piece: Piece,
+pub(super) struct Item<'a> {
+    pub(super) wanted: &'a Wanted,
+    pub(super) piece: Piece,
     carried: bool,
 }
 
@@ -235,11 +237,9 @@ fn show(
             None => items.push(Ok(Item { wanted, piece, carried: wanted.carried })),
         }
     }
-    let demands: Vec<Demand> = items
-        .iter()
-        .flatten()
-        .map(|item| Demand { tokens: item.piece.excerpt.tokens(), carried: item.carried })
-        .collect();
+    show_files_once(&mut items);
+    let demand = |item: &Item<'_>| Demand { tokens: item.piece.tokens(), carried: item.carried };
+    let demands: Vec<Demand> = items.iter().flatten().map(demand).collect();
     let mut given = shares(&demands, &request.allowance).into_iter();
     for item in items {
         match item {
@@ -251,6 +251,14 @@ fn show(
     resolved
 }
 
+/// A file that is referenced itself, or belongs to a folder before, is not shown again as a part of a folder.
+fn show_files_once(items: &mut [Result<Item<'_>, Block>]) {
+    let mut seen: BTreeSet<String> = items.iter().flatten().map(|item| item.piece.identity.clone()).collect();
+    for item in items.iter_mut().flatten() {
+        item.piece.inside.retain(|file| seen.insert(file.identity.clone()));
+    }
+}
+
 fn stub(target: String) -> Block {
     Block { text: format!("{}\n", restricted_text(&target)), tokens: 0, whole: false, target }
 }
@@ -258,6 +266,9 @@ fn stub(target: String) -> Block {
 impl Resolved {
     fn add(&mut self, item: &Item<'_>, request: &Request<'_>, share: u32) {
         let piece = &item.piece;
+        if !piece.inside.is_empty() {
+            return self.add_folder(item, share);
+        }
         let allowance = request.allowance.preview;
         let Shown { text, whole } = match (request.level, piece.extent) {
             (Level::Whole, _) => cut(&piece.excerpt, share),
@@ -277,7 +288,7 @@ impl Resolved {
         self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
     }
 
-    fn shown(&mut self, path: &str, hash: &BlobId, full: bool) {
+    pub(super) fn shown(&mut self, path: &str, hash: &BlobId, full: bool) {
         if full {
             self.shown_in_part.remove(path);
             self.shown_in_full.insert(path.to_owned(), hash.clone());

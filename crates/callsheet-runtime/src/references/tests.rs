@@ -51,6 +51,7 @@ async fn shown_from(project: &Project, large: &LargeFiles, path: &str, fragment:
         level: Level::Whole,
         allowance: Allowance { reference: 8_000, prompt: 24_000, preview: 600 },
         task: None,
+        need: "",
         writer_before: false,
         restricted: &BTreeSet::new(),
     };

@@ -12,6 +12,7 @@ use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
 
+use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
     Clock, Fetch, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
@@ -160,6 +161,16 @@ impl Services {
     /// The project on disk, as references see it.
     pub fn disk(&self) -> Disk<'_> {
         Disk { workspace: &self.workspace, outline: &*self.outline, large: &self.large }
+    }
+
+    /// The files and sections of the project that have most to do with a text. Blocks while files are read.
+    pub fn material(&self, request: &MaterialRequest<'_>) -> Material {
+        material::find(self.disk(), &self.snapshots.words, request)
+    }
+
+    /// The files and folders of the project that a text names, in its order. Blocks while files are read.
+    pub fn named_files(&self, text: &str) -> Vec<String> {
+        material::named_in(text, &self.snapshots.words.rank(&self.workspace, text))
     }
 
     /// Shows a person one line.

@@ -6,6 +6,8 @@ use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::ToolSpec;
 use callsheet_format::reading::KnownTask;
 
+use crate::material::WordIndex;
+
 /// What readers compare replies with, made once and made again only where it changed: a run has many tasks, and a
 /// reply changes one.
 #[derive(Debug, Default)]
@@ -13,6 +15,12 @@ pub struct Snapshots {
     pub(crate) tools: OnceLock<Vec<Arc<ToolSpec>>>,
     /// What the files tell of a project that nobody describes, the same in all prompts.
     pub(crate) overview: OnceLock<String>,
+    /// The same without the names of files, for prompts that list them.
+    pub(crate) overview_without_names: OnceLock<String>,
+    /// The paths that prompts list, the same in all of a run.
+    pub(crate) listed: OnceLock<Vec<String>>,
+    /// The words of the project's files.
+    pub(crate) words: WordIndex,
     /// In the order of [`Run::tasks`].
     tasks: Mutex<Vec<Arc<KnownTask>>>,
 }

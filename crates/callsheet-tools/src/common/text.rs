@@ -26,6 +26,11 @@ impl Capped {
         true
     }
 
+    /// The lines that were taken.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.lines()
+    }
+
     /// The text with a note on what is missing, outside the limit.
     pub(crate) fn with_note(mut self, note: &str) -> String {
         if !note.is_empty() {

@@ -12,10 +12,16 @@ use serde_json::Value;
 
 use self::page::Page;
 use crate::common::place::{Place, readable};
+use crate::common::text::{Capped, count};
 use crate::common::walk::{Found, walk};
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 use crate::find_files::Glob;
+
+/// Words of a pattern that are searched one by one.
+const WORDS: usize = 8;
+/// Bytes of the shortest of them: shorter ones stand inside of others everywhere.
+const LEAST_WORD: usize = 3;
 
 reading_tool!(SearchText, "search_text");
 
@@ -58,25 +64,38 @@ impl Tool for SearchText {
     }
 }
 
-fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> Result<String, Stop> {
-    let glob = wanted.glob.as_deref().map(Glob::new).transpose()?;
-    let pass = |reading| -> Result<Page, Stop> {
-        let matcher = matcher(wanted, reading)?;
-        let mut page = Page::new(limit);
-        let mut searcher = searcher(wanted.context_lines.min(5));
+/// What is searched.
+struct Scope<'a> {
+    start: &'a Place,
+    glob: Option<Glob>,
+    context_lines: usize,
+    ticket: &'a Ticket,
+}
+
+impl Scope<'_> {
+    /// Searches every file in it.
+    fn search(&self, matcher: &RegexMatcher, mut page: Page) -> Result<Page, Stop> {
+        let mut searcher = searcher(self.context_lines);
+        let start = self.start;
         if start.path.is_dir() {
-            walk(start, None, ticket, |found| {
-                if !found.is_dir && glob.as_ref().is_none_or(|glob| glob.fits(start, &found)) {
-                    page.search(&mut searcher, &matcher, (start, &found), ticket)?;
+            walk(start, None, self.ticket, |found| {
+                if !found.is_dir && self.glob.as_ref().is_none_or(|glob| glob.fits(start, &found)) {
+                    page.search(&mut searcher, matcher, (start, &found), self.ticket)?;
                 }
                 Ok(())
             })?;
         } else {
             let found = Found { path: start.path.clone(), shown: start.shown.clone(), is_dir: false };
-            page.search(&mut searcher, &matcher, (start, &found), ticket)?;
+            page.search(&mut searcher, matcher, (start, &found), self.ticket)?;
         }
         Ok(page)
-    };
+    }
+}
+
+fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> Result<String, Stop> {
+    let glob = wanted.glob.as_deref().map(Glob::new).transpose()?;
+    let scope = Scope { start, glob, context_lines: wanted.context_lines.min(5), ticket };
+    let pass = |reading| scope.search(&matcher(wanted, reading)?, Page::new(limit));
     let mut reading = if matcher(wanted, Reading::Regex).is_ok() { Reading::Regex } else { Reading::Literal };
     let mut page = pass(reading)?;
     // Models forget to escape: `call()` is a valid expression that does not mean these six characters.
@@ -87,12 +106,75 @@ fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> R
             page = literal;
         }
     }
+    if page.matches() == 0
+        && let Some(text) = by_words(&wanted.pattern, &scope, limit)?
+    {
+        return Ok(text);
+    }
     let note = match reading {
         Reading::Regex => String::new(),
         Reading::Literal => say("search-literal", &[]),
         Reading::LiteralAfterRegex => say("search-literal-instead", &[]),
     };
     Ok(page.render(&wanted.pattern, wanted.ignore_case, &note))
+}
+
+/// What each word of a pattern that fits nothing finds alone, in any case, the rarest first. `None`: there are not
+/// several words, or none of them finds anything either.
+fn by_words(pattern: &str, scope: &Scope<'_>, limit: usize) -> Result<Option<String>, Stop> {
+    let words = words_of(pattern);
+    if words.len() < 2 {
+        return Ok(None);
+    }
+    let mut found = Vec::new();
+    for word in words {
+        let matcher = RegexMatcherBuilder::new().case_insensitive(true).fixed_strings(true).build(&word);
+        let matcher = matcher.map_err(|error| Stop::failed("search-bad-pattern", &[("error", &error)]))?;
+        found.push((word, scope.search(&matcher, Page::of_word(limit))?));
+    }
+    if found.iter().all(|(_, page)| page.matches() == 0) {
+        return Ok(None);
+    }
+    // Stable: those without a match come last, equal ones as they are written.
+    found.sort_by_key(|(_, page)| (page.matches() == 0, page.matches()));
+    let mut output = Capped::new(limit);
+    let mut left_out = false;
+    output.line(&format!("[{}]", say("search-words", &[])));
+    for (word, page) in &found {
+        let matches = count(page.matches(), "match");
+        let key = if page.matches() == 0 { "search-word-none" } else { "search-word" };
+        left_out |= !output.line(&format!("[{}]", say(key, &[("word", word), ("count", &matches)])));
+        for line in page.lines() {
+            left_out |= !output.line(line);
+        }
+        left_out |= page.is_cut();
+    }
+    let note = if left_out { say("search-words-more", &[]) } else { String::new() };
+    Ok(Some(output.with_note(&note)))
+}
+
+/// The words of a pattern, each once, as they are written; escapes and operators of regular expressions are none.
+fn words_of(pattern: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut characters = pattern.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => {
+                plain.push(' ');
+                // `\.` is the character itself, which is no part of a word either.
+                characters.next();
+            }
+            character => plain.push(character),
+        }
+    }
+    let mut words: Vec<String> = Vec::new();
+    for word in plain.split(|character: char| !character.is_alphanumeric() && character != '_') {
+        let is_word = word.len() >= LEAST_WORD && !words.iter().any(|known| known.eq_ignore_ascii_case(word));
+        if is_word && words.len() < WORDS {
+            words.push(word.to_owned());
+        }
+    }
+    words
 }
 
 fn matcher(wanted: &Arguments, reading: Reading) -> Result<RegexMatcher, Stop> {

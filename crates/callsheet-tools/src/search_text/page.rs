@@ -15,12 +15,16 @@ use crate::common::{Stop, Ticket};
 const MATCHES: usize = 100;
 /// Matches shown of one file at most, so that one file does not hide the others.
 const IN_FILE: usize = 25;
+/// Matches shown at most of a word of a pattern that fits nothing, and of one file.
+const OF_WORD: (usize, usize) = (10, 3);
 /// Bytes shown of a line.
 const LINE: usize = 300;
 
 /// Matches found so far.
 pub(super) struct Page {
     text: Capped,
+    /// Matches shown at most, and of one file.
+    most: (usize, usize),
     shown: usize,
     left_out: usize,
     files_left_out: usize,
@@ -29,11 +33,30 @@ pub(super) struct Page {
 
 impl Page {
     pub(super) fn new(limit: usize) -> Self {
-        Self { text: Capped::new(limit), shown: 0, left_out: 0, files_left_out: 0, searched: 0 }
+        Self::with(limit, (MATCHES, IN_FILE))
+    }
+
+    /// Of one word of a pattern that fits nothing.
+    pub(super) fn of_word(limit: usize) -> Self {
+        Self::with(limit, OF_WORD)
+    }
+
+    fn with(limit: usize, most: (usize, usize)) -> Self {
+        Self { text: Capped::new(limit), most, shown: 0, left_out: 0, files_left_out: 0, searched: 0 }
     }
 
     pub(super) fn matches(&self) -> usize {
         self.shown + self.left_out
+    }
+
+    /// The lines found so far.
+    pub(super) fn lines(&self) -> impl Iterator<Item = &str> {
+        self.text.lines()
+    }
+
+    /// Whether there were more than are shown.
+    pub(super) fn is_cut(&self) -> bool {
+        self.left_out > 0
     }
 
     /// Searches one file. One that cannot be read is passed over, as it is by every search tool.
@@ -94,7 +117,8 @@ impl Sink for Lines<'_> {
 
     fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
         self.in_file += 1;
-        let room = self.page.shown < MATCHES && self.in_file <= IN_FILE;
+        let (most, most_in_file) = self.page.most;
+        let room = self.page.shown < most && self.in_file <= most_in_file;
         if room && self.add(found.line_number(), ':', found.bytes()) {
             self.page.shown += 1;
         } else {
@@ -104,14 +128,14 @@ impl Sink for Lines<'_> {
     }
 
     fn context(&mut self, _searcher: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
-        if self.page.shown < MATCHES && self.in_file < IN_FILE {
+        if self.page.shown < self.page.most.0 && self.in_file < self.page.most.1 {
             self.add(line.line_number(), '-', line.bytes());
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _searcher: &Searcher) -> Result<bool, io::Error> {
-        if self.page.shown < MATCHES && self.in_file < IN_FILE {
+        if self.page.shown < self.page.most.0 && self.in_file < self.page.most.1 {
             self.page.text.line("--");
         }
         Ok(true)

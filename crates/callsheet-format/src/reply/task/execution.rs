@@ -4,6 +4,7 @@ use callsheet_core::issue::Span;
 use callsheet_core::spec::Phase;
 
 use crate::edit::FileEdit;
+use crate::markdown::Heading;
 use crate::reading::{Diagnostics, ReadContext, Reading};
 use crate::reply::Execution;
 use crate::reply::task::next_section;
@@ -24,6 +25,23 @@ pub struct Written {
 pub fn read_execution(text: &str, context: &ReadContext) -> Reading<Execution> {
     let mut notes = notes(Phase::Execute, context);
     let execution = result(text, context, &mut notes);
+    notes.finish(execution)
+}
+
+/// Reads an answer in prose (spec 2.3): all of it is the result, unless it has the form of one.
+pub fn read_answer(text: &str, context: &ReadContext) -> Reading<Execution> {
+    let mut notes = notes(Phase::Execute, context);
+    let parts = Parts { details: false, changes: false };
+    let document = body::prepare(text, parts, context, &mut notes);
+    let mut execution = Execution::default();
+    if body::has_reply(&document, context, &mut notes) {
+        if document.all(Heading::ResultSummary).next().is_some() {
+            execution = body::read(&document, parts, context, &mut notes);
+        } else {
+            let whole = document.whole();
+            (execution.summary, execution.document) = (whole.trim().to_owned(), whole);
+        }
+    }
     notes.finish(execution)
 }
 

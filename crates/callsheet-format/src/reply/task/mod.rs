@@ -16,7 +16,7 @@ mod unchanged;
 mod whole_file;
 mod write;
 
-pub use execution::{Written, read_execution, read_merge, read_write_execution};
+pub use execution::{Written, read_answer, read_execution, read_merge, read_write_execution};
 pub use links::{document_headings, relinked, summary_files, summary_with_details};
 pub use refinement::read_refinement;
 pub use turn::{TurnInput, read_loop_turn};

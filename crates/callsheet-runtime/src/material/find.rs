@@ -1,0 +1,234 @@
+//! What a request needs to be read: the files it names, then those that fit its words, as many as a budget holds.
+
+use callsheet_core::spec::{Fragment, Reference, Target};
+use callsheet_core::words::Question;
+
+use crate::memory::{FileText, read_text};
+use crate::paths::{EntryKind, Workspace};
+use crate::references::{Allowance, Demand, Disk, shares};
+
+use super::index::{RankedFile, WordIndex};
+use super::pieces::{Piece, best, pieces};
+
+/// Files that fit far less than the best are left out, as in lookups.
+const FLOOR: f64 = 0.25;
+/// Most files that are opened for their sections.
+const OPENED: usize = 40;
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct MaterialRequest<'a> {
+    /// The text whose words count.
+    pub text: &'a str,
+    /// Files and folders that come first, whatever their words.
+    pub named: &'a [String],
+    /// Only files below this folder, beside those that are named.
+    pub below: Option<&'a str>,
+    /// Tokens that everything together may have.
+    pub budget: u32,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Material {
+    /// The named ones in their order, then the best first; sections of one file stand together in its order.
+    pub references: Vec<MaterialReference>,
+    /// Files that fit the words and found no room.
+    pub left_out: usize,
+}
+
+/// A file or a section of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaterialReference {
+    /// As a sheet writes it.
+    pub reference: Reference,
+    /// Tokens it takes of the budget.
+    pub tokens: u32,
+    /// How well its file fits; 0 of one that is only named.
+    pub score: f64,
+    /// The request names it.
+    pub named: bool,
+    /// It is shown with all it holds; else its prompt cuts it to these tokens.
+    pub fits: bool,
+}
+
+impl Material {
+    /// Tokens of all references.
+    pub fn tokens(&self) -> u32 {
+        self.references.iter().fold(0, |sum, found| sum.saturating_add(found.tokens))
+    }
+}
+
+/// Finds material; the same files and request give the same answer. Reads files, so it blocks.
+pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) -> Material {
+    let ranked = index.rank(disk.workspace, request.text);
+    let mut finder = Finder { disk, question: Question::of(request.text), found: Material::default() };
+    let named = named_files(disk.workspace, request.named, &ranked);
+    let demands: Vec<Demand> = named.iter().map(|named| Demand { tokens: named.tokens, carried: false }).collect();
+    let shares = shares(&demands, &Allowance { reference: request.budget, prompt: request.budget, preview: 0 });
+    for (named, share) in named.iter().zip(shares) {
+        finder.add_named(named, share);
+    }
+    let mut left = request.budget.saturating_sub(finder.found.tokens());
+    let prefix = request.below.and_then(|folder| folder_prefix(disk.workspace, folder));
+    let is_wanted = |file: &&RankedFile| {
+        let is_below = request.below.is_none() || prefix.as_ref().is_some_and(|prefix| file.path.starts_with(prefix));
+        is_below && !named.iter().any(|named| named.covers(&file.path))
+    };
+    let fitting: Vec<&RankedFile> = ranked.iter().filter(is_wanted).filter(|file| file.score > 0.0).collect();
+    let least = fitting.first().map_or(0.0, |best| best.score * FLOOR);
+    let mut opened = 0;
+    for file in fitting.into_iter().filter(|file| file.score >= least) {
+        let Some(tokens) = file.tokens.filter(|tokens| *tokens > 0) else { continue };
+        let before = finder.found.references.len();
+        if tokens <= left {
+            finder.add(file_target(&file.path, None), "", tokens, file.score);
+        } else if opened < OPENED && left > 0 {
+            opened += 1;
+            finder.add_sections(&file.path, left, file.score, false);
+        }
+        let taken = finder.found.references.iter().skip(before).fold(0, |sum: u32, one| sum.saturating_add(one.tokens));
+        left = left.saturating_sub(taken);
+        finder.found.left_out += usize::from(taken == 0);
+    }
+    finder.found
+}
+
+/// Something that a request names.
+struct Named {
+    path: String,
+    is_folder: bool,
+    tokens: u32,
+}
+
+impl Named {
+    fn covers(&self, path: &str) -> bool {
+        if self.is_folder {
+            self.path == "." || path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'))
+        } else {
+            self.path == path
+        }
+    }
+}
+
+/// What of the names is there, each once, in their order.
+fn named_files(workspace: &Workspace, names: &[String], ranked: &[RankedFile]) -> Vec<Named> {
+    let mut found: Vec<Named> = Vec::new();
+    for name in names {
+        let Ok(located) = workspace.locate(name) else { continue };
+        if found.iter().any(|known| known.path == located.path()) {
+            continue;
+        }
+        let mut named = Named { path: located.path().to_owned(), is_folder: false, tokens: 0 };
+        match workspace.kind(&located) {
+            Ok(EntryKind::File(bytes)) => {
+                // Files that are ignored or lie in another root have no words in the index.
+                let known = ranked.iter().find(|file| file.path == named.path);
+                let guess = u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX);
+                named.tokens = known.and_then(|file| file.tokens).unwrap_or(guess);
+            }
+            Ok(EntryKind::Directory) => {
+                named.is_folder = true;
+                let inside = ranked.iter().filter(|file| named.covers(&file.path)).filter_map(|file| file.tokens);
+                named.tokens = inside.fold(0, u32::saturating_add);
+            }
+            _ => continue,
+        }
+        found.push(named);
+    }
+    found
+}
+
+/// What the paths below a folder begin with.
+fn folder_prefix(workspace: &Workspace, folder: &str) -> Option<String> {
+    let located = workspace.locate(folder).ok()?;
+    match (workspace.kind(&located), located.path()) {
+        (Ok(EntryKind::Directory), ".") => Some(String::new()),
+        (Ok(EntryKind::Directory), path) => Some(format!("{path}/")),
+        _ => None,
+    }
+}
+
+fn file_target(path: &str, fragment: Option<Fragment>) -> Target {
+    Target::File { path: path.to_owned(), fragment }
+}
+
+struct Finder<'a> {
+    disk: Disk<'a>,
+    question: Question,
+    found: Material,
+}
+
+impl Finder<'_> {
+    fn add(&mut self, target: Target, name: &str, tokens: u32, score: f64) {
+        let file = match &target {
+            Target::File { path, .. } | Target::Directory(path) => path.rsplit('/').next().unwrap_or(path),
+            _ => "",
+        };
+        let title = if name.is_empty() { file.to_owned() } else { format!("{file}: {name}") };
+        let reference = Reference { title, target };
+        self.found.references.push(MaterialReference { reference, tokens, score, named: false, fits: true });
+    }
+
+    /// It is there in any case: with all it holds, else with its best sections, else cut by its prompt.
+    fn add_named(&mut self, named: &Named, share: u32) {
+        let before = self.found.references.len();
+        let whole = || match named.is_folder {
+            true => Target::Directory(named.path.clone()),
+            false => file_target(&named.path, None),
+        };
+        if named.tokens <= share {
+            self.add(whole(), "", named.tokens, 0.0);
+        } else if !named.is_folder {
+            self.add_sections(&named.path, share, 0.0, true);
+        }
+        if self.found.references.len() == before {
+            self.add(whole(), "", share, 0.0);
+            self.found.references.iter_mut().skip(before).for_each(|found| found.fits = false);
+        }
+        self.found.references.iter_mut().skip(before).for_each(|found| found.named = true);
+    }
+
+    /// The sections of a file that fit best and together have at most so many tokens. Of a file that is `wanted` in any
+    /// case those come last that have none of the words.
+    fn add_sections(&mut self, path: &str, room: u32, score: f64, wanted: bool) {
+        let FileText::Text(bytes) = read_text(self.disk.workspace, path) else { return };
+        let text = String::from_utf8_lossy(&bytes);
+        let pieces = pieces(path, &text, self.disk.outline);
+        let scores = best(&self.question, &text, &pieces);
+        let mut order: Vec<usize> = (0..pieces.len()).collect();
+        let score_of = |at: usize| scores.get(at).copied().unwrap_or(0.0);
+        order.sort_by(|a, b| score_of(*b).total_cmp(&score_of(*a)));
+        let least = order.first().map_or(0.0, |at| score_of(*at) * FLOOR);
+        let mut chosen: Vec<&Piece> = Vec::new();
+        let mut left = room;
+        for at in order {
+            if !wanted && (score_of(at) <= 0.0 || score_of(at) < least) {
+                break;
+            }
+            let Some(piece) = pieces.get(at).filter(|piece| piece.tokens > 0 && piece.tokens <= left) else { continue };
+            left = left.saturating_sub(piece.tokens);
+            chosen.push(piece);
+        }
+        chosen.sort_by_key(|piece| piece.first);
+        for piece in together(&chosen) {
+            self.add(file_target(path, Some(piece.fragment())), &piece.name, piece.tokens, score);
+        }
+    }
+}
+
+/// Pieces in order, with those that follow each other as one.
+fn together(chosen: &[&Piece]) -> Vec<Piece> {
+    let mut joined: Vec<Piece> = Vec::new();
+    for piece in chosen {
+        match joined.last_mut() {
+            Some(before) if before.last + 1 == piece.first => {
+                before.last = piece.last;
+                before.tokens = before.tokens.saturating_add(piece.tokens);
+                before.anchor = None;
+            }
+            _ => joined.push((*piece).clone()),
+        }
+    }
+    joined
+}

@@ -1,0 +1,86 @@
+//! Paths that a text names.
+
+use std::collections::BTreeMap;
+
+use super::index::RankedFile;
+
+/// Where a text names a path: as it is, and not as a part of a longer one. A folder may have its slash behind it.
+pub(crate) fn named_at(text: &str, path: &str) -> Option<usize> {
+    if path.is_empty() {
+        return None;
+    }
+    // In a script without blanks a path stands right beside words.
+    let is_ascii = path.is_ascii();
+    let in_name = |character: char| {
+        (character.is_alphanumeric() || matches!(character, '_' | '-')) && (character.is_ascii() || !is_ascii)
+    };
+    let found = text.match_indices(path).find(|(at, _)| {
+        let before = text.get(..*at).and_then(|text| text.chars().next_back());
+        let mut behind = text.get(at + path.len()..).unwrap_or_default().chars();
+        let (next, after) = (behind.next(), behind.next());
+        let goes_on = match next {
+            // The end of a sentence, or of a folder's name.
+            Some('.' | '/') => after.is_some_and(in_name),
+            next => next.is_some_and(in_name),
+        };
+        !before.is_some_and(|before| in_name(before) || matches!(before, '/' | '.')) && !goes_on
+    });
+    found.map(|(at, _)| at)
+}
+
+/// The files that a text names, in its order: by their paths, or by a file name with an ending that only one file has.
+/// Folders count if they are written with a slash.
+pub fn named_in(text: &str, files: &[RankedFile]) -> Vec<String> {
+    let mut by_name: BTreeMap<&str, Option<&str>> = BTreeMap::new();
+    let mut found: BTreeMap<(usize, &str), String> = BTreeMap::new();
+    for path in files.iter().map(|file| file.path.as_str()) {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(path));
+        // A word alone, such as `license`, is a word.
+        if path.contains(['.', '/'])
+            && let Some(at) = named_at(text, path)
+        {
+            found.insert((at, path), path.to_owned());
+        }
+        for (end, _) in path.match_indices('/') {
+            let Some(folder) = path.get(..=end) else { continue };
+            if let Some(at) = named_at(text, folder) {
+                found.insert((at, folder), folder.to_owned());
+            }
+        }
+    }
+    for (name, path) in by_name {
+        if let (true, Some(path)) = (name.contains('.'), path)
+            && let Some(at) = named_at(text, name)
+        {
+            found.insert((at, path), path.to_owned());
+        }
+    }
+    found.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RankedFile, named_in};
+
+    fn named(text: &str) -> Vec<String> {
+        let paths = ["Makefile", "README.md", "docs/a/ferry.md", "docs/b.md", "src/b.md", "src/main.rs"];
+        let file = |path: &&str| RankedFile { path: (*path).to_owned(), score: 0.0, tokens: None };
+        named_in(text, &paths.iter().map(file).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn files_are_named_by_path_or_by_a_name_of_their_own() {
+        assert_eq!(named("Compare src/main.rs with `ferry.md`."), ["src/main.rs", "docs/a/ferry.md"]);
+        assert_eq!(named("b.md and xREADME.md and README.md2"), Vec::<String>::new());
+        assert_eq!(named("docs/b.md, not src/b.md"), ["docs/b.md", "src/b.md"]);
+        assert_eq!(named("请看ferry.md的内容"), ["docs/a/ferry.md"]);
+        assert_eq!(named("the Makefile in src"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn folders_are_named_with_their_slash() {
+        assert_eq!(named("all of docs/a/, then src/"), ["docs/a/", "src/"]);
+        assert_eq!(named("docs/a/ferry.md"), ["docs/a/ferry.md"]);
+    }
+}

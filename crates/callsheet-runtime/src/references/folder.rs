@@ -1,0 +1,103 @@
+//! What is in a folder that a reference names (spec 5.1): the texts of its files, those first that have most to do with
+//! what the task needs, as far as there is room.
+
+use callsheet_core::spec::{Target, tokens};
+use callsheet_core::words::{Counts, Question, Words, scores};
+use callsheet_format::prompt::{Shown, cut};
+
+use crate::issues::fill;
+use crate::memory::LARGEST;
+use crate::paths::{EntryKind, Located, walker};
+
+use super::files::{self, Content};
+use super::gather::{Gatherer, Piece};
+use super::render::block_of;
+use super::resolve::{Block, Item, Resolved};
+
+const CONTENTS_OMITTED: &str = include_str!("prompts/contents-omitted.txt");
+
+/// Files of a folder whose texts are looked at, in path order.
+const FILES: usize = 200;
+/// Bytes of them together.
+const BYTES: u64 = 8 * 1024 * 1024;
+/// A file of which fewer tokens could be shown is left out.
+const LEAST: u32 = 100;
+
+impl Gatherer<'_> {
+    /// Texts of the files below a folder, those first that fit what is needed, the others by name. Ignored, hidden,
+    /// binary and large files are left out, and those that are no longer relevant.
+    pub(super) fn inside(&mut self, folder: &Located) -> Vec<Piece> {
+        let workspace = self.sources.disk.workspace;
+        let Some(base) = workspace.bases().get(folder.base).map(|base| base.path.clone()) else { return Vec::new() };
+        let walk = walker(&base.join(&folder.relative)).hidden(true).sort_by_file_name(Ord::cmp).build().flatten();
+        let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let (mut bytes, mut inside) = (0_u64, Vec::new());
+        for entry in files.take(FILES) {
+            let Some(located) = entry.path().to_str().and_then(|path| workspace.locate(path).ok()) else { continue };
+            let Ok(EntryKind::File(size)) = workspace.kind(&located) else { continue };
+            let path = located.path().to_owned();
+            let target = Target::File { path: path.clone(), fragment: None };
+            if size > LARGEST || bytes.saturating_add(size) > BYTES || self.request.is_restricted(&target) {
+                continue;
+            }
+            bytes = bytes.saturating_add(size);
+            if let Ok(Content::Text(text)) = files::read(workspace, self.sources.disk.large, &located, None) {
+                inside.extend(self.text(&path, &path, text, None));
+            }
+        }
+        ranked(self.request.need, inside)
+    }
+}
+
+/// The best first; those without any of the words stay in the order of their names.
+fn ranked(need: &str, mut files: Vec<Piece>) -> Vec<Piece> {
+    let question = Question::of(need);
+    files.sort_by(|a, b| a.identity.cmp(&b.identity));
+    let count = |file: &Piece| {
+        let mut words = Words::of(&file.identity);
+        words.add(&file.excerpt.head, 1);
+        question.count(&words)
+    };
+    let counts: Vec<Counts> = files.iter().map(count).collect();
+    let mut scored: Vec<(f64, Piece)> = scores(&counts).into_iter().zip(files).collect();
+    scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    scored.into_iter().map(|(_, file)| file).collect()
+}
+
+impl Resolved {
+    /// The names in the folder, then its files: whole while there is room, the next one cut, the others counted.
+    pub(super) fn add_folder(&mut self, item: &Item<'_>, share: u32) {
+        let piece = &item.piece;
+        let target = item.wanted.reference.target.to_string();
+        // Many names leave most of the room to the texts.
+        let all = piece.tokens() <= share;
+        let names = cut(&piece.excerpt, if all { share } else { share / 4 });
+        let mut left = share.saturating_sub(tokens(&names.text));
+        let mut blocks = Vec::new();
+        let mut omitted = 0_usize;
+        for file in &piece.inside {
+            let needed = file.excerpt.tokens();
+            if omitted > 0 || needed > left && left < LEAST {
+                omitted += 1;
+                continue;
+            }
+            let Shown { text, whole } = cut(&file.excerpt, left);
+            left = if whole { left.saturating_sub(needed) } else { 0 };
+            if let Some((path, hash)) = &file.file {
+                self.shown(path, hash, whole && !file.shortened && file.excerpt.is_whole_text());
+            }
+            if !text.trim().is_empty() {
+                let text = block_of("", &file.identity, file.language, &text);
+                blocks.push(Block { target: file.identity.clone(), text, tokens: needed, whole });
+            }
+        }
+        let title = &item.wanted.reference.title;
+        let mut text = block_of(title, &target, piece.language, &names.text);
+        if omitted > 0 {
+            text.push_str(&format!("\n{}\n", fill(CONTENTS_OMITTED, &[("count", &omitted.to_string())])));
+        }
+        let whole = names.whole && omitted == 0 && blocks.iter().all(|block| block.whole);
+        self.blocks.push(Block { target, text, tokens: piece.tokens(), whole });
+        self.blocks.extend(blocks);
+    }
+}

@@ -96,6 +96,8 @@ pub struct Budget {
     pub reference: u32 = 8_000,
     /// All references of one prompt at execution.
     pub prompt: u32 = 24_000,
+    /// What a task reads that the host makes of a request (spec 2.3).
+    pub material: u32 = 6_000,
     /// One reference at refinement.
     pub preview: u32 = 600,
 }

@@ -246,6 +246,7 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
     set("refine", work.refine.map(policy), "--refine");
     set("iterate", work.iterate.map(policy), "--iterate");
+    set("plan", work.plan.map(policy), "--plan");
     set("review", work.review.map(policy), "--review");
     set("temperature", work.temperature.map(|number| json!(number)), "--temperature");
     set("seed", work.seed.map(|seed| json!(seed)), "--seed");

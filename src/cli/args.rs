@@ -101,6 +101,10 @@ pub struct WorkArgs {
     #[arg(long, value_name = "stop|deny|approve|SLUG,…")]
     pub headless: Option<HeadlessArg>,
 
+    /// Whether to plan the request; auto: unless it is one task.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub plan: Option<RefinePolicyArg>,
+
     /// When to refine tasks before they run.
     #[arg(long, value_enum, value_name = "POLICY")]
     pub refine: Option<RefinePolicyArg>,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{Policy, RunId};
 use callsheet_runtime::driver::{EntrySpec, begin_in, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,10 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let (id, session) = new_run(&store, &prompt, SystemClock.now_ms())?;
         let services = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
         settings.plan_only = true;
+        if settings.plan == Policy::Auto {
+            // Who asks for a plan gets one.
+            settings.plan = Policy::Always;
+        }
         let session = begin_in(&services, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();

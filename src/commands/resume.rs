@@ -108,6 +108,7 @@ fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core
         "jobs" => settings.jobs = given.jobs,
         "max_rounds" => settings.max_rounds = given.max_rounds,
         "skills" => settings.skills.clone_from(&given.skills),
+        "plan" => settings.plan = given.plan,
         "refine" => settings.refine = given.refine,
         "review" => settings.review = given.review,
         "join" => settings.join = given.join,

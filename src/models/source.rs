@@ -96,7 +96,7 @@ fn is_forced(config: &Config) -> bool {
 /// The key of `[models]` that a phase goes by: a review, a merge and a join count as execution, a continuation as a plan.
 fn phase_key(phase: Phase) -> &'static str {
     match phase {
-        Phase::Plan | Phase::Continue => "models.plan",
+        Phase::Route | Phase::Plan | Phase::Continue => "models.plan",
         Phase::Refine => "models.refine",
         Phase::Execute | Phase::Review | Phase::Merge | Phase::Join => "models.execute",
         Phase::Iterate => "models.iterate",

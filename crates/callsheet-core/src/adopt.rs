@@ -61,7 +61,7 @@ fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
         None => task,
     };
     let writer = writer(&task, adoption.skills);
-    PlannedTask { unchanged: same.is_some(), writer, task }
+    PlannedTask { unchanged: same.is_some(), writer, direct: false, task }
 }
 
 /// Whether two tasks are the same in everything that the list form shows.

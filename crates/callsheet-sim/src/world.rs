@@ -139,7 +139,8 @@ impl World {
             let relisted = !matches!(task.state(), State::Done | State::Dropped | State::Cancelled | State::Running);
             if relisted && self.random.chance(60) {
                 let unchanged = !task.state().is_ended() && self.random.chance(60);
-                let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
+                let mut planned =
+                    PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone(), direct: false };
                 if !unchanged && self.random.chance(50) {
                     planned.task.need.push_str(" again");
                 }
@@ -181,7 +182,8 @@ impl World {
                     continue;
                 }
                 let unchanged = roll < stays;
-                let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
+                let mut planned =
+                    PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone(), direct: false };
                 if !unchanged {
                     planned.task.need.push_str(" as edited");
                 }
@@ -244,7 +246,7 @@ impl World {
             extra: String::new(),
         };
         let writer = policy.and_then(|policy| policy.writer).or(task.approval.then(|| "it asks".to_owned()));
-        PlannedTask { task, unchanged: false, writer }
+        PlannedTask { task, unchanged: false, writer, direct: self.random.chance(10) }
     }
 
     fn references(&mut self, known: &[Slug]) -> Vec<Reference> {
@@ -464,8 +466,18 @@ impl World {
         if key.phase == Phase::Review {
             return verdict(&mut self.random, key);
         }
+        if key.phase == Phase::Route {
+            return self.routed(run, key);
+        }
         if self.misbehaves(20) {
             return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
+        }
+        let list_phase = matches!(key.phase, Phase::Plan | Phase::Iterate | Phase::Continue);
+        if list_phase && self.random.chance(20) {
+            let known = (key.phase != Phase::Plan).then_some(run);
+            let mut list = self.list(known).list();
+            list.tasks_mut().for_each(|task| task.skill = None);
+            return Event::ListDrafted { key, list, repairs, issues };
         }
         match key.phase {
             Phase::Plan => {
@@ -486,8 +498,21 @@ impl World {
             Phase::Join => {
                 Event::Joined { key, answer: "an answer".to_owned(), unsupported: Vec::new(), repairs, issues }
             }
-            Phase::Execute | Phase::Merge | Phase::Review => self.executed(run, asked, key),
+            Phase::Execute | Phase::Merge | Phase::Review | Phase::Route => self.executed(run, asked, key),
         }
+    }
+
+    /// The skill of the request, or of a task of the list that waits; the last one completes it.
+    fn routed(&mut self, run: &Run, key: CallKey) -> Event {
+        let one_task = run.drafted().is_none() && self.random.chance(20);
+        let is_last = run.drafted().is_some() && (run.routed_task().is_none() || self.random.chance(40));
+        if one_task || is_last {
+            let known = run.tasks().next().is_some().then_some(run);
+            let (origin, list) = (ListOrigin::Reply(key), self.list(known));
+            return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
+        }
+        let skill = (run.drafted().is_some() && self.random.chance(80)).then(|| "write".to_owned());
+        Event::Routed { key, skill, issues: Vec::new() }
     }
 
     fn executed(&mut self, run: &Run, asked: &Asked, key: CallKey) -> Event {

@@ -133,6 +133,8 @@ impl TestProject {
         command.args(arguments).current_dir(self.project()).stdin(Stdio::null()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home()).env("CALLSHEET_HOME", self.home());
+        // A request that is not routed first needs no reply for that in each script.
+        command.env("CALLSHEET_PLAN", "always");
         command
     }
 

@@ -147,6 +147,7 @@ codes! {
         CheckFailed = "check-failed",
         // 4 reading
         ReviewMissing = "review-missing",
+        RouteUnreadable = "route-unreadable",
         ReviewUnreadable = "review-unreadable",
         EmptyReply = "empty-reply",
         ReplyTruncated = "reply-truncated",

@@ -48,6 +48,12 @@ notes! {
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// What the host expects of a task that it makes of a request (spec 2.3).
+    ExpectedAnswer = "expected_answer" [],
+    /// The same, if the task changes files.
+    ExpectedChanges = "expected_changes" [],
+    /// The choice that is no skill (spec 2.3): its name, a colon, and when it is right.
+    RouteSeveral = "route_several" [],
     /// The user message behind the result of an execution that is reviewed (spec 10.9).
     Review = "review" [],
     /// Behind that, what the result says word for word and was not shown (spec 3.14); `marks` are list items.

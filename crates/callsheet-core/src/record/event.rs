@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::issue::{Issue, Repair};
-use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, TaskList, ToolCall};
 
 use super::{
     Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
@@ -165,6 +165,27 @@ pub enum Event {
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// The reply of a routing call was read (spec 2.3). For a request that is one task, its list is adopted instead.
+    Routed {
+        /// Which call.
+        key: CallKey,
+        /// The skill; `None`: it names none, or several tasks are needed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        skill: Option<String>,
+        /// Why it names none.
+        issues: Vec<Issue>,
+    },
+    /// A list was read with tasks that have no skill; each gets one before the list counts (spec 2.3).
+    ListDrafted {
+        /// Which call.
+        key: CallKey,
+        /// The list.
+        list: TaskList,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Issues that refuse nothing.
         issues: Vec<Issue>,
     },
     /// The reply of a review was read (spec 10.9). One that gives no verdict counts as complete; a warning says so.

@@ -417,6 +417,9 @@ pub struct PlannedTask {
     /// Why it is a writer (spec 11.1); `None`: a reader.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<String>,
+    /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub direct: bool,
 }
 
 /// An accepted list. It replaces the outstanding tasks; outstanding tasks it omits become dropped.

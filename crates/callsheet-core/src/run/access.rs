@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
-use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 
 use super::Run;
 use super::attempts::Attempts;
@@ -283,11 +283,21 @@ impl Run {
     pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
         let task = || self.tasks.get(key.task.as_ref()?);
         match key.phase {
-            Phase::Plan | Phase::Iterate | Phase::Continue | Phase::Join => self.calls.list(key.phase),
+            Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue | Phase::Join => self.calls.list(key.phase),
             Phase::Refine => task().map(|task| &task.refine),
             Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
         }
+    }
+
+    /// A list that waits for the skills of its tasks, with those that are known.
+    pub fn drafted(&self) -> Option<&TaskList> {
+        self.progress.routing().list()
+    }
+
+    /// The task of that list whose skill is chosen next.
+    pub fn routed_task(&self) -> Option<&Task> {
+        self.progress.routing().open_task()
     }
 
     /// What the execution run of a call is called (spec 10.1); empty if it has no name of its own.

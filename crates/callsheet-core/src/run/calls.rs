@@ -20,6 +20,7 @@ pub(super) struct Calls {
     of_task: BTreeMap<Slug, Vec<usize>>,
     /// The last number of each phase, task and execution.
     numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
+    route: Attempts,
     plan: Attempts,
     iterate: Attempts,
     follow: Attempts,
@@ -127,6 +128,7 @@ impl Calls {
     /// Attempts of a phase that is of no task: at a list, or at the answer; `None`: it is of tasks.
     pub fn list(&self, phase: Phase) -> Option<&Attempts> {
         match phase {
+            Phase::Route => Some(&self.route),
             Phase::Plan => Some(&self.plan),
             Phase::Iterate => Some(&self.iterate),
             Phase::Continue => Some(&self.follow),
@@ -137,6 +139,7 @@ impl Calls {
 
     pub fn list_mut(&mut self, phase: Phase) -> Option<&mut Attempts> {
         match phase {
+            Phase::Route => Some(&mut self.route),
             Phase::Plan => Some(&mut self.plan),
             Phase::Iterate => Some(&mut self.iterate),
             Phase::Continue => Some(&mut self.follow),
@@ -168,7 +171,7 @@ impl Calls {
 
     /// A call for a list or for the answer holds a slot.
     pub fn asks_for_list(&self) -> bool {
-        self.plan.admitted || self.iterate.admitted || self.follow.admitted || self.join.admitted
+        [&self.route, &self.plan, &self.iterate, &self.follow, &self.join].iter().any(|attempts| attempts.admitted)
     }
 
     /// No call for a list holds a slot any more.
@@ -185,12 +188,12 @@ impl Calls {
     }
 
     fn lists_mut(&mut self) -> impl Iterator<Item = &mut Attempts> {
-        [&mut self.plan, &mut self.iterate, &mut self.follow, &mut self.join].into_iter()
+        [&mut self.route, &mut self.plan, &mut self.iterate, &mut self.follow, &mut self.join].into_iter()
     }
 
     /// Milliseconds of the calls for the next list, and for the answer, so far.
     pub fn list_ms(&self) -> u64 {
-        [&self.plan, &self.iterate, &self.follow, &self.join]
+        [&self.route, &self.plan, &self.iterate, &self.follow, &self.join]
             .into_iter()
             .fold(0, |sum, attempts| sum.saturating_add(attempts.busy_ms))
     }

@@ -10,7 +10,7 @@ use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
 use super::execution::{ExecRun, MergeBy};
-use super::lists::{check_applies, check_drop, check_list, transition};
+use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
 use super::next_stage::without_follow_up;
 use super::operators::{Caller, TreeCheck};
@@ -65,7 +65,11 @@ impl<'a> Check<'a> {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
             // What cannot be read of a review counts as a verdict.
-            Event::ReplyRefused { key, .. } => self.to_be_read(key, key.phase != Phase::Review),
+            Event::ReplyRefused { key, .. } => {
+                self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route))
+            }
+            Event::Routed { key, .. } => self.to_be_read(key, key.phase == Phase::Route),
+            Event::ListDrafted { key, .. } => check_draft(run, key),
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),
             Event::TaskRefined { key, .. } => self.to_be_read(key, key.phase == Phase::Refine && key.task.is_some()),
             Event::RunFinished { key, .. } => {

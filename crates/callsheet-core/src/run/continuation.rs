@@ -1,6 +1,6 @@
 //! Follow-ups on ended runs (spec 2.17).
 
-use crate::record::{EffectKey, Outcome};
+use crate::record::{CallKey, EffectKey, Outcome};
 use crate::spec::{Phase, Settings};
 
 use super::Run;
@@ -22,6 +22,8 @@ impl Continuation<'_> {
         Resume(self.0).resume(settings);
         let run = &mut *self.0;
         run.gates.set_approves_all(false);
+        run.progress.routing_mut().forget();
+        run.calls.restart_list(Phase::Route);
         if run.sheet.has_list() {
             run.follow_ups.ask(text, former);
             run.calls.restart_list(Phase::Continue);
@@ -39,8 +41,10 @@ impl Continuation<'_> {
         if run.follow_ups.before().is_some() {
             run.progress.unsay();
         }
-        run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if call.phase == Phase::Continue));
-        run.ledger.released_but(|call| call.phase != Phase::Continue);
+        let of_follow_up = |call: &CallKey| matches!(call.phase, Phase::Continue | Phase::Route);
+        run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if of_follow_up(call)));
+        run.ledger.released_but(|call| !of_follow_up(call));
+        run.progress.routing_mut().forget_draft();
         run.follow_ups.withdraw();
         run.calls.restart_list(Phase::Continue);
         run.progress.concluded(outcome);

@@ -58,6 +58,8 @@ impl Fold<'_> {
             | Event::ReplyRefused { .. }
             | Event::TaskRefined { .. }
             | Event::RunFinished { .. }
+            | Event::Routed { .. }
+            | Event::ListDrafted { .. }
             | Event::Reviewed { .. }
             | Event::Joined { .. }
             | Event::CallsAsked { .. } => self.model_call(event, at),
@@ -106,6 +108,8 @@ impl Fold<'_> {
                 replies.refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => replies.finished(key, result, repairs, issues),
+            Event::Routed { key, skill, issues } => replies.routed(key, skill.as_deref(), issues),
+            Event::ListDrafted { key, list, repairs, issues } => replies.drafted(key, list, repairs, issues),
             Event::Reviewed { key, missing, repairs, issues } => {
                 Reviews(self.0).reviewed(key, missing.as_deref(), repairs, issues);
             }

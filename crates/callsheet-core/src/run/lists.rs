@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::adopt::is_same_work;
 use crate::issue::{Issue, IssueCode, Repair};
-use crate::record::{EffectKey, ListAdopted, ListOrigin, PlannedTask};
+use crate::record::{CallKey, EffectKey, ListAdopted, ListOrigin, PlannedTask};
 use crate::spec::{Phase, SkillPolicy, Slug, Task};
 
 use super::Run;
@@ -41,7 +41,9 @@ impl Lists<'_> {
             }
             ListOrigin::Reply(key) => {
                 Replies(self.0).accept(key, repairs, issues);
-                if key.phase == Phase::Continue {
+                let of_list = list_phase(self.0, key);
+                self.0.progress.routing_mut().forget_draft();
+                if of_list == Phase::Continue {
                     // Rounds count anew.
                     let rounds = self.0.progress.rounds_mut();
                     self.0.follow_ups.accept(rounds.total());
@@ -176,6 +178,7 @@ impl Lists<'_> {
         (task.plan_complete, task.relisted) = (plan_complete, relisted);
         task.note_former();
         task.task = planned.task.clone();
+        task.direct = planned.direct;
         task.writer.clone_from(&planned.writer);
         if task.task.approval && task.writer.is_none() {
             task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
@@ -229,6 +232,25 @@ pub(super) fn may_edit(run: &Run) -> bool {
     run.sheet.has_list() && stage
 }
 
+/// The phase that a reply gives a list for: the last skill completes the list that waits for it.
+fn list_phase(run: &Run, key: &CallKey) -> Phase {
+    if key.phase == Phase::Route { run.progress.routing().phase() } else { key.phase }
+}
+
+/// Refuses a list without skills that was not asked for.
+pub(super) fn check_draft(run: &Run, key: &CallKey) -> Result<(), Reject> {
+    let awaited = match key.phase {
+        Phase::Plan => run.stage() == Stage::Prepare,
+        Phase::Iterate => run.stage() == Stage::Iterate,
+        Phase::Continue => run.stage() == Stage::Continue,
+        _ => false,
+    };
+    if !awaited {
+        return Err(Reject::ListNotAwaited);
+    }
+    if run.is_to_be_read(key) { Ok(()) } else { Err(Reject::NotAwaited(key.clone())) }
+}
+
 /// Refuses a list that was not asked for, or that the table of spec 2.10 forbids.
 pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> Result<(), Reject> {
     if let ListOrigin::Edit(_) = origin {
@@ -251,7 +273,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
     let awaited = match origin {
         ListOrigin::Host => run.stage() == Stage::AwaitList,
         ListOrigin::Edit(_) => false,
-        ListOrigin::Reply(key) => match key.phase {
+        ListOrigin::Reply(key) => match list_phase(run, key) {
             Phase::Plan => run.stage() == Stage::Prepare,
             Phase::Iterate => run.stage() == Stage::Iterate,
             Phase::Continue => run.stage() == Stage::Continue,
@@ -316,6 +338,7 @@ impl TaskRun {
         let former = std::mem::replace(self, fresh);
         self.phase = former.phase;
         self.former = former.former;
+        self.direct = former.direct;
         self.checks = former.checks;
         self.merges = former.merges;
         self.sets = former.sets;

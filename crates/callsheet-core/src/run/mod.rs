@@ -89,6 +89,7 @@ mod replies;
 mod resume;
 mod reviews;
 mod rounds;
+mod routing;
 mod schedule;
 mod scheduler;
 mod setup;

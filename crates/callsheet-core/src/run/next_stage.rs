@@ -58,7 +58,7 @@ impl NextStage<'_> {
         rounds.forget_more_work();
         rounds.restart_pass();
         run.progress.set_idle(false);
-        for phase in [Phase::Plan, Phase::Iterate, Phase::Continue, Phase::Join] {
+        for phase in [Phase::Route, Phase::Plan, Phase::Iterate, Phase::Continue, Phase::Join] {
             run.calls.forget_list(phase);
         }
         run.progress.unsay();
@@ -117,7 +117,9 @@ impl NextStage<'_> {
         run.progress.stop_waiting();
         run.gates.close_before_run();
         run.flights
-            .abort(|key| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Iterate | Phase::Continue)));
+            .abort(|key| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Route | Phase::Iterate | Phase::Continue)));
+        run.progress.routing_mut().forget_draft();
+        run.calls.restart_list(Phase::Route);
         return_reserves(run);
         match run.stage() {
             Stage::Iterate => run.calls.restart_list(Phase::Iterate),

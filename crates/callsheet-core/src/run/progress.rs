@@ -6,6 +6,7 @@ use super::joined::Answer;
 use super::limit::Limit;
 use super::notified::Notified;
 use super::rounds::Rounds;
+use super::routing::Routing;
 use super::state::Stage;
 
 /// Where the run is.
@@ -21,6 +22,7 @@ pub(super) struct Progress {
     /// The run was resumed and had nothing to do.
     idle: bool,
     rounds: Rounds,
+    routing: Routing,
     notified: Notified,
     answer: Answer,
 }
@@ -140,5 +142,14 @@ impl Progress {
 
     pub fn rounds_mut(&mut self) -> &mut Rounds {
         &mut self.rounds
+    }
+
+    /// Skills that are chosen before a list counts.
+    pub fn routing(&self) -> &Routing {
+        &self.routing
+    }
+
+    pub fn routing_mut(&mut self) -> &mut Routing {
+        &mut self.routing
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
-use crate::spec::{BlobId, Phase, Refinement};
+use crate::spec::{BlobId, Phase, Refinement, TaskList};
 
 use super::attempts::GivenUp;
 use super::changing::Changing;
@@ -110,6 +110,23 @@ impl Replies<'_> {
             task.take(refinement);
         }
         TaskChange(self.0).enter(slug, TaskPhase::Ready);
+    }
+
+    /// The reply of a routing call was read, or there is none.
+    pub fn routed(&mut self, key: &CallKey, skill: Option<&str>, issues: &[Issue]) {
+        self.accept(key, &[], issues);
+        self.0.calls.restart_list(Phase::Route);
+        self.0.progress.routing_mut().routed(skill);
+    }
+
+    /// A list was read whose tasks are to get their skills.
+    pub fn drafted(&mut self, key: &CallKey, list: &TaskList, repairs: &[Repair], issues: &[Issue]) {
+        self.accept(key, repairs, issues);
+        if let Some(attempts) = self.0.calls.list_mut(key.phase) {
+            attempts.close();
+        }
+        self.0.calls.restart_list(Phase::Route);
+        self.0.progress.routing_mut().draft(key, list);
     }
 
     /// An execution or a merge gave its result.
@@ -240,7 +257,12 @@ impl Replies<'_> {
         }
         let max = limits::attempts(run);
         let no_list = |what: &str| format!("{what} valid task list {}.", given_up.words("tries", max));
-        match key.phase {
+        let phase = match key.phase {
+            Phase::Route if run.drafted().is_none() => return self.routed(key, None, &[]),
+            Phase::Route => run.progress.routing().phase(),
+            phase => phase,
+        };
+        match phase {
             Phase::Plan => run.progress.conclude_saying(Outcome::PlanFailed, no_list("Could not build")),
             Phase::Iterate => {
                 run.progress.say(no_list("Task list iteration: could not get"));

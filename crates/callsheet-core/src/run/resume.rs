@@ -168,6 +168,9 @@ impl Resume<'_> {
     fn resume_stage(&mut self) {
         let run = &mut *self.0;
         let ended = run.progress.ending();
+        if ended.is_some() {
+            run.calls.renew_list(Phase::Route);
+        }
         if ended.is_some_and(gave_up_list) {
             run.follow_ups.fail();
         }

@@ -81,7 +81,7 @@ impl Steps<'_> {
         };
         let arguments_known = !skill.needs_arguments || !task.task.calls.is_empty();
         let to = match skill.refine.unwrap_or(default) {
-            _ if task.refined => TaskPhase::Ready,
+            _ if task.refined || task.direct => TaskPhase::Ready,
             Policy::Never => TaskPhase::Ready,
             Policy::Always => TaskPhase::Refining,
             Policy::Auto if task.must_refine || !arguments_known => TaskPhase::Refining,

@@ -157,6 +157,8 @@ pub struct TaskRun {
     pub must_refine: bool,
     /// Went back from the start of execution to refinement once (spec 2.8).
     pub sent_back: bool,
+    /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
+    pub direct: bool,
     /// The refinement unit.
     pub refine: Attempts,
     /// Issues of the last reference check, for the refinement prompt and the person.
@@ -264,6 +266,7 @@ impl TaskRun {
             skill: None,
             approved: false,
             refined: false,
+            direct: false,
             must_refine: false,
             sent_back: false,
             refine: Attempts::default(),
@@ -465,7 +468,7 @@ impl TaskRun {
 
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
-        self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
+        !self.direct && self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
     }
 
     /// Whether it is the handler of an atomic task of a template (spec "Templates" 1).

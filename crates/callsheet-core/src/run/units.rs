@@ -61,6 +61,8 @@ impl<'a> Units<'a> {
     /// puts its units first. While the iteration is asked only what is in progress goes on (spec 2.11).
     pub(super) fn among(self, tasks: impl Iterator<Item = &'a TaskRun>) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
+            Stage::Prepare if self.0.progress.routing().is_due(self.0.settings().plan) => Some(Phase::Route),
+            Stage::Iterate | Stage::Continue if self.0.progress.routing().list().is_some() => Some(Phase::Route),
             Stage::Prepare => Some(Phase::Plan),
             Stage::Iterate => Some(Phase::Iterate),
             Stage::Continue => Some(Phase::Continue),

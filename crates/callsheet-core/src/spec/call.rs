@@ -8,6 +8,8 @@ use super::{Reference, Task, ToolCall};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
+    /// Choosing the skill of a request, or of a task that a list gives none (spec 2.3).
+    Route,
     /// Prepare (spec 2.3), and reading a sheet file.
     Plan,
     /// Refinement of one task.

@@ -98,6 +98,8 @@ pub struct Budget {
     pub reference: u32 = 8_000,
     /// All references of one prompt at execution.
     pub prompt: u32 = 24_000,
+    /// What a task reads that the host makes of a request (spec 2.3).
+    pub material: u32 = 6_000,
     /// One reference at refinement.
     pub preview: u32 = 600,
 }
@@ -169,6 +171,8 @@ pub struct Settings {
     pub attempts: u32 = 5,
     /// Sends inside one attempt for communication failures (spec 12.1).
     pub comm_tries: u32 = 3,
+    /// Whether a request is planned (spec 2.3). `auto`: unless it is one task.
+    pub plan: Policy = Policy::Auto,
     /// Refinement policy (spec 2.12).
     pub refine: Policy = Policy::Auto,
     /// Iteration policy (spec 2.13).

@@ -122,6 +122,7 @@ pub(super) fn amount(value: f64) -> String {
 /// run is called, or nothing.
 pub fn call_words(key: &CallKey, part: &str) -> String {
     let phase = match key.phase {
+        Phase::Route => "route",
         Phase::Plan => "plan",
         Phase::Refine => "refine",
         Phase::Execute => "execute",

@@ -126,6 +126,12 @@ pub fn review() -> Form {
     Form { parts: vec![Part::OneOf { name: "verdict".into(), ways }] }
 }
 
+/// The name of a skill (spec 2.3).
+pub fn route(names: &[String]) -> Form {
+    let ways = names.iter().map(|name| (name.clone(), vec![Part::text(name)])).collect();
+    Form { parts: vec![Part::OneOf { name: "skill".into(), ways }] }
+}
+
 /// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.
 /// Without tools only the result.
 pub fn loop_turn(tools: &[ToolSpec]) -> Form {

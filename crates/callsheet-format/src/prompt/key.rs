@@ -11,6 +11,10 @@ use callsheet_core::spec::{NEED_TOKENS, SKILL_TOKENS};
 pub enum PromptKey {
     /// `task_creation_initial`.
     Plan,
+    /// `task_direct`.
+    Direct,
+    /// `task_direct_write`.
+    DirectWrite,
     /// `task_execution`.
     Execution,
     /// `task_execution_loop`.
@@ -29,6 +33,8 @@ pub enum PromptKey {
     Merge,
     /// `task_refinement`.
     Refinement,
+    /// `task_route`.
+    Route,
 }
 
 /// The part of a template that a placeholder is meant for.
@@ -139,6 +145,21 @@ const REFINEMENT: &[Slot] = &[
 const EXECUTION: &[Slot] =
     &[FORM, SKILL, ENVIRONMENT, DESCRIPTION, ORIGINAL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
+const ROUTE: &[Slot] = &[
+    Slot { name: "skill_names", part: Part::System, required: true, cap: Cap::Tokens(4_000) },
+    need("request", Cap::Tokens(2_000)),
+];
+
+// The material first: what any two requests about a project share.
+const DIRECT: &[Slot] = &[
+    need("precursor", Cap::Whole),
+    slot("skill_definition", Cap::Tokens(SKILL_TOKENS)),
+    ENVIRONMENT,
+    DESCRIPTION,
+    need("request", Cap::Whole),
+    ISSUES,
+];
+
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
 // What does not fit is not joined.
@@ -184,6 +205,8 @@ impl PromptKey {
     /// Every key, sorted by its text.
     pub const ALL: &'static [Self] = &[
         Self::Plan,
+        Self::Direct,
+        Self::DirectWrite,
         Self::Execution,
         Self::ExecutionLoop,
         Self::ExecutionWrite,
@@ -193,12 +216,15 @@ impl PromptKey {
         Self::Iteration,
         Self::Merge,
         Self::Refinement,
+        Self::Route,
     ];
 
     /// The key: the file's name without `.md`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Plan => "task_creation_initial",
+            Self::Direct => "task_direct",
+            Self::DirectWrite => "task_direct_write",
             Self::Execution => "task_execution",
             Self::ExecutionLoop => "task_execution_loop",
             Self::ExecutionWrite => "task_execution_write",
@@ -208,6 +234,7 @@ impl PromptKey {
             Self::Iteration => "task_list_iteration",
             Self::Merge => "task_post_exec",
             Self::Refinement => "task_refinement",
+            Self::Route => "task_route",
         }
     }
 
@@ -215,6 +242,8 @@ impl PromptKey {
     pub fn stems(self) -> &'static [&'static str] {
         match self {
             Self::Plan => &["task_creation_initial"],
+            Self::Direct => &["task_direct"],
+            Self::DirectWrite => &["task_direct_write"],
             Self::Execution => &["task_execution"],
             Self::ExecutionLoop => &["task_execution_loop"],
             Self::ExecutionWrite => &["task_execution_write"],
@@ -224,6 +253,7 @@ impl PromptKey {
             Self::Iteration => &["task_list_iteration", ITERATION_ALIAS],
             Self::Merge => &["task_post_exec"],
             Self::Refinement => &["task_refinement"],
+            Self::Route => &["task_route"],
         }
     }
 
@@ -232,6 +262,8 @@ impl PromptKey {
         match self {
             Self::Plan => PLAN,
             Self::Refinement => REFINEMENT,
+            Self::Route => ROUTE,
+            Self::Direct | Self::DirectWrite => DIRECT,
             Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,

@@ -7,6 +7,7 @@ mod handler;
 mod key;
 mod prompts;
 mod rounds;
+mod route;
 mod template;
 mod templates;
 
@@ -16,5 +17,6 @@ pub use handler::HandlerPrompt;
 pub use key::{Cap, Part, PromptKey, Slot};
 pub use prompts::{ExecutionKind, ExecutionPrompt, JoinPrompt, MergePrompt, PlanPrompt, RefinementPrompt};
 pub use rounds::{ContinuationPrompt, IterationPrompt};
+pub use route::{Candidate, RoutePrompt};
 pub use template::{Example, Rendered, Template};
 pub use templates::{TemplateSource, Templates};

@@ -118,6 +118,10 @@ pub enum ExecutionKind {
     Plain,
     /// A result with changes (spec 3.9).
     Write,
+    /// An answer in prose, from material that stands before the request (spec 2.3).
+    Direct,
+    /// Changes, from such material.
+    DirectWrite,
     /// A tool conversation (spec 10.7).
     Loop {
         /// Tools to be called by text, for a provider without tool calling; empty: natively, or none.
@@ -154,6 +158,8 @@ impl ExecutionPrompt {
         match self.kind {
             ExecutionKind::Plain => PromptKey::Execution,
             ExecutionKind::Write => PromptKey::ExecutionWrite,
+            ExecutionKind::Direct => PromptKey::Direct,
+            ExecutionKind::DirectWrite => PromptKey::DirectWrite,
             ExecutionKind::Loop { .. } => PromptKey::ExecutionLoop,
         }
     }
@@ -172,9 +178,13 @@ impl ExecutionPrompt {
             _ => fill.plain("skill_definition", &self.skill.execution),
         }
         fill.place(&self.environment, &self.project_description);
-        fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
         fill.material("precursor", &self.precursor);
-        fill.query(&self.need, &self.expected);
+        if matches!(self.kind, ExecutionKind::Direct | ExecutionKind::DirectWrite) {
+            fill.plain("request", &self.need);
+        } else {
+            fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+            fill.query(&self.need, &self.expected);
+        }
         fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
         rendered(templates, self.key(), fill)
     }

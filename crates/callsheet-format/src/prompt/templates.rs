@@ -53,6 +53,9 @@ impl Templates {
         match key {
             PromptKey::Plan => include_str!("../../prompts/task_creation_initial.md"),
             PromptKey::Refinement => include_str!("../../prompts/task_refinement.md"),
+            PromptKey::Direct => include_str!("../../prompts/task_direct.md"),
+            PromptKey::DirectWrite => include_str!("../../prompts/task_direct_write.md"),
+            PromptKey::Route => include_str!("../../prompts/task_route.md"),
             PromptKey::Execution => include_str!("../../prompts/task_execution.md"),
             PromptKey::ExecutionWrite => include_str!("../../prompts/task_execution_write.md"),
             PromptKey::Handler => include_str!("../../prompts/task_handler.md"),

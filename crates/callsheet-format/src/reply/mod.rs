@@ -9,6 +9,7 @@ pub mod list;
 mod placeholder;
 pub mod references;
 mod review;
+mod route;
 pub mod task;
 mod unsupported;
 mod value;
@@ -16,6 +17,7 @@ mod value;
 pub use answer::read_answer;
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use review::read_review;
+pub use route::read_route;
 pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, Execution, LoopTurn};
 

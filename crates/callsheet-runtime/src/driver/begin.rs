@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Entry, Event, Tree};
-use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::spec::{Reference, RunId, Settings, TaskList};
 use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;
 use crate::effects::template::{absent, keep_reachable};
 use crate::fault::{DriveFault, InputFault};
+use crate::reading::route::{list_of, task_of};
 use crate::references::named_references;
 use crate::services::Services;
 use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
@@ -169,19 +171,5 @@ fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) 
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(InputFault::NeedsRefinement(name.to_owned()).into());
     }
-    let task = Task {
-        name: String::new(),
-        slug: Slug::new(""),
-        aliases: Vec::new(),
-        need: prompt.trim().to_owned(),
-        skill: Some(name.to_owned()),
-        references: named(services, prompt),
-        expected: "A summary that answers the need.".to_owned(),
-        approval: false,
-        review: None,
-        calls: Vec::new(),
-        extra: String::new(),
-    };
-    let goals = Goals { text: prompt.trim().to_owned(), plan_complete: true, plan_continues: false };
-    Ok(TaskList { goals, steps: vec![Step { tasks: vec![task] }] })
+    Ok(list_of(task_of(prompt, Some(name), named(services, prompt), Note::ExpectedAnswer)))
 }

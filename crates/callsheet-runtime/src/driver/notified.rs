@@ -13,6 +13,7 @@ use crate::services::Services;
 /// The template a call is made of.
 fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
     match asked.key.phase {
+        Phase::Route => PromptKey::Route,
         Phase::Plan => PromptKey::Plan,
         Phase::Iterate => PromptKey::Iteration,
         Phase::Continue => PromptKey::Continuation,
@@ -21,7 +22,14 @@ fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
         Phase::Join => PromptKey::Join,
         Phase::Execute | Phase::Review => match asked.key.task.as_ref().and_then(|slug| run.task(slug)) {
             Some(task) if task.is_loop() => PromptKey::ExecutionLoop,
-            Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => PromptKey::ExecutionWrite,
+            Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => {
+                if task.direct {
+                    PromptKey::DirectWrite
+                } else {
+                    PromptKey::ExecutionWrite
+                }
+            }
+            Some(task) if task.direct => PromptKey::Direct,
             _ => PromptKey::Execution,
         },
     }

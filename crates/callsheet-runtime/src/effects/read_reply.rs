@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{Phase, Refinement, tokens};
+use callsheet_core::spec::{Phase, Policy, Refinement, tokens};
 use callsheet_format::grammar::Form;
 use callsheet_format::reading::{ReadContext, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::task::{
-    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
-    summary_files, summary_with_details,
+    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement,
+    read_write_execution, summary_files, summary_with_details,
 };
 use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_answer, read_review};
 
@@ -26,6 +26,7 @@ use crate::prompting::recorded;
 use crate::reading;
 use crate::reading::expected::expected_file;
 use crate::reading::list::reconcile;
+use crate::reading::route::direct_list;
 use crate::services::Services;
 
 /// Reads a recorded reply.
@@ -47,6 +48,7 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
     }
     let input = RecordedReply { services, run, asked, reply, shown, prompt, length_stop: record.stop.is_cut() };
     let mut event = match asked.key.phase {
+        Phase::Route => input.route()?,
         Phase::Plan => input.list(reply::read_plan)?,
         Phase::Iterate => input.list(reply::read_iteration)?,
         Phase::Continue => input.list(reply::read_continuation)?,
@@ -109,6 +111,10 @@ impl RecordedReply<'_> {
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
+        if reading.value.list.tasks().any(|task| task.skill.is_none()) {
+            let (key, list) = (self.asked.key.clone(), reading.value.list);
+            return Ok(Event::ListDrafted { key, list, repairs: reading.repairs, issues: reading.issues });
+        }
         let list = reconcile(self.services, self.run, reading.value, &loaded, false)?;
         let origin = ListOrigin::Reply(self.asked.key.clone());
         Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
@@ -125,6 +131,32 @@ impl RecordedReply<'_> {
         let marks = tasks.into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported);
         let unsupported = not_found(&self.prompt, &answer, "", marks)?;
         Ok(Event::Joined { key, answer, unsupported, repairs: reading.repairs, issues: reading.issues })
+    }
+
+    /// The skill of the request, or of the task that waits for one.
+    fn route(&self) -> Result<Event, DriveFault> {
+        let (run, key) = (self.run, &self.asked.key);
+        let loaded = self.services.skills(run.settings());
+        let candidates = reading::route::candidates(run, &loaded);
+        let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+        let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names);
+        let skill = chosen.as_deref().filter(|name| loaded.catalog.get(name).is_some());
+        let Some(mut list) = run.drafted().cloned() else {
+            if skill.is_some() || run.settings().plan == Policy::Never {
+                return direct_list(self.services, run, &loaded, (key, skill));
+            }
+            return Ok(Event::Routed { key: key.clone(), skill: None, issues });
+        };
+        let open: Vec<_> = list.tasks().filter(|task| task.skill.is_none()).map(|task| task.slug.clone()).collect();
+        let task = run.routed_task().map(|task| task.slug.clone());
+        if task.is_some() && open.last() != task.as_ref() {
+            return Ok(Event::Routed { key: key.clone(), skill: skill.map(str::to_owned), issues });
+        }
+        for waiting in list.tasks_mut().filter(|waiting| Some(&waiting.slug) == task.as_ref()) {
+            waiting.skill = skill.map(str::to_owned);
+        }
+        let list = reconcile(self.services, run, ListReply { list, ..ListReply::default() }, &loaded, false)?;
+        Ok(Event::ListAdopted { origin: ListOrigin::Reply(key.clone()), list, repairs: Vec::new(), issues })
     }
 
     /// What a reply about one task is compared with.
@@ -167,6 +199,11 @@ impl RecordedReply<'_> {
         }
         if exec.is_loop && !writes {
             return self.turn(task, exec, context);
+        }
+        if !writes && task.direct {
+            let Reading { value: answer, repairs, issues, wanted } = read_answer(&self.reply.text, self.length_stop);
+            let value = Execution { summary: answer.clone(), document: answer, ..Execution::default() };
+            return self.finished(Reading { value, repairs, issues, wanted }, &context, None);
         }
         if !writes {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);

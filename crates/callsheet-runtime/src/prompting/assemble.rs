@@ -8,7 +8,7 @@ use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
 use callsheet_format::prompt::{
     ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt,
-    RefinementPrompt, Retry,
+    RefinementPrompt, Retry, RoutePrompt,
 };
 
 use crate::fault::DriveFault;
@@ -20,6 +20,7 @@ use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
 use crate::reading::expected::{ExpectedFile, expected_file};
+use crate::reading::route::candidates;
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
 
@@ -51,6 +52,7 @@ pub(crate) struct PromptDraft {
 
 /// Offers and links, which cost a walk through the project, are there for models that take a grammar.
 pub(super) enum Job {
+    Route(RoutePrompt),
     Plan {
         prompt: PlanPrompt,
         offer: Option<constraint::ListOffer>,
@@ -215,6 +217,7 @@ fn job(
     let held = notation != Notation::Free;
     let window = model.window;
     match asked.key.phase {
+        Phase::Route => Ok(route(services, run)),
         Phase::Plan => plan(services, run, asked, window, held),
         Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held),
         Phase::Refine => refine(services, run, asked, held),
@@ -238,6 +241,13 @@ fn retry(services: &Services, run: &Run, asked: &Asked) -> Result<Option<Retry>,
         proposal: recorded::proposal(services, run, refused)?,
         issues: texts::issues_text(&attempts.issues),
     }))
+}
+
+/// The request, or the task of a list that waits for its skills.
+fn route(services: &Services, run: &Run) -> Job {
+    let candidates = candidates(run, &services.skills(run.settings()));
+    let request = run.routed_task().map_or_else(|| run.prompt().to_owned(), |task| task.need.clone());
+    Job::Route(RoutePrompt { candidates, request })
 }
 
 fn plan(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
@@ -326,7 +336,9 @@ fn execute(
     let kind = if exec.is_loop {
         ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
     } else if skill.policy.writes_files {
-        ExecutionKind::Write
+        if task.direct { ExecutionKind::DirectWrite } else { ExecutionKind::Write }
+    } else if task.direct {
+        ExecutionKind::Direct
     } else {
         ExecutionKind::Plain
     };

@@ -54,6 +54,11 @@ impl Notation {
     }
 }
 
+/// The name of a skill.
+pub(crate) fn route(names: Vec<String>) -> Form {
+    grammar::route(&names)
+}
+
 /// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every
 /// schema; of the others most take objects only.
 pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {

@@ -270,7 +270,7 @@ fn expanded(services: &Services, wished: &[String], warnings: &mut Vec<String>) 
 
 /// The budget of a handler's files.
 pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
-    let budget = callsheet_core::spec::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, preview: 0 };
+    let budget = callsheet_core::spec::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, material: 0, preview: 0 };
     Allowance::new(&budget, None, Some(window), scale)
 }
 

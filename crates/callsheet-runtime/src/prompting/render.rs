@@ -94,7 +94,7 @@ impl PromptDraft {
             Job::Iterate { prompt, .. } => prompt.project_description = text,
             Job::Refine { prompt, .. } => prompt.project_description = text,
             Job::Execute { prompt, .. } => prompt.project_description = text,
-            Job::Merge(_) | Job::Join { .. } | Job::Handler { .. } => {}
+            Job::Route(_) | Job::Merge(_) | Job::Join { .. } | Job::Handler { .. } => {}
         }
     }
 
@@ -159,6 +159,7 @@ impl PromptDraft {
         let held = self.form(resolved).map(|_| services.templates.held());
         let templates = held.as_ref().unwrap_or(&services.templates);
         let rendered = match &mut self.job {
+            Job::Route(prompt) => prompt.render(templates),
             Job::Plan { prompt, .. } => prompt.render(templates),
             Job::Iterate { prompt, follow_up: Some(text), .. } => {
                 let (state, follow_up) = (std::mem::take(prompt), std::mem::take(text));
@@ -233,6 +234,9 @@ impl PromptDraft {
             return None;
         }
         Some(match &self.job {
+            Job::Route(prompt) => {
+                constraint::route(prompt.candidates.iter().map(|candidate| candidate.name.clone()).collect())
+            }
             Job::Plan { offer, .. } => offer.as_ref()?.plan(),
             Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
@@ -240,7 +244,10 @@ impl PromptDraft {
             Job::Execute { prompt, tools, expected, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
-                ExecutionKind::Write => constraint::write_execution(resolved, expected.as_ref()),
+                ExecutionKind::Direct => return None,
+                ExecutionKind::Write | ExecutionKind::DirectWrite => {
+                    constraint::write_execution(resolved, expected.as_ref())
+                }
                 ExecutionKind::Plain => constraint::execution(),
             },
             Job::Handler { .. } | Job::Join { .. } => return None,

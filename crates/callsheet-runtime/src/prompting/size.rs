@@ -14,6 +14,7 @@ const LONG_WINDOW: u32 = 65_536;
 pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     let plain = match phase {
+        Phase::Route => 64,
         Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
         Phase::Refine => 2_048,
         Phase::Review => 512,

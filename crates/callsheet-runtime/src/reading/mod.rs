@@ -2,6 +2,7 @@
 
 pub(crate) mod expected;
 pub(crate) mod list;
+pub(crate) mod route;
 
 use std::sync::Arc;
 

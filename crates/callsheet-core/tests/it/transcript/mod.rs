@@ -9,7 +9,7 @@ use callsheet_core::evaluate::evaluate;
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, Tree, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
-use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
+use callsheet_core::spec::{BlobId, Policy, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::view::why_line;
 use callsheet_format::template::TextFormats;
 
@@ -42,7 +42,8 @@ impl Player {
             run: Run::new(),
             log: Vec::new(),
             now: 1_000_000,
-            settings: Settings::default(),
+            // Most runs are about what comes after the plan.
+            settings: Settings { plan: Policy::Always, ..Settings::default() },
             tools: BTreeMap::new(),
             skills: BTreeMap::new(),
             tree: Tree::default(),

@@ -206,12 +206,13 @@ impl Player {
             calls: Vec::new(),
             extra: String::new(),
         };
-        let mut unchanged = false;
+        let (mut unchanged, mut direct) = (false, false);
         let mut mode = "";
         for word in words {
             match (mode, word) {
                 (_, "by" | "reads" | "calls" | "needs" | "wants" | "review") => mode = word,
                 (_, "unchanged") => unchanged = true,
+                (_, "direct") => direct = true,
                 ("by", skill) => task.skill = Some(skill.to_owned()),
                 ("reads", target) => task.references.push(reference(target)),
                 ("calls", call) => task.calls.push(tool_call(call, task.calls.len())),
@@ -224,7 +225,7 @@ impl Player {
         let of_skill =
             task.skill.as_ref().and_then(|skill| self.skills.get(skill)).and_then(|skill| skill.writer.clone());
         let writer = of_skill.or(task.approval.then(|| "the task asks for approval".to_owned()));
-        PlannedTask { task, unchanged, writer }
+        PlannedTask { task, unchanged, writer, direct }
     }
 
     fn model(&mut self, unit: &str, verb: &str, tail: &str, block: &[&str]) -> Happened {
@@ -299,7 +300,14 @@ impl Player {
     fn accepted(&self, key: CallKey, tail: &str, block: &[&str]) -> Event {
         let (repairs, issues) = (vec![], vec![]);
         match key.phase {
-            Phase::Plan | Phase::Iterate | Phase::Continue => {
+            Phase::Route if block.is_empty() => {
+                let skill = Some(tail).filter(|skill| !skill.is_empty()).map(str::to_owned);
+                Event::Routed { key, skill, issues }
+            }
+            Phase::Plan | Phase::Iterate | Phase::Continue if tail == "without skills" => {
+                Event::ListDrafted { key, list: self.list(block).list(), repairs, issues }
+            }
+            Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue => {
                 Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.list(block), repairs, issues }
             }
             Phase::Refine => {

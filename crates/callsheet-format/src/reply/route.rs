@@ -1,0 +1,65 @@
+//! The reply of a routing call (spec 2.3): the name of a skill.
+
+use callsheet_core::issue::{IssueCode, Span};
+use callsheet_core::spec::Phase;
+
+use crate::markdown::{Document, Format, Prepare};
+use crate::reading::{Diagnostics, Reading};
+
+/// A name has no sections.
+const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
+
+/// Reads the one of these names that a reply gives: it stands alone on a line, whatever marks are around it, or is the only
+/// one that the reply holds. `None`, with a warning: the reply names none, or more than one.
+pub fn read_route(text: &str, names: &[&str]) -> Reading<Option<String>> {
+    let mut notes = Diagnostics::new(Phase::Route, false);
+    let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);
+    let name = chosen(&document.whole().to_lowercase(), names).map(str::to_owned);
+    if name.is_none() {
+        let issue = notes.issue(IssueCode::RouteUnreadable, "", Span::line(1), &[]).warning();
+        notes.push(issue);
+    }
+    notes.finish(name)
+}
+
+fn chosen<'a>(whole: &str, names: &[&'a str]) -> Option<&'a str> {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let first = whole.lines().find(|line| line.contains(is_name))?;
+    let bare = first.trim_matches(|c: char| !is_name(c));
+    if let Some(name) = names.iter().find(|name| bare == name.to_lowercase()) {
+        return Some(name);
+    }
+    let holds = |name: &&&str| {
+        let name = name.to_lowercase();
+        whole.match_indices(&name).any(|(at, _)| {
+            let before = whole.get(..at).and_then(|text| text.chars().next_back());
+            let behind = whole.get(at + name.len()..).and_then(|text| text.chars().next());
+            !before.is_some_and(is_name) && !behind.is_some_and(is_name)
+        })
+    };
+    let mut found = names.iter().filter(holds);
+    found.next().filter(|_| found.next().is_none()).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_route;
+
+    const NAMES: [&str; 3] = ["find_code", "read_files", "several_tasks"];
+
+    #[test]
+    fn one_name_is_read_whatever_is_around_it() {
+        for text in
+            ["find_code", " `find_code`.\n", "**Find_Code**", "find_code\n\nIt searches.", "I choose find_code here."]
+        {
+            assert_eq!(read_route(text, &NAMES).value.as_deref(), Some("find_code"), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_name_and_two_names_are_none() {
+        for text in ["", "no idea", "find_code_now", "find_code or read_files?", "\u{0}\u{ffff}"] {
+            assert_eq!(read_route(text, &NAMES).value, None, "{text}");
+        }
+    }
+}

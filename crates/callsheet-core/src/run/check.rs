@@ -65,9 +65,7 @@ impl<'a> Check<'a> {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
             // What cannot be read of a review counts as a verdict.
-            Event::ReplyRefused { key, .. } => {
-                self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route))
-            }
+            Event::ReplyRefused { key, .. } => self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route)),
             Event::Routed { key, .. } => self.to_be_read(key, key.phase == Phase::Route),
             Event::ListDrafted { key, .. } => check_draft(run, key),
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),

@@ -468,7 +468,8 @@ impl TaskRun {
 
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
-        !self.direct && self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
+        !self.direct
+            && self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
     }
 
     /// Whether it is the handler of an atomic task of a template (spec "Templates" 1).

@@ -43,10 +43,10 @@ impl RoutePrompt {
         let mut rendered = rendered(templates, PromptKey::Route, fill)?;
         rendered.examples.retain(|example| self.candidates.iter().any(|one| one.name == example.assistant));
         for candidate in &self.candidates {
-            let own = candidate.examples.iter().map(|request| Example {
-                user: request.clone(),
-                assistant: candidate.name.clone(),
-            });
+            let own = candidate
+                .examples
+                .iter()
+                .map(|request| Example { user: request.clone(), assistant: candidate.name.clone() });
             rendered.examples.extend(own);
         }
         Ok(rendered)

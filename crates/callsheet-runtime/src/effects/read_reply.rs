@@ -12,8 +12,8 @@ use callsheet_format::reading::{ReadContext, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::task::{
-    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement,
-    read_write_execution, summary_files, summary_with_details,
+    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+    summary_files, summary_with_details,
 };
 use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_answer, read_review};
 

@@ -97,6 +97,7 @@ impl Job {
             approval: ApprovalMode::Never,
             headless: Headless::Approve,
             plan_only: self == Self::Plan,
+            plan: Policy::Always,
             ..Settings::default()
         }
     }

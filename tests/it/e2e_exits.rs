@@ -24,7 +24,8 @@ fn the_last_round_ends_the_run() {
     let tasks = |need: &str| format!("## Tasks\n- **What is needed** {need}\n- **Expected output** A word.");
     let (first, second, third) = (tasks("Ask."), tasks("Ask once more."), tasks("Ask twice more."));
     let garden = TestProject::scripted(&format!(
-        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{first}\n'''\n\
+        "[[rule]]\nphase = \"route\"\ntext = \"answer_from_documents\"\n\
+         [[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{first}\n'''\n\
          [[rule]]\nphase = \"iterate\"\n[[rule.reply]]\ntext = '''\n{second}\n'''\n[[rule.reply]]\ntext = '''\n{third}\n'''\n\
          [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna waters.\n'''\n"
     ));

@@ -583,34 +583,3 @@ pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
         Some(_) => Ok(()),
     }
 }
-
-/// Work in flight and work listed stay within `jobs`; exclusive tools never run beside each other; a skill's
-/// `parallel` holds.
-///
-/// # Errors
-/// One of them does not.
-pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
-    let jobs = usize::try_from(run.settings().jobs.max(1)).unwrap_or(usize::MAX);
-    let owed = run.outstanding();
-    let people =
-        |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));
-    // An evaluation is pure and quick, and a lookup delays nobody: they take no slot.
-    let slotless = |effect: &&Effect| matches!(effect, Effect::Evaluate { .. } | Effect::Retrieve { .. });
-    let work = |effect: &&Effect| !people(effect) && !slotless(effect);
-    let work: Vec<&Effect> = owed.iter().filter(work).collect();
-    if work.len() > jobs {
-        return Err(format!("jobs are never exceeded: {} of {jobs}", work.len()));
-    }
-    let builds = work.iter().filter(|effect| matches!(effect, Effect::RunTool { call, .. } if call.name == "build"));
-    if builds.count() > 1 {
-        return Err("jobs are never exceeded: an exclusive tool runs beside itself".to_owned());
-    }
-    for task in run.tasks() {
-        let Some(parallel) = task.skill.as_ref().and_then(|skill| skill.limits.parallel) else { continue };
-        let busy = task.runs.iter().filter(|exec| exec.attempts.admitted).count();
-        if busy > usize::try_from(parallel).unwrap_or(usize::MAX) {
-            return Err(format!("jobs are never exceeded: {busy} runs of {} at once", task.task.slug));
-        }
-    }
-    Ok(())
-}

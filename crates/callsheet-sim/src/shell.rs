@@ -102,7 +102,7 @@ impl Shell {
         loop {
             self.world.tame = self.run.last_fact() > WILD_FACTS || self.resumes > 5;
             logs::every_run_terminates(&self.log)?;
-            checkers::jobs_are_never_exceeded(&self.run)?;
+            crate::slots::jobs_are_never_exceeded(&self.run)?;
             let owed = self.run.outstanding();
             self.drop_vanished(&owed);
             if owed.is_empty() && self.performing.is_empty() {

@@ -19,6 +19,7 @@ use crate::changes::{changes, moved};
 use crate::checks::checked;
 use crate::random::Random;
 use crate::reviews::verdict;
+use crate::routes;
 use crate::settings::{REVIEWS, settings, skills};
 use crate::trees::Trees;
 
@@ -125,7 +126,7 @@ impl World {
     }
 
     /// A list: new tasks, and if a run is given some of its tasks again.
-    fn list(&mut self, run: Option<&Run>) -> ListAdopted {
+    pub(crate) fn list(&mut self, run: Option<&Run>) -> ListAdopted {
         let mut list = ListAdopted::default();
         list.goals.plan_complete = self.random.chance(50);
         list.goals.plan_continues = self.random.chance(20);
@@ -467,7 +468,7 @@ impl World {
             return verdict(&mut self.random, key);
         }
         if key.phase == Phase::Route {
-            return self.routed(run, key);
+            return routes::routed(self, run, key);
         }
         if self.misbehaves(20) {
             return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
@@ -500,19 +501,6 @@ impl World {
             }
             Phase::Execute | Phase::Merge | Phase::Review | Phase::Route => self.executed(run, asked, key),
         }
-    }
-
-    /// The skill of the request, or of a task of the list that waits; the last one completes it.
-    fn routed(&mut self, run: &Run, key: CallKey) -> Event {
-        let one_task = run.drafted().is_none() && self.random.chance(20);
-        let is_last = run.drafted().is_some() && (run.routed_task().is_none() || self.random.chance(40));
-        if one_task || is_last {
-            let known = run.tasks().next().is_some().then_some(run);
-            let (origin, list) = (ListOrigin::Reply(key), self.list(known));
-            return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
-        }
-        let skill = (run.drafted().is_some() && self.random.chance(80)).then(|| "write".to_owned());
-        Event::Routed { key, skill, issues: Vec::new() }
     }
 
     fn executed(&mut self, run: &Run, asked: &Asked, key: CallKey) -> Event {

@@ -64,23 +64,14 @@ impl<'a> Check<'a> {
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
-            // What cannot be read of a review counts as a verdict.
-            Event::ReplyRefused { key, .. } => self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route)),
-            Event::Routed { key, .. } => self.to_be_read(key, key.phase == Phase::Route),
-            Event::ListDrafted { key, .. } => check_draft(run, key),
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),
-            Event::TaskRefined { key, .. } => self.to_be_read(key, key.phase == Phase::Refine && key.task.is_some()),
-            Event::RunFinished { key, .. } => {
-                let fits = matches!(key.phase, Phase::Merge | Phase::Execute) && key.task.is_some();
-                self.to_be_read(key, fits)
-            }
-            Event::Reviewed { key, .. } => {
-                let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
-                let exec = key.run.as_ref().and_then(|id| task?.run(id));
-                let asked = exec.is_some_and(ExecRun::is_under_review);
-                self.to_be_read(key, key.phase == Phase::Review && asked)
-            }
-            Event::Joined { key, .. } => self.to_be_read(key, key.phase == Phase::Join),
+            Event::ReplyRefused { .. }
+            | Event::Routed { .. }
+            | Event::ListDrafted { .. }
+            | Event::TaskRefined { .. }
+            | Event::RunFinished { .. }
+            | Event::Reviewed { .. }
+            | Event::Joined { .. } => self.reading(event),
             Event::CallsAsked { key, calls, .. } => self.requests(key, calls),
             Event::ReferencesChecked { task, n, stage, .. } => {
                 let pending = ReferenceCheck::Pending { n: *n, stage: *stage };
@@ -121,6 +112,30 @@ impl<'a> Check<'a> {
             Event::CancelRequested => require(!run.progress.is_concluding(), || Reject::Concluding),
             Event::RunWaiting { outcome } => self.waits(*outcome),
             Event::RunConcluded { outcome, .. } => self.concludes(*outcome),
+            _ => Ok(()),
+        }
+    }
+
+    /// What was read of a reply: its phase can give this.
+    fn reading(self, event: &Event) -> Checked {
+        let run = self.0;
+        match event {
+            // What cannot be read of a review counts as a verdict, of a route as none.
+            Event::ReplyRefused { key, .. } => self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route)),
+            Event::Routed { key, .. } => self.to_be_read(key, key.phase == Phase::Route),
+            Event::ListDrafted { key, .. } => check_draft(run, key),
+            Event::TaskRefined { key, .. } => self.to_be_read(key, key.phase == Phase::Refine && key.task.is_some()),
+            Event::RunFinished { key, .. } => {
+                let fits = matches!(key.phase, Phase::Merge | Phase::Execute) && key.task.is_some();
+                self.to_be_read(key, fits)
+            }
+            Event::Reviewed { key, .. } => {
+                let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+                let exec = key.run.as_ref().and_then(|id| task?.run(id));
+                let asked = exec.is_some_and(ExecRun::is_under_review);
+                self.to_be_read(key, key.phase == Phase::Review && asked)
+            }
+            Event::Joined { key, .. } => self.to_be_read(key, key.phase == Phase::Join),
             _ => Ok(()),
         }
     }

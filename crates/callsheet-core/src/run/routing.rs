@@ -22,9 +22,10 @@ pub(super) struct Routing {
 }
 
 impl Routing {
-    /// Whether a routing call comes before the planner's.
-    pub fn is_due(&self, plan: Policy) -> bool {
-        self.draft.is_some() || plan != Policy::Always && !self.is_several
+    /// Whether a routing call comes before a call for the list of `phase`, or completes the list that it gave.
+    pub fn is_due(&self, phase: Phase, plan: Policy) -> bool {
+        let waits = self.draft.as_ref().is_some_and(|draft| draft.key.phase == phase);
+        waits || phase == Phase::Plan && plan != Policy::Always && !self.is_several
     }
 
     /// Each task of this list is to get a skill.

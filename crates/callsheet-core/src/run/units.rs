@@ -61,14 +61,14 @@ impl<'a> Units<'a> {
     /// puts its units first. While the iteration is asked only what is in progress goes on (spec 2.11).
     pub(super) fn among(self, tasks: impl Iterator<Item = &'a TaskRun>) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
-            Stage::Prepare if self.0.progress.routing().is_due(self.0.settings().plan) => Some(Phase::Route),
-            Stage::Iterate | Stage::Continue if self.0.progress.routing().list().is_some() => Some(Phase::Route),
             Stage::Prepare => Some(Phase::Plan),
             Stage::Iterate => Some(Phase::Iterate),
             Stage::Continue => Some(Phase::Continue),
             Stage::Join(_) => Some(Phase::Join),
             _ => None,
         };
+        let routes = |phase: &Phase| self.0.progress.routing().is_due(*phase, self.0.settings().plan);
+        let phase = phase.map(|phase| if routes(&phase) { Phase::Route } else { phase });
         let first = phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?)));
         first.into_iter().chain(tasks.flat_map(move |task| self.of(task)))
     }

@@ -155,7 +155,7 @@ fn what_the_specification_says_is_covered() {
     assert!(unknown.is_empty(), "coverage.allow names what the specification does not have: {unknown:?}");
 }
 
-/// covers: 12.6 max_rounds, 12.6 jobs, 12.6 attempts, 12.6 comm_tries, 12.6 refine, 12.6 iterate, 12.6 merge, 12.6 review
+/// covers: 12.6 max_rounds, 12.6 jobs, 12.6 attempts, 12.6 comm_tries, 12.6 plan, 12.6 budget.material, 12.6 refine, 12.6 iterate, 12.6 merge, 12.6 review
 /// covers: 12.6 approval.mode, 12.6 approval.headless, 12.6 allow_http, 12.6 read_roots, 12.6 budget.reference
 /// covers: 12.6 budget.prompt, 12.6 budget.preview, 12.6 max_turns, 12.6 max_context_fraction, 12.6 max_output_bytes
 /// covers: 12.6 max_calls, 12.6 max_tokens, 12.6 max_cost_usd, 12.6 timeout_seconds, 12.6 run_timeout_seconds

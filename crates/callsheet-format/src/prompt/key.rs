@@ -151,13 +151,18 @@ const ROUTE: &[Slot] = &[
 ];
 
 // The material first: what any two requests about a project share.
-const DIRECT: &[Slot] = &[
+const DIRECT: &[Slot] =
+    &[need("precursor", Cap::Whole), DESCRIPTION, ENVIRONMENT, SKILL, ISSUES, need("request", Cap::Whole)];
+
+// Its form stands behind the material, too.
+const DIRECT_WRITE: &[Slot] = &[
     need("precursor", Cap::Whole),
-    slot("skill_definition", Cap::Tokens(SKILL_TOKENS)),
-    ENVIRONMENT,
     DESCRIPTION,
-    need("request", Cap::Whole),
+    ENVIRONMENT,
+    SKILL,
+    Slot { part: Part::User, ..FORM },
     ISSUES,
+    need("request", Cap::Whole),
 ];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
@@ -263,7 +268,8 @@ impl PromptKey {
             Self::Plan => PLAN,
             Self::Refinement => REFINEMENT,
             Self::Route => ROUTE,
-            Self::Direct | Self::DirectWrite => DIRECT,
+            Self::Direct => DIRECT,
+            Self::DirectWrite => DIRECT_WRITE,
             Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,

@@ -31,7 +31,8 @@ pub struct RoutePrompt {
 }
 
 impl RoutePrompt {
-    /// The texts of the call. Examples of the template whose skill is not offered are left out.
+    /// The texts of the call. Examples of the template whose skill is not offered are left out; a skill that the template
+    /// has none for gives its own.
     ///
     /// # Errors
     /// If the template is broken.
@@ -42,7 +43,8 @@ impl RoutePrompt {
         fill.plain("request", &self.request);
         let mut rendered = rendered(templates, PromptKey::Route, fill)?;
         rendered.examples.retain(|example| self.candidates.iter().any(|one| one.name == example.assistant));
-        for candidate in &self.candidates {
+        let shown: Vec<String> = rendered.examples.iter().map(|example| example.assistant.clone()).collect();
+        for candidate in self.candidates.iter().filter(|candidate| !shown.contains(&candidate.name)) {
             let own = candidate
                 .examples
                 .iter()

@@ -56,10 +56,12 @@ mod tests {
         }
     }
 
+    /// covers: 2.3, route-unreadable
     #[test]
     fn no_name_and_two_names_are_none() {
         for text in ["", "no idea", "find_code_now", "find_code or read_files?", "\u{0}\u{ffff}"] {
-            assert_eq!(read_route(text, &NAMES).value, None, "{text}");
+            let reading = read_route(text, &NAMES);
+            assert_eq!((reading.value, reading.issues.len()), (None, 1), "{text}");
         }
     }
 }

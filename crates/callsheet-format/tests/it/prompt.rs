@@ -11,9 +11,9 @@ use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec, tokens,
 };
 use callsheet_format::prompt::{
-    ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
-    IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
-    Templates, cut_lines, cut_tokens, header,
+    Candidate, ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
+    IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, RoutePrompt,
+    Template, TemplateSource, Templates, cut_lines, cut_tokens, header,
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use proptest::prelude::*;
@@ -50,7 +50,9 @@ fn templates_parse_and_fill_as_expected() {
 fn prompts_render_as_expected() {
     check_all("prompt", |fixture| {
         let rendered = sample(fixture).render().expect("bundled templates are sound");
-        format!("#### system\n{}\n#### user\n{}", rendered.system, rendered.user)
+        let turn = |turn: &Example| format!("#### user\n{}\n#### assistant\n{}\n", turn.user, turn.assistant);
+        let examples: String = rendered.examples.iter().map(turn).collect();
+        format!("#### system\n{}\n{examples}#### user\n{}", rendered.system, rendered.user)
     });
 }
 
@@ -70,6 +72,7 @@ enum Sample {
     Continuation(ContinuationPrompt),
     Handler(Box<HandlerPrompt>),
     Join(JoinPrompt),
+    Route(RoutePrompt),
 }
 
 impl Sample {
@@ -84,6 +87,7 @@ impl Sample {
             Self::Continuation(prompt) => prompt.render(&templates),
             Self::Handler(prompt) => prompt.render(&templates),
             Self::Join(prompt) => prompt.render(&templates),
+            Self::Route(prompt) => prompt.render(&templates),
         }
     }
 
@@ -97,6 +101,7 @@ impl Sample {
             Self::Continuation(_) => PromptKey::Continuation,
             Self::Handler(_) => PromptKey::Handler,
             Self::Join(_) => PromptKey::Join,
+            Self::Route(_) => PromptKey::Route,
         }
     }
 }
@@ -116,6 +121,22 @@ fn handler() -> HandlerPrompt {
         expected: "A list of faults.".to_owned(),
         output_format: "Reply with one JSON value.".to_owned(),
         issues: "the output is array, declared is object".to_owned(),
+    }
+}
+
+/// Two skills; the template has examples for one of them.
+fn route() -> RoutePrompt {
+    let candidate = |name: &str, description: &str, example: &str| Candidate {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        examples: vec![example.to_owned()],
+    };
+    RoutePrompt {
+        candidates: vec![
+            candidate("find_code", "Find places. Not for reading.", "Where is the tax set?"),
+            candidate("translate", "Translate a text", "Say it in French."),
+        ],
+        request: "Where are retries counted?".to_owned(),
     }
 }
 
@@ -157,6 +178,9 @@ fn sample(fixture: &Fixture) -> Sample {
         })),
         "execution" => Sample::Execution(execution(ExecutionKind::Plain)),
         "write" => Sample::Execution(execution(ExecutionKind::Write)),
+        "direct" => Sample::Execution(execution(ExecutionKind::Direct)),
+        "direct write" => Sample::Execution(execution(ExecutionKind::DirectWrite)),
+        "route" => Sample::Route(route()),
         "handler" => Sample::Handler(Box::new(handler())),
         "join" => Sample::Join(join()),
         "handler with a task only" => {
@@ -398,12 +422,16 @@ fn a_held_reply_needs_no_form_in_its_prompt() {
     }
 }
 
+/// A handler has no form of its own: its template declares one, or none. Answers are prose, a route is a name.
+fn no_form(key: PromptKey) -> bool {
+    matches!(key, PromptKey::Handler | PromptKey::Join | PromptKey::Direct | PromptKey::Route)
+}
+
 /// The form of each reply holds no content that could be copied: whatever a model must write itself is in `<...>`.
 /// covers: 3.4, 3.5, 3.6, 3.7, 3.8, 3.9
 #[test]
 fn forms_hold_no_content_to_copy() {
-    // A handler has no form of its own: its template declares one, or none. An answer is prose.
-    for key in PromptKey::ALL.iter().filter(|key| !matches!(key, PromptKey::Handler | PromptKey::Join)) {
+    for key in PromptKey::ALL.iter().filter(|key| !no_form(**key)) {
         let text = Templates::bundled_text(*key);
         assert!(text.contains("Put your own text in place of each `<...>`."), "{key}");
         let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
@@ -422,9 +450,9 @@ fn an_unknown_key_names_the_known_ones() {
     let fault = Templates::bundled().named("task_plan").unwrap_err();
     assert_eq!(
         fault.to_string(),
-        "No prompt template \"task_plan\". Known: task_creation_initial, task_execution, task_execution_loop, \
+        "No prompt template \"task_plan\". Known: task_creation_initial, task_direct, task_direct_write, task_execution, task_execution_loop, \
          task_execution_write, task_handler, task_join, task_list_continue, task_list_iteration, task_post_exec, \
-         task_refinement"
+         task_refinement, task_route"
     );
     assert_eq!("task_post_completion".parse::<PromptKey>(), Ok(PromptKey::Iteration));
 }

@@ -300,8 +300,8 @@ impl Player {
     fn accepted(&self, key: CallKey, tail: &str, block: &[&str]) -> Event {
         let (repairs, issues) = (vec![], vec![]);
         match key.phase {
-            Phase::Route if block.is_empty() => {
-                let skill = Some(tail).filter(|skill| !skill.is_empty()).map(str::to_owned);
+            Phase::Route if tail.starts_with("names") => {
+                let skill = tail.split_whitespace().nth(1).filter(|skill| *skill != "none").map(str::to_owned);
                 Event::Routed { key, skill, issues }
             }
             Phase::Plan | Phase::Iterate | Phase::Continue if tail == "without skills" => {

@@ -77,6 +77,7 @@ codes! {
         JsonCoerced = "json-coerced",
         CallDeduplicated = "call-deduplicated",
         CallIdSet = "call-id-set",
+        ChangeDeduplicated = "change-deduplicated",
         ChangeKey = "change-key",
         WholeFileImplied = "whole-file-implied",
         ExcerptWhitespace = "excerpt-whitespace",

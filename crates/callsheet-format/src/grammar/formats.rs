@@ -147,7 +147,8 @@ pub fn loop_turn(tools: &[ToolSpec]) -> Form {
 
 /// A writer's execution: the changes, then what they are. `files` are the existing files that were shown, which it may
 /// change in any of the ways of spec 3.9 but deletion; it may also create files, or say which of the shown files is already
-/// as the task asks (spec 3.11). `expected` is the file that the task is about: the first change is one of that file.
+/// as the task asks (spec 3.11). `expected` is the file that the task is about: the first change is one of that file, and
+/// the only one if the file is to be made.
 pub fn write_execution(files: &[EditableFile], expected: Option<&str>) -> Form {
     let files: Vec<&EditableFile> = files.iter().filter(|file| stands_in_a_line(&file.path)).collect();
     let expected = expected.filter(|path| stands_in_a_line(path));
@@ -168,7 +169,8 @@ pub fn write_execution(files: &[EditableFile], expected: Option<&str>) -> Form {
         first: Some(change(first)),
         item: change(ways("\n## Change details", &files, Some(Value::NewPath))),
         min: u32::from(empty.is_empty()),
-        max: MAX_CHANGES,
+        // A model that has written the one file it was asked for would else go through all that it was shown.
+        max: if expected.is_some() && known.is_none() { 1 } else { MAX_CHANGES },
         empty,
     };
     // What was changed is in the changes: a long summary would only use up the tokens they need.

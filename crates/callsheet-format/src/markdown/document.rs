@@ -182,6 +182,13 @@ impl<'a> Document<'a> {
         }
     }
 
+    /// These lines as they stand, without what was removed and without blanks at their ends.
+    pub fn text_of(&self, lines: Range<usize>) -> String {
+        let lines = self.lines.get(lines).unwrap_or_default().iter().filter(|line| !line.removed);
+        let kept: Vec<&str> = lines.map(|line| line.text.trim_end()).collect();
+        kept.join("\n").trim_matches('\n').to_owned()
+    }
+
     /// The whole text as the model gave it, without reasoning and wrapper.
     pub fn whole(&self) -> String {
         let kept: Vec<&str> = self.lines.iter().filter(|line| !line.removed).map(|line| &*line.text).collect();

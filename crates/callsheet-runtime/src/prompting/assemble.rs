@@ -363,7 +363,7 @@ fn execute(
         issues,
         skill,
     };
-    let writes = held && prompt.kind == ExecutionKind::Write;
+    let writes = held && matches!(prompt.kind, ExecutionKind::Write | ExecutionKind::DirectWrite);
     let expected = if writes { expected_file(services, &task.task) } else { None };
     Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, expected })
 }

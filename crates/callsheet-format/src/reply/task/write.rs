@@ -1,5 +1,7 @@
 //! Writer replies (spec 3.9, 3.11): `Change details` blocks become changes of existing files, checked together.
 
+use std::collections::BTreeSet;
+
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 
 use crate::edit;
@@ -24,7 +26,14 @@ pub(super) fn changes(
     let sections: Vec<&Section> =
         document.all(Heading::ChangeDetails).filter(|section| is_change(document, section)).collect();
     let mut changes = Vec::new();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
     for (index, section) in sections.iter().enumerate() {
+        let words = document.text_of(section.body.clone());
+        if seen.contains(&words) {
+            notes.repair(RepairCode::ChangeDeduplicated, document.span(section.line..section.body.end), &words, "");
+            continue;
+        }
+        seen.insert(words);
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);

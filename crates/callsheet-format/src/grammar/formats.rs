@@ -164,15 +164,13 @@ pub fn write_execution(files: &[EditableFile], expected: Option<&str>) -> Form {
         None => unchanged(&files),
         Some(_) => unchanged(&own),
     };
-    let changes = Part::List {
-        name: "changes".into(),
-        first: Some(change(first)),
-        item: change(ways("\n## Change details", &files, Some(Value::NewPath))),
-        min: u32::from(empty.is_empty()),
-        // A model that has written the one file it was asked for would else go through all that it was shown.
-        max: if expected.is_some() && known.is_none() { 1 } else { MAX_CHANGES },
-        empty,
+    // A model that has written the one file it was asked for would else go through all that it was shown.
+    let (first, item, max) = match expected {
+        Some(_) if known.is_none() => (None, change(first), 1),
+        _ => (Some(change(first)), change(ways("\n## Change details", &files, Some(Value::NewPath))), MAX_CHANGES),
     };
+    let (name, min) = ("changes".into(), u32::from(empty.is_empty()));
+    let changes = Part::List { name, first, item, min, max, empty };
     // What was changed is in the changes: a long summary would only use up the tokens they need.
     let summary = Member::needed("summary", "\n## Result summary\n", Value::Block { lines: 4, line: 300 });
     Form { parts: vec![changes, summary] }

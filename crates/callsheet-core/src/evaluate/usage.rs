@@ -102,7 +102,9 @@ impl Evaluator<'_> {
         let owner = self.run.operators().ancestry(op).find_map(|above| {
             let (limits, used) = (&self.node(above)?.limits, self.run.spent(above));
             match limit {
-                Limit::TaskCalls => spent(Resource::Calls, f64::from(used.counted_calls()), f64::from(limits.max_calls?)),
+                Limit::TaskCalls => {
+                    spent(Resource::Calls, f64::from(used.counted_calls()), f64::from(limits.max_calls?))
+                }
                 Limit::TaskTokens => spent(Resource::Tokens, number(used.tokens()), number(limits.max_tokens?)),
                 Limit::MaxCost => spent(Resource::Cost, used.cost_usd, limits.max_cost_usd?),
                 _ => None,

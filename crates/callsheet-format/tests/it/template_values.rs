@@ -8,8 +8,8 @@ use std::sync::Arc;
 use crate::sections::check_all;
 use callsheet_core::template::{
     Bound, Datum, Environment, InputFaultDetails, Kind, Reason, SubtaskRequest, TaskError, TaskResult, Template, Trust,
-    Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, operators, read_output, resolve_command,
-    resolve_task, snake_keys,
+    Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, operators, read_output,
+    resolve_command, resolve_task, snake_keys,
 };
 use callsheet_format::template::{read_reply, read_text};
 use proptest::prelude::*;

@@ -130,7 +130,8 @@ fn windows_and_silence_come_from_settings_and_rows() {
 /// What a hosted model refuses is not sent: a row says which models take a temperature, and whether a wire has a seed.
 #[test]
 fn temperature_and_seed_are_sent_where_a_row_does_not_say_otherwise() {
-    let all = configured("[work]\ndialect = \"anthropic\"\n[box]\ndialect = \"openai\"\nbase_url = \"http://box:9000\"\n");
+    let all =
+        configured("[work]\ndialect = \"anthropic\"\n[box]\ndialect = \"openai\"\nbase_url = \"http://box:9000\"\n");
     let environment = environment(&[("ANTHROPIC_API_KEY", "k"), ("OPENAI_API_KEY", "k"), ("MISTRAL_API_KEY", "k")]);
     let takes = |provider: &str, model: &str| {
         let provider = Provider::resolve(provider, &all).unwrap();

@@ -10,11 +10,11 @@ use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
 /// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
 /// crash, set limits, and approve each change before it happens.
 #[derive(Debug, Parser)]
-#[command(name = "callsheet", version, arg_required_else_help = true, infer_subcommands = false)]
+#[command(name = "callsheet", version, infer_subcommands = false)]
 pub struct Cli {
-    /// What to do.
+    /// What to do; by default Callsheet says what it finds here and what you can do next.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 
     /// Project folder; by default the current folder.
     #[arg(long, short = 'C', global = true, value_name = "DIR")]
@@ -32,6 +32,10 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Choose a model, write your configuration file and test the model with one short call.
+    Init(super::InitArgs),
+    /// Play a recorded run: a plan, parallel tasks, an approval, a crash, a resume and an undo. Needs no model.
+    Demo(super::DemoArgs),
     /// Plan and run a request, a sheet, or one skill.
     Run(super::RunArgs),
     /// Plan a request without running it: write a sheet that you can edit and run with `run --sheet`.
@@ -164,6 +168,10 @@ pub struct WorkArgs {
     /// Answer model calls from the recordings in this folder.
     #[arg(long, value_name = "DIR")]
     pub replay: Option<PathBuf>,
+
+    /// Share of its recorded time that each reply takes: 1 is the recorded speed, 0 (the default) replies at once.
+    #[arg(long, value_name = "SHARE", requires = "replay", value_parser = not_negative)]
+    pub pace: Option<f64>,
 
     /// Treat warnings as errors.
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod answer_args;
 mod args;
 mod exit;
+mod init_args;
 mod run_args;
 mod template_args;
 mod trust_args;
@@ -14,6 +15,7 @@ pub use args::{
     RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
+pub use init_args::{DemoArgs, InitArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs, TemplateShowArgs,

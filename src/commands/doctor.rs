@@ -7,7 +7,7 @@ use callsheet_runtime::paths::Workspace;
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
-use crate::models::{Choice, Models, choose};
+use crate::models::{Choice, Models, Tape, choose};
 use crate::setup::{Setup, project_config};
 use crate::term::{harmless, window_words};
 
@@ -127,7 +127,7 @@ async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
     if !matches!(choice.model, ModelRef::Provided { .. }) {
         return Vec::new();
     }
-    let Ok(models) = Models::new(&setup.config, choice, None, None, Box::new(|_| {})) else { return Vec::new() };
+    let Ok(models) = Models::new(&setup.config, choice, Tape::None, Box::new(|_| {})) else { return Vec::new() };
     models.connect().await;
     let told = models.infos().into_iter();
     told.map(|model| good(format!("context window of {}: {}", model.id, window_words(&model)))).collect()

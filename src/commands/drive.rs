@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
+use crate::models::{Choice, Models, NoModels, Tape, choose, choose_recorded, recorded_environment};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, services};
@@ -128,7 +128,7 @@ pub(super) async fn prepare(
     settings.model = Some(choice.model.to_string());
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
-    let models = Arc::new(Models::new(&setup.config, &choice, work.record.as_deref(), work.replay.as_deref(), warn)?);
+    let models = Arc::new(Models::new(&setup.config, &choice, Tape::of(work)?, warn)?);
     if work.replay.is_none() {
         models.connect().await;
     }
@@ -143,7 +143,8 @@ pub(super) async fn prepare(
         models,
         open: work.opened.clone(),
     };
-    let services = services(setup, run, settings, parts)?;
+    let mut services = services(setup, run, settings, parts)?;
+    services.environment = recorded_environment(work, services.environment)?;
     known.iter().for_each(|model| services.warn_unknown_window(model));
     // Found now, and not when a task is half done.
     for key in PromptKey::ALL {

@@ -4,9 +4,11 @@ mod answer;
 mod answered;
 mod check;
 mod continuation;
+mod demo;
 mod doctor;
 mod drive;
 mod index;
+mod init;
 mod model;
 mod model_test;
 mod plan;
@@ -19,6 +21,7 @@ mod show;
 mod show_json;
 mod skill;
 mod skill_new;
+mod start;
 mod steer;
 mod take_in;
 mod template;
@@ -45,7 +48,8 @@ use crate::setup::{Setup, work_flags};
 /// # Errors
 /// What went wrong and what to do, with the exit code.
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
-    let flags = match &cli.command {
+    let Some(command) = &cli.command else { return start::start(cli) };
+    let flags = match command {
         Command::Run(arguments) => work_flags(&arguments.work),
         Command::Template(TemplateCommand::Run(arguments)) => work_flags(&arguments.work),
         Command::Plan(arguments) => work_flags(&arguments.work),
@@ -54,17 +58,17 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Retry(arguments) => work_flags(&arguments.work),
         _ => Vec::new(),
     };
-    if let Command::Completions(arguments) = &cli.command {
+    if let Command::Completions(arguments) = command {
         let mut script = Vec::new();
         clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
         return print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete);
     }
-    if matches!(cli.command, Command::Doctor) {
+    if matches!(command, Command::Doctor) {
         return doctor::doctor(cli);
     }
     let setup = Setup::new(cli, flags)?;
     let works = matches!(
-        cli.command,
+        command,
         Command::Template(TemplateCommand::Run(_))
             | Command::Run(_)
             | Command::Plan(_)
@@ -80,7 +84,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             tell!("note: {words}");
         }
     }
-    match &cli.command {
+    match command {
+        Command::Init(arguments) => init::init(cli, &setup, arguments),
+        Command::Demo(arguments) => demo::demo(&setup, arguments),
         Command::Run(arguments) => run::run(&setup, arguments),
         Command::Plan(arguments) => plan::plan(&setup, arguments),
         Command::Resume(arguments) => resume::resume(&setup, arguments),

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use callsheet_core::spec::Phase;
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_models::measure::{Speed, speed};
-use callsheet_runtime::ports::{ModelInfo, ModelSource};
+use callsheet_models::measure::{SPEED_TOKENS, Speed, speed};
+use callsheet_runtime::ports::{Model, ModelInfo, ModelSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, ModelTestArgs};
-use crate::config::{Origin, Value};
-use crate::models::{Models, choose};
+use crate::config::{Config, Origin, Value};
+use crate::models::{Choice, Models, Tape, choose};
 use crate::setup::Setup;
 use crate::term::{harmless, thousands, window_words};
 
@@ -24,18 +24,12 @@ pub(super) async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exi
     }
     let choice = choose(&config, &setup.folders, &ProcessEnvironment, false).await?;
     tell!("testing {} ({})", choice.model, choice.reason);
-    // This model does every job, whatever the configuration names for a phase.
-    config.values.retain(|key, _| !key.starts_with("models."));
-    let models = Arc::new(Models::new(&config, &choice, None, None, Box::new(|text| tell!("note: {text}")))?);
-    models.connect().await;
-    let model = models
-        .model(Phase::Execute, None)
-        .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
+    let (models, model) = alone(config, &choice).await?;
     let stop = until_interrupted();
     if !setup.json {
         super::print(&known(model.info(), choice.slots))?;
     }
-    let speed = match speed(&model, &stop).await {
+    let speed = match speed(&model, SPEED_TOKENS, &stop).await {
         Ok(speed) => speed,
         Err(_) if stop.is_cancelled() => return Ok(Exit::Cancelled),
         Err(fault) => return Err(Failure::new(Exit::Unreachable, format!("no answer: {fault}"), "")),
@@ -68,8 +62,19 @@ pub(super) async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exi
     Ok(Exit::Complete)
 }
 
+/// The chosen model, which does every job whatever the configuration names for a phase.
+pub(super) async fn alone(mut config: Config, choice: &Choice) -> Result<(Arc<Models>, Arc<dyn Model>), Failure> {
+    config.values.retain(|key, _| key != "model" && !key.starts_with("models."));
+    let models = Arc::new(Models::new(&config, choice, Tape::None, Box::new(|text| tell!("note: {text}")))?);
+    models.connect().await;
+    let model = models
+        .model(Phase::Execute, None)
+        .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
+    Ok((models, model))
+}
+
 /// Cancelled by Ctrl-C.
-fn until_interrupted() -> CancellationToken {
+pub(super) fn until_interrupted() -> CancellationToken {
     let stop = CancellationToken::new();
     let interrupted = stop.clone();
     tokio::spawn(async move {

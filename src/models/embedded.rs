@@ -60,12 +60,12 @@ pub async fn pull_row(
 }
 
 /// The size of a row's file, for people.
-fn size(row: &WeightsRow) -> String {
+pub(super) fn size(row: &WeightsRow) -> String {
     format!("{} MB", row.about_bytes / 1_000_000)
 }
 
 /// The file of a row, if it is on this machine.
-fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
+pub(super) fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
     weights::installed(row, &models_folder(folders)).or_else(|| hub_cache().and_then(|cache| cache.find(row)))
 }
 

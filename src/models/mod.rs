@@ -4,8 +4,12 @@
 mod choose;
 mod embedded;
 mod free;
+mod offers;
 mod source;
+mod tape;
 
 pub use choose::{Choice, choose, choose_recorded};
 pub use embedded::{PullReport, hub_cache, models_folder, pull_row};
+pub use offers::{Offer, Offered, offers};
 pub use source::{Models, NoModels, configured, provider_settings};
+pub use tape::{Tape, recorded_environment};

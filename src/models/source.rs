@@ -1,14 +1,12 @@
 //! Models by phase and wish, built once and kept.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::spec::Phase;
 use callsheet_models::config::{
     Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
 };
-use callsheet_models::replay::{Cassettes, Recording};
 use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
 
@@ -16,7 +14,7 @@ use crate::cli::Failure;
 use crate::config::{Config, Origin};
 
 use super::free::Free;
-use super::{Choice, embedded};
+use super::{Choice, Tape, embedded};
 
 /// The models of one run.
 pub struct Models {
@@ -33,12 +31,6 @@ pub struct Models {
     unsampled: BTreeSet<String>,
     tape: Tape,
     warn: Box<dyn Fn(&str) + Send + Sync>,
-}
-
-enum Tape {
-    None,
-    Record(Arc<Recording>),
-    Replay(Arc<Cassettes>),
 }
 
 /// The keys of `[providers.NAME]` that a provider is made of.
@@ -104,15 +96,14 @@ fn phase_key(phase: Phase) -> &'static str {
 }
 
 impl Models {
-    /// The models that a configuration and a choice mean. Opens nothing but cassettes.
+    /// The models that a configuration and a choice mean. Opens nothing.
     ///
     /// # Errors
-    /// A malformed name in `[models]`, or cassettes that cannot be used.
+    /// A malformed name in `[models]`.
     pub fn new(
         config: &Config,
         choice: &Choice,
-        record: Option<&Path>,
-        replay: Option<&Path>,
+        tape: Tape,
         warn: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Failure> {
         let mut phases = BTreeMap::new();
@@ -125,12 +116,6 @@ impl Models {
                 phases.insert(key, reference);
             }
         }
-        let cassette_fault = |fault: callsheet_models::replay::CassetteError| Failure::usage(fault.to_string(), "");
-        let tape = match (record, replay) {
-            (Some(folder), _) => Tape::Record(Recording::create(folder).map_err(cassette_fault)?),
-            (_, Some(folder)) => Tape::Replay(Cassettes::open(folder).map_err(cassette_fault)?),
-            _ => Tape::None,
-        };
         Ok(Self {
             chosen: choice.model.clone(),
             forced: is_forced(config),

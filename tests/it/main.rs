@@ -12,6 +12,7 @@ mod e2e_commands;
 mod e2e_context;
 mod e2e_edits;
 mod e2e_exits;
+mod e2e_first;
 mod e2e_gates;
 mod e2e_hunks;
 mod e2e_inputs;

@@ -8,8 +8,8 @@ use callsheet_runtime::ports::{Model, ModelFault};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-/// Tokens written to measure the speed.
-const SPEED_TOKENS: u32 = 128;
+/// Tokens that measure the speed well.
+pub const SPEED_TOKENS: u32 = 128;
 
 /// Speed of one call alone.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -22,8 +22,8 @@ pub struct Speed {
     pub tokens_per_second: f64,
 }
 
-/// Measures one long reply.
-pub async fn speed(model: &Arc<dyn Model>, cancel: &CancellationToken) -> Result<Speed, ModelFault> {
+/// Measures one reply of at most so many tokens.
+pub async fn speed(model: &Arc<dyn Model>, tokens: u32, cancel: &CancellationToken) -> Result<Speed, ModelFault> {
     let started = Instant::now();
     let first: Mutex<Option<Instant>> = Mutex::new(None);
     let sink = |text: &str| {
@@ -31,7 +31,7 @@ pub async fn speed(model: &Arc<dyn Model>, cancel: &CancellationToken) -> Result
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
         }
     };
-    let reply = model.ask(&story_request(SPEED_TOKENS), &sink, cancel).await?;
+    let reply = model.ask(&story_request(tokens), &sink, cancel).await?;
     let first = first.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Instant::now);
     let seconds = first.elapsed().as_secs_f64();
     let tokens = reply.usage.output;

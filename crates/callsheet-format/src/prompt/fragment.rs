@@ -17,7 +17,7 @@ pub fn header(title: &str, body: &str) -> String {
 }
 
 /// Where the run takes place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Environment {
     /// The date without a time, such as `2025-03-01`: prompts hold no clock time (spec 8.7).
     pub date: String,

@@ -23,6 +23,9 @@ pub(super) struct Cassette {
     pub request: ModelRequest,
     /// What came back.
     pub outcome: Outcome,
+    /// Time from the request to the whole reply.
+    #[serde(default)]
+    pub took_ms: u64,
     /// Hash of the canonical request; made when read, so that an edited request counts as edited.
     #[serde(skip)]
     pub key: String,
@@ -69,9 +72,9 @@ impl Outcome {
 }
 
 impl Cassette {
-    pub(super) fn new(model: ModelInfo, request: ModelRequest, outcome: Outcome) -> Self {
+    pub(super) fn new(model: ModelInfo, request: ModelRequest, outcome: Outcome, took_ms: u64) -> Self {
         let key = key_of(&request);
-        Self { version: VERSION, model, request, outcome, key }
+        Self { version: VERSION, model, request, outcome, took_ms, key }
     }
 
     pub(super) fn read(path: &Path) -> Result<Self, CassetteError> {

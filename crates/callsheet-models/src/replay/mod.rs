@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
@@ -15,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use cassette::{Cassette, Outcome, key_of};
 use difference::first_difference;
+
+/// Pieces in which a reply that takes time comes.
+const PIECES: usize = 40;
 
 /// Why a folder of cassettes cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,11 +94,13 @@ impl Model for Recorder {
         deltas: DeltaSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<ModelReply, ModelFault> {
+        let started = Instant::now();
         let result = self.model.ask(request, deltas, cancel).await;
+        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         // A cancelled call says nothing about the model.
         if let Some(outcome) = Outcome::of(&result) {
             let number = self.recording.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-            let cassette = Cassette::new(self.model.info().clone(), request.clone(), outcome);
+            let cassette = Cassette::new(self.model.info().clone(), request.clone(), outcome, took_ms);
             cassette
                 .write(&self.recording.folder, number)
                 .map_err(|error| ModelFault::Configuration { message: format!("cannot record the call: {error}") })?;
@@ -113,17 +119,24 @@ pub struct Cassettes {
     folder: PathBuf,
     /// By number.
     all: Vec<(PathBuf, Cassette)>,
+    /// The share of its recorded time that a reply takes.
+    pace: f64,
 }
 
 impl Cassettes {
-    /// Reads every cassette of a folder.
+    /// Reads every cassette of a folder; they answer at once.
     pub fn open(folder: &Path) -> Result<Arc<Self>, CassetteError> {
+        Self::open_paced(folder, 0.0)
+    }
+
+    /// Reads every cassette of a folder. A reply takes this share of its recorded time.
+    pub fn open_paced(folder: &Path, pace: f64) -> Result<Arc<Self>, CassetteError> {
         let mut all = Vec::new();
         for path in cassette::files(folder)? {
             let cassette = Cassette::read(&path)?;
             all.push((path, cassette));
         }
-        Ok(Arc::new(Self { folder: folder.to_owned(), all }))
+        Ok(Arc::new(Self { folder: folder.to_owned(), all, pace }))
     }
 
     /// Ids of the models that were recorded, sorted.
@@ -219,13 +232,32 @@ impl Model for Replay {
         if cancel.is_cancelled() {
             return Err(ModelFault::Cancelled);
         }
-        let result = self.answer(request)?.outcome.result();
-        if let Ok(reply) = &result
-            && !reply.text.is_empty()
-        {
-            deltas(&reply.text);
+        let cassette = self.answer(request)?;
+        let result = cassette.outcome.result();
+        let text = result.as_ref().map(|reply| reply.text.as_str()).unwrap_or_default();
+        let took = Duration::try_from_secs_f64(cassette.took_ms as f64 / 1_000.0 * self.cassettes.pace);
+        tokio::select! {
+            () = spoken(text, took.unwrap_or_default(), deltas) => result,
+            () = cancel.cancelled() => Err(ModelFault::Cancelled),
         }
-        result
+    }
+}
+
+/// Gives a text in pieces, over a time.
+async fn spoken(text: &str, took: Duration, deltas: DeltaSink<'_>) {
+    let characters: Vec<char> = text.chars().collect();
+    if took.is_zero() || characters.is_empty() {
+        tokio::time::sleep(took).await;
+        if !text.is_empty() {
+            deltas(text);
+        }
+        return;
+    }
+    let pieces = characters.chunks(characters.len().div_ceil(PIECES));
+    let pause = took / u32::try_from(pieces.len()).unwrap_or(1);
+    for piece in pieces {
+        tokio::time::sleep(pause).await;
+        deltas(&piece.iter().collect::<String>());
     }
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, build, connect};
-use callsheet_models::measure::speed;
+use callsheet_models::measure::{SPEED_TOKENS, speed};
 use callsheet_models::probe::{PROBE_TIME, running_at};
 use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model, story_request};
 use callsheet_runtime::ports::{Model, ModelFault};
@@ -65,7 +65,7 @@ async fn real_llamacpp_server() {
     assert_eq!(model.info().window, Some(window));
 
     check(Real { provider, window }).await;
-    let speed = speed(&model, &CancellationToken::new()).await.unwrap();
+    let speed = speed(&model, SPEED_TOKENS, &CancellationToken::new()).await.unwrap();
     println!("{speed:?}");
     assert!(speed.tokens > 0);
 }

@@ -1,0 +1,69 @@
+//! Every model that can be used on this machine without more settings, best first: what `init` offers.
+
+use callsheet_local::weights::{self, WeightsRow};
+use callsheet_models::config::{Environment, ModelRef, vendors};
+use callsheet_models::probe;
+
+use crate::config::Folders;
+
+use super::embedded;
+
+/// A model that can be had.
+#[derive(Clone, Debug)]
+pub enum Offered {
+    /// It can be asked now.
+    Ready(ModelRef),
+    /// An embedded model whose weights are not on this machine.
+    Download(&'static WeightsRow),
+}
+
+/// A model and what a person should know before choosing it.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// The model.
+    pub what: Offered,
+    /// Where it is and what it costs.
+    pub why: String,
+}
+
+impl Offer {
+    fn ready(model: ModelRef, why: impl Into<String>) -> Self {
+        Self { what: Offered::Ready(model), why: why.into() }
+    }
+
+    /// Its name, for people.
+    pub fn name(&self) -> String {
+        match &self.what {
+            Offered::Ready(model) => model.to_string(),
+            Offered::Download(row) => row.name.clone(),
+        }
+    }
+}
+
+/// Models of local servers, of vendors whose keys are set, and embedded ones.
+pub async fn offers(folders: &Folders, environment: &(dyn Environment + Sync)) -> Vec<Offer> {
+    let mut offers = Vec::new();
+    for server in probe::running(environment).await {
+        for model in &server.models {
+            let reference = ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() };
+            let loaded = if model.loaded { ", loaded" } else { "" };
+            offers.push(Offer::ready(reference, format!("your server at {}{loaded}", server.base_url)));
+        }
+    }
+    for key in probe::keys_present(environment) {
+        let vendor = vendors().iter().find(|vendor| vendor.name == key.provider);
+        let Some(model) = vendor.and_then(|vendor| vendor.default_model.clone()) else { continue };
+        let reference = ModelRef::Provided { provider: key.provider, model };
+        offers.push(Offer::ready(reference, format!("{} is set; the vendor charges for calls", key.variable)));
+    }
+    if cfg!(feature = "embedded") {
+        offers.extend(weights::unasked().map(|row| match embedded::on_disk(row, folders) {
+            Some(path) => Offer::ready(ModelRef::Embedded(path), "embedded, on this machine"),
+            None => {
+                let why = format!("embedded, {} parameters, downloads {} once", row.parameters, embedded::size(row));
+                Offer { what: Offered::Download(row), why }
+            }
+        }));
+    }
+    offers
+}

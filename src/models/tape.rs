@@ -1,0 +1,59 @@
+//! Recordings of model calls: `--record`, `--replay`, `--pace`. What prompts say of the machine is recorded with the calls,
+//! so that a recording can be replayed on another machine and on another day.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callsheet_format::prompt::Environment;
+use callsheet_models::replay::{CassetteError, Cassettes, Recording};
+
+use crate::cli::{Failure, WorkArgs};
+
+/// The file that holds what prompts say of the machine.
+const ENVIRONMENT: &str = "environment.json";
+
+/// Where model calls are recorded to or replayed from.
+pub enum Tape {
+    /// Models are asked, and nothing is recorded.
+    None,
+    /// Models are asked and their replies recorded.
+    Record(Arc<Recording>),
+    /// No model is asked.
+    Replay(Arc<Cassettes>),
+}
+
+impl Tape {
+    /// What the flags say.
+    ///
+    /// # Errors
+    /// A folder that cannot be used.
+    pub fn of(work: &WorkArgs) -> Result<Self, Failure> {
+        let failure = |fault: CassetteError| Failure::usage(fault.to_string(), "");
+        Ok(match (&work.record, &work.replay) {
+            (Some(folder), _) => Self::Record(Recording::create(folder).map_err(failure)?),
+            (None, Some(folder)) => {
+                Self::Replay(Cassettes::open_paced(folder, work.pace.unwrap_or_default()).map_err(failure)?)
+            }
+            (None, None) => Self::None,
+        })
+    }
+}
+
+/// What prompts say of the machine: as the recording says, else what is so here, which a new recording keeps.
+///
+/// # Errors
+/// A file of the recording that cannot be read or written.
+pub fn recorded_environment(work: &WorkArgs, here: Environment) -> Result<Environment, Failure> {
+    let Some(folder) = work.record.as_deref().or(work.replay.as_deref()) else { return Ok(here) };
+    let file = folder.join(ENVIRONMENT);
+    let failure = |file: &Path, why: String| Failure::usage(format!("{}: {why}", file.display()), "");
+    if file.exists() {
+        let text = std::fs::read(&file).map_err(|error| failure(&file, error.to_string()))?;
+        return serde_json::from_slice(&text).map_err(|error| failure(&file, error.to_string()));
+    }
+    if work.record.is_some() {
+        let text = serde_json::to_vec_pretty(&here).map_err(|error| failure(&file, error.to_string()))?;
+        std::fs::write(&file, text).map_err(|error| failure(&file, error.to_string()))?;
+    }
+    Ok(here)
+}

@@ -10,7 +10,7 @@ use callsheet_models::replay::{CassetteError, Cassettes, Recording};
 use crate::cli::{Failure, WorkArgs};
 
 /// The file that holds what prompts say of the machine.
-const ENVIRONMENT: &str = "environment.json";
+const ENVIRONMENT: &str = ".environment";
 
 /// Where model calls are recorded to or replayed from.
 pub enum Tape {

@@ -94,7 +94,7 @@ fn the_demonstration_plays_from_its_recording() {
         rest = &rest[at + part.len()..];
     }
     // What was answered before the kill is not asked again.
-    assert_eq!(ended.out.matches("plan: ").count(), 1, "{}", ended.out);
+    assert_eq!(ended.out.matches("│ plan: ").count(), 1, "{}", ended.out);
     assert_eq!(garden.files(), before);
     assert!(!garden.has_store(), "the project has no run of it");
     garden.expect(2, &["demo", "--json"]);
@@ -110,7 +110,7 @@ fn a_recording_replays_elsewhere() {
     let elsewhere = TestProject::bare();
     let again = ["run", "who waters?", "--replay", folder];
     elsewhere.expect(0, &[&again[..], &["--pace", "1"]].concat());
-    std::fs::remove_file(tape.join("environment.json")).unwrap();
+    std::fs::remove_file(tape.join(".environment")).unwrap();
     let ended = elsewhere.call(&again);
     assert!(ended.code != 0 && ended.err.contains("Project root"), "{}", ended.err);
 }

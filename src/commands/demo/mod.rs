@@ -93,7 +93,7 @@ impl Stage {
             {
                 *took = NEVER_MS.into();
             }
-            let name = if number == 0 { "environment.json".to_owned() } else { format!("{number:04}-call.json") };
+            let name = if number == 0 { ".environment".to_owned() } else { format!("{number:04}-call.json") };
             self.write(&format!("{folder}/{name}"), &call.to_string())?;
         }
         Ok(())

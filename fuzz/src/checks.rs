@@ -8,7 +8,7 @@ use callsheet_core::issue::{Issue, Repair, Severity, Span};
 use callsheet_core::links::{link, link_target, parse_target};
 use callsheet_core::spec::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
 use callsheet_core::template::{Bound, Environment, Expression, Filled, Origin, Trust, resolve_text};
-use callsheet_format::edit::{Change, ChangeWay, Files, Location, Shown, diff_of, headings, validate};
+use callsheet_format::edit::{Change, ChangeWay, Files, Shown, SymbolPosition, diff_of, headings, validate};
 use callsheet_format::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
 use callsheet_format::reading::{Diagnostics, ReadContext, Reading};
 use callsheet_format::reply::references::written_links;
@@ -16,7 +16,7 @@ use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
 use callsheet_format::reply::{
-    Execution, ListReply, LoopTurn, ReplyKind, json, read_continuation, read_iteration, read_plan, read_sheet,
+    ExecutionReply, ListReply, LoopTurn, ReplyKind, json, read_continuation, read_iteration, read_plan, read_sheet,
 };
 use callsheet_format::sheet::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
@@ -186,7 +186,7 @@ fn result(kind: ReplyKind, text: &str) {
     }
 }
 
-fn same_result(again: &Execution, first: &Execution) {
+fn same_result(again: &ExecutionReply, first: &ExecutionReply) {
     assert_eq!(again.summary, first.summary, "document\n{}", first.document);
     assert_eq!(again.details, first.details, "document\n{}", first.document);
     assert_eq!(again.more_work, first.more_work, "document\n{}", first.document);
@@ -337,13 +337,13 @@ fn changes(text: &str) {
     }
 }
 
-fn location(word: &str) -> Location {
+fn location(word: &str) -> SymbolPosition {
     match word.trim() {
-        "before" => Location::Before,
-        "after" => Location::After,
-        "remove" => Location::Remove,
-        "comment" => Location::ReplaceWithComment,
-        _ => Location::Replace,
+        "before" => SymbolPosition::Before,
+        "after" => SymbolPosition::After,
+        "remove" => SymbolPosition::Remove,
+        "comment" => SymbolPosition::ReplaceWithComment,
+        _ => SymbolPosition::Replace,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Joined, Limit, Run, State, TaskOp, TaskRun};
+use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, joined, problem_line, review_words, unsupported_line, unsupported_of_answer};
@@ -413,12 +413,12 @@ fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
 /// Operators that came back whole although parts of them failed, each in a line.
 fn collected(run: &Run) -> Vec<String> {
     let operators = run.operators();
-    let collects = |op: &&TaskOp| {
+    let collects = |op: &&NodeInstance| {
         let node = operators.node(op);
         let collects = node.is_some_and(|node| node.kind.operator().collects());
         collects && op.closed.is_some() && !op.failed()
     };
-    let line = |op: &TaskOp| {
+    let line = |op: &NodeInstance| {
         let parts = || operators.children(op).filter(|part| !part.place.is_nested());
         let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
         let words = format!("{}: {} of {} parts failed: {}", op.id, failed.len(), parts().count(), failed.join(", "));

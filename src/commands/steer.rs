@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::run::{Run, Stage, State, TaskOp, TaskRun};
+use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
@@ -119,7 +119,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
 fn part_of_call(
     run: &Run,
     preview: &mut Run,
-    op: &TaskOp,
+    op: &NodeInstance,
     wish: SteerAction,
     id: &RunId,
 ) -> Result<Option<Slug>, Failure> {

@@ -1,6 +1,6 @@
 //! Issues that the shell finds, with their words in `prompts/issues.txt`: models read them.
 
-use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::spec::Phase;
 
 const WORDS: &str = include_str!("prompts/issues.txt");
@@ -30,7 +30,7 @@ impl Finding<'_> {
         Issue {
             code: self.code,
             severity: self.severity,
-            place: Place {
+            place: Location {
                 phase: self.phase,
                 section: None,
                 task: self.task.map(str::to_owned),

@@ -9,12 +9,12 @@ use callsheet_core::record::{
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, ExecRunId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
+    ApprovalMode, BlobId, ExecutionId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
 };
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;
-use crate::reviews::{Execution, Verdicts};
+use crate::reviews::{ReviewedExecution, Verdicts};
 use crate::world::COST;
 
 pub(crate) type Kept = Result<(), String>;
@@ -27,9 +27,9 @@ pub struct Witness {
     listing: BTreeMap<Slug, u32>,
     finished_calls: BTreeSet<CallKey>,
     started_calls: BTreeSet<CallKey>,
-    finished_tools: BTreeSet<(Slug, ExecRunId, String, u32)>,
-    started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
-    finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
+    finished_tools: BTreeSet<(Slug, ExecutionId, String, u32)>,
+    started_once: BTreeSet<(Slug, ExecutionId, String, u32)>,
+    finished_runs: BTreeSet<(Slug, ExecutionId, u32)>,
     verdicts: Verdicts,
     checks: Checks,
     answers: Answers,
@@ -251,7 +251,7 @@ impl Witness {
     }
 
     /// The execution run of a call, as the task is listed now.
-    fn execution(&self, key: &CallKey) -> Option<Execution> {
+    fn execution(&self, key: &CallKey) -> Option<ReviewedExecution> {
         let (task, run) = key.task.as_ref().zip(key.run.as_ref())?;
         Some((task.clone(), run.clone(), self.epoch(task)))
     }
@@ -541,7 +541,7 @@ impl Witness {
 }
 
 /// The words of a process of a template.
-pub(crate) fn argv(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<String> {
+pub(crate) fn argv(run: &Run, task: &Slug, exec: &ExecutionId, call: &str) -> Option<String> {
     let task = run.task(task).filter(|task| task.is_process())?;
     Some(task.run(exec)?.call(call)?.call.arguments.get("argv")?.to_string())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use callsheet_core::issue::Issue;
 use callsheet_core::record::{CheckEnd, CheckReport, EffectKey, Event, GateKind};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_core::spec::{ExecutionId, Slug};
 
 use crate::checkers::Kept;
 use crate::random::Random;
@@ -27,7 +27,7 @@ pub(crate) struct Checks(BTreeSet<(Slug, u32)>);
 
 impl Checks {
     /// Notes one. Gives the execution that does its work again.
-    pub fn note(&mut self, run: &Run, event: &Event) -> Option<(Slug, ExecRunId)> {
+    pub fn note(&mut self, run: &Run, event: &Event) -> Option<(Slug, ExecutionId)> {
         let Event::ChangesChecked { task, run: exec, set, check, .. } = event else { return None };
         self.0.insert((task.clone(), *set));
         let again = check.end == CheckEnd::Failed && run.pending_changes(task, exec, *set).is_none();

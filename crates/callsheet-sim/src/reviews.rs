@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::record::{CallKey, Event};
-use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_core::spec::{ExecutionId, Slug};
 use callsheet_format::reply::read_review;
 
 use crate::checkers::Kept;
@@ -17,17 +17,17 @@ pub(crate) fn verdict(random: &mut Random, key: CallKey) -> Event {
 }
 
 /// An execution run of one listing of its task.
-pub(crate) type Execution = (Slug, ExecRunId, u32);
+pub(crate) type ReviewedExecution = (Slug, ExecutionId, u32);
 
 /// Verdicts that were read.
 #[derive(Default)]
 pub(crate) struct Verdicts {
-    read: BTreeSet<Execution>,
-    no: BTreeSet<Execution>,
+    read: BTreeSet<ReviewedExecution>,
+    no: BTreeSet<ReviewedExecution>,
 }
 
 impl Verdicts {
-    pub fn note(&mut self, execution: Execution, missing: bool) {
+    pub fn note(&mut self, execution: ReviewedExecution, missing: bool) {
         if missing {
             self.no.insert(execution.clone());
         }
@@ -40,7 +40,7 @@ impl Verdicts {
     }
 
     /// Attempts that a verdict adds.
-    pub fn attempts(&self, execution: &Execution) -> u32 {
+    pub fn attempts(&self, execution: &ReviewedExecution) -> u32 {
         u32::from(self.no.contains(execution))
     }
 
@@ -48,7 +48,7 @@ impl Verdicts {
     ///
     /// # Errors
     /// It is.
-    pub fn are_given_once(&self, execution: &Execution) -> Kept {
+    pub fn are_given_once(&self, execution: &ReviewedExecution) -> Kept {
         match self.read.contains(execution) {
             true => Err(format!("a result is reviewed once: {execution:?}")),
             false => Ok(()),

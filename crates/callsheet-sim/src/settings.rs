@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{ApprovalMode, Execution, MergePolicy, Policy, Settings, SkillMode, SkillPolicy};
+use callsheet_core::spec::{ApprovalMode, ExecutionMode, MergePolicy, Policy, Settings, SkillMode, SkillPolicy};
 
 use crate::random::Random;
 use crate::world::{TEMPLATE, blob};
@@ -49,7 +49,7 @@ pub fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
     for name in ["one", "two", "three", "four", "five"] {
         let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
         skill.needs_arguments = random.chance(40);
-        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
+        let executions = [ExecutionMode::PerCall, ExecutionMode::Together, ExecutionMode::PerReference];
         skill.execution = random.pick(&executions).copied().unwrap_or_default();
         if random.chance(40) {
             skill.writer = Some("it writes".to_owned());

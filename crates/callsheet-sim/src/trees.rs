@@ -8,7 +8,7 @@ use callsheet_core::record::{
     Answer, CallFault, Entry, Event, Gate, GateKind, RepeatPolicy, ResultParts, Retrieval, StopReason, ToolRecord,
     Tree, Usage,
 };
-use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
+use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
@@ -124,7 +124,7 @@ impl Trees {
     }
 
     /// What a handler's model answers.
-    pub fn reply(&mut self, asked: &Asked) -> Event {
+    pub fn reply(&mut self, asked: &ModelCall) -> Event {
         let key = asked.key.clone();
         let task = key.task.clone().unwrap_or_else(|| Slug::new("none"));
         let mut random = self.of(task.as_str(), asked.turn.wrapping_mul(16).wrapping_add(asked.attempt));
@@ -165,7 +165,7 @@ impl Trees {
     }
 
     /// Reads what it answered.
-    pub fn read(&mut self, run: &Run, asked: &Asked) -> Event {
+    pub fn read(&mut self, run: &Run, asked: &ModelCall) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
         if key.phase == Phase::Review {
             let task = key.task.as_ref().map_or("", |task| task.as_str());

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
-use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
     Outcome, PlannedTask, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
-use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
+use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
     BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
     ToolCall, ToolEffect,
@@ -426,7 +426,7 @@ impl World {
         }
     }
 
-    fn reply(&mut self, asked: &Asked) -> Event {
+    fn reply(&mut self, asked: &ModelCall) -> Event {
         let key = asked.key.clone();
         if self.misbehaves(10) {
             let faults = [
@@ -462,7 +462,7 @@ impl World {
         }
     }
 
-    fn read(&mut self, run: &Run, asked: &Asked) -> Event {
+    fn read(&mut self, run: &Run, asked: &ModelCall) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
         if key.phase == Phase::Review {
             return verdict(&mut self.random, key);
@@ -503,7 +503,7 @@ impl World {
         }
     }
 
-    fn executed(&mut self, run: &Run, asked: &Asked, key: CallKey) -> Event {
+    fn executed(&mut self, run: &Run, asked: &ModelCall, key: CallKey) -> Event {
         let (repairs, issues) = (Vec::new(), Vec::new());
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
@@ -584,7 +584,8 @@ pub(crate) fn blob(text: &str) -> BlobId {
 }
 
 fn issue() -> Issue {
-    let place = Place { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
+    let place =
+        Location { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
     Issue {
         code: IssueCode::FileMissing,
         severity: Severity::Error,

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::record::{Event, Outcome, Plan};
-use callsheet_core::run::{Limit, Place};
+use callsheet_core::run::{ChildSlot, Limit};
 use callsheet_core::template::{Kind, TaskResult};
 use callsheet_sim::{Report, simulate_tree};
 use serde_json::Value;
@@ -16,15 +16,15 @@ fn played(seed: u64, order: Option<u64>) -> Report {
     })
 }
 
-fn kind(plan: &Plan, place: &Place) -> &'static str {
+fn kind(plan: &Plan, place: &ChildSlot) -> &'static str {
     match plan {
-        Plan::Handler(_) if *place == Place::Match => "matching",
+        Plan::Handler(_) if *place == ChildSlot::Match => "matching",
         Plan::Handler(_) => "handler",
         Plan::Process { .. } => "process",
         Plan::Items { .. } => "items",
         Plan::Branch { .. } => "branch",
         Plan::Children if place.is_subtask() => "subtask",
-        Plan::Children if *place == Place::Body => "body",
+        Plan::Children if *place == ChildSlot::Body => "body",
         Plan::Children => "children",
     }
 }

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::memory::{FileMatch, Found};
-use crate::run::{Place, TaskOp};
+use crate::run::{ChildSlot, NodeInstance};
 use crate::template::{Bound, Details, ErrorKind, Reason, ReturnStatus, TaskError, TaskResult, Trust, render};
 
 use super::{Evaluator, failure};
@@ -23,18 +23,18 @@ struct Choice {
 
 impl Evaluator<'_> {
     /// Whether a model is still to choose among what was found.
-    pub(super) fn wants_choice(&self, op: &TaskOp) -> bool {
+    pub(super) fn wants_choice(&self, op: &NodeInstance) -> bool {
         let found = self.everything_found(op);
         let is_there = self.tree.matcher.as_deref().and_then(|name| self.template(name)).is_some();
         is_there && self.matching(op).is_none() && !(found.described.is_empty() && found.related.is_empty())
     }
 
-    fn matching<'t>(&'t self, op: &'t TaskOp) -> Option<&'t TaskOp> {
-        self.run.operators().child(op, Place::Match)
+    fn matching<'t>(&'t self, op: &'t NodeInstance) -> Option<&'t NodeInstance> {
+        self.run.operators().child(op, ChildSlot::Match)
     }
 
     /// The names of the matching task: what is to be done, and the files with what is known of each.
-    pub(super) fn candidates(&self, op: &TaskOp) -> [(String, Bound); 2] {
+    pub(super) fn candidates(&self, op: &NodeInstance) -> [(String, Bound); 2] {
         let found = self.everything_found(op);
         let mut files: Vec<Value> = Vec::new();
         for FileMatch(path, _) in found.described.iter().chain(&found.related) {
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
     ///
     /// # Errors
     /// `context_matching_failure`, `context_parsing_failure`.
-    pub(super) fn check_choice(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
+    pub(super) fn check_choice(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
         let Some(child) = self.matching(op).filter(|child| child.closed.is_some()) else { return Ok(()) };
         let result = self.result(child);
         let reason = match (&result.error, result.status) {
@@ -71,7 +71,7 @@ impl Evaluator<'_> {
     }
 
     /// What was found, less what the model left out. Names that were not offered are told, never taken for others.
-    pub(super) fn found(&self, op: &TaskOp) -> Found {
+    pub(super) fn found(&self, op: &NodeInstance) -> Found {
         let mut found = self.everything_found(op);
         let Some(child) = self.matching(op) else { return found };
         let mut choices = list(&self.result(child)).unwrap_or_default();

@@ -2,14 +2,14 @@
 
 use crate::prompt::Note;
 use crate::record::Step;
-use crate::run::{TaskOp, Work};
+use crate::run::{NodeInstance, Work};
 use crate::template::operators::Judged;
 use crate::template::{ErrorKind, Node, Reason, TaskError, TaskResult};
 
 use super::{Evaluator, failure};
 
 impl Evaluator<'_> {
-    pub(super) fn close(&self, op: &TaskOp) -> Step {
+    pub(super) fn close(&self, op: &NodeInstance) -> Step {
         if let Some(Work::Script(_)) = self.work(op) {
             return self.closed(op, self.process_result(op, true, true));
         }
@@ -21,7 +21,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether a task goes on after a turn.
-    pub(super) fn judge(&self, op: &TaskOp) -> Step {
+    pub(super) fn judge(&self, op: &NodeInstance) -> Step {
         let Some(known) = self.known(op) else { return self.failed(op, failure::lost()) };
         match known.node.kind.operator().judge(&known) {
             Judged::GoesOn => Step::GoesOn,
@@ -29,12 +29,12 @@ impl Evaluator<'_> {
         }
     }
 
-    fn gives(&self, op: &TaskOp, node: &Node, result: TaskResult) -> Step {
+    fn gives(&self, op: &NodeInstance, node: &Node, result: TaskResult) -> Step {
         self.closed(op, self.held(node, result).located(&node.origin, op.id.as_str()))
     }
 
     /// The result of a handler, or another try where the template asks for it (spec 15).
-    fn close_handler(&self, op: &TaskOp, node: &Node) -> Step {
+    fn close_handler(&self, op: &NodeInstance, node: &Node) -> Step {
         let result = self.handler_result(op, node).located(&node.origin, op.id.as_str());
         let again = result.error.as_deref().is_some_and(is_recoverable)
             && op.attempt.saturating_sub(op.retried) < node.recovery.attempts

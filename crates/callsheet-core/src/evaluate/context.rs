@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::memory::FileMatch;
 use crate::record::Plan;
-use crate::run::{Place, TaskOp};
+use crate::run::{ChildSlot, NodeInstance};
 use crate::spec::TokenCount;
 use crate::template::{
     Environment, FileSource, InheritContext, Missing, Node, OutputFormat, SchemaChoice, Trust, resolve_task,
@@ -109,7 +109,7 @@ impl HandlerTask {
 impl Evaluator<'_> {
     pub(super) fn handler_task(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         node: &Node,
         own: &Environment,
     ) -> Result<HandlerTask, Vec<Missing>> {
@@ -180,35 +180,37 @@ impl Evaluator<'_> {
 
     /// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16). Where only
     /// reading is allowed it has none to make.
-    pub(super) fn proposes_changes(&self, op: &TaskOp, node: &Node) -> bool {
+    pub(super) fn proposes_changes(&self, op: &NodeInstance, node: &Node) -> bool {
         let writes = |tools: &Vec<String>| matches!(tools.as_slice(), [only] if self.run.policy(only).stages_changes());
         op.template.starts_with("skill:") && node.tools.as_ref().is_some_and(writes) && !self.only_reads(op)
     }
 
     /// It is the evaluator of a loop, or all that a call in its place runs.
-    fn is_evaluator(&self, op: &TaskOp) -> bool {
+    fn is_evaluator(&self, op: &NodeInstance) -> bool {
         let around = || self.parent(op).is_some_and(|above| self.is_evaluator(above));
-        self.judged(op).is_some() || matches!(op.place, Place::Body | Place::Branch { .. }) && around()
+        self.judged(op).is_some() || matches!(op.place, ChildSlot::Body | ChildSlot::Branch { .. }) && around()
     }
 
     /// What it is part of, and the part of that which it judges.
-    fn judged<'o>(&'o self, op: &TaskOp) -> Option<(&'o TaskOp, Place)> {
+    fn judged<'o>(&'o self, op: &NodeInstance) -> Option<(&'o NodeInstance, ChildSlot)> {
         let above = self.parent(op)?;
         Some((above, self.node(above)?.kind.operator().judged(op.place)?))
     }
 
     /// Files that the last evaluation of a loop wants its director to have (spec 8).
-    fn added_files(&self, op: &TaskOp) -> Vec<String> {
+    fn added_files(&self, op: &NodeInstance) -> Vec<String> {
         let Some(above) = self.parent(op) else { return Vec::new() };
         let Some(known) = self.known(above) else { return Vec::new() };
         match op.place {
-            Place::Body | Place::Branch { .. } if known.node.kind.facts().transparent => self.added_files(above),
+            ChildSlot::Body | ChildSlot::Branch { .. } if known.node.kind.facts().transparent => {
+                self.added_files(above)
+            }
             place => known.node.kind.operator().wanted_files(&known, place),
         }
     }
 
     /// The `file_paths` of an operator with children: they are in the frame of those (spec 5).
-    fn own_files(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+    fn own_files(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let Some(refs) = node.refs.as_ref().filter(|_| !node.kind.is_atomic()) else { return Vec::new() };
         if !self.is_spawned(op) && !self.tree.files.is_empty() {
             return self.tree.files.clone();
@@ -229,7 +231,7 @@ impl Evaluator<'_> {
     }
 
     /// How a result is judged: the evaluator's own words, those of the loop and those of its director (spec 2.3).
-    fn criteria(&self, op: &TaskOp, own: String) -> String {
+    fn criteria(&self, op: &NodeInstance, own: String) -> String {
         let mut all = vec![own];
         let mut above = self.run.operators().ancestry(op);
         if let Some((whole, judged)) = above.find_map(|part| self.judged(part)) {
@@ -247,7 +249,7 @@ impl Evaluator<'_> {
     }
 
     /// The criteria of a task, or of what a call in its place runs.
-    fn own_criteria(&self, op: &TaskOp) -> String {
+    fn own_criteria(&self, op: &NodeInstance) -> String {
         let Some(node) = self.node(op) else { return String::new() };
         if node.kind.facts().transparent {
             let inner = self.children(op).into_iter().find(|child| !child.place.is_nested());
@@ -260,14 +262,14 @@ impl Evaluator<'_> {
     }
 
     /// Paths that the request for a subtask gives its body: they are an explicit request of their own.
-    fn asked_files(&self, op: &TaskOp) -> Option<()> {
-        let above = self.parent(op).filter(|above| above.place.is_subtask() && op.place == Place::Body)?;
+    fn asked_files(&self, op: &NodeInstance) -> Option<()> {
+        let above = self.parent(op).filter(|above| above.place.is_subtask() && op.place == ChildSlot::Body)?;
         let (read, _) = self.request_of(above)?;
         read.request?.file_paths.filter(|paths| !paths.is_empty()).map(drop)
     }
 
     /// Part of a subtask: paths given with the run are not for it.
-    pub(super) fn is_spawned(&self, op: &TaskOp) -> bool {
+    pub(super) fn is_spawned(&self, op: &NodeInstance) -> bool {
         op.depth > 0
     }
 
@@ -286,7 +288,7 @@ impl Evaluator<'_> {
     }
 
     /// What a task takes of its parent's frame.
-    fn inherited(&self, op: &TaskOp, node: &Node) -> Frame {
+    fn inherited(&self, op: &NodeInstance, node: &Node) -> Frame {
         let mut frame = Frame::default();
         for item in self.taken(op, node) {
             match item {
@@ -301,7 +303,7 @@ impl Evaluator<'_> {
         frame
     }
 
-    fn taken(&self, op: &TaskOp, node: &Node) -> Vec<Item> {
+    fn taken(&self, op: &NodeInstance, node: &Node) -> Vec<Item> {
         match node.context.settings.inherit_context {
             InheritContext::None => Vec::new(),
             InheritContext::Full => self.offered(op),
@@ -316,7 +318,7 @@ impl Evaluator<'_> {
     }
 
     /// The frame that surrounds a task. `call` and `cond` are transparent.
-    pub(super) fn offered(&self, op: &TaskOp) -> Vec<Item> {
+    pub(super) fn offered(&self, op: &NodeInstance) -> Vec<Item> {
         let Some(above) = self.parent(op) else {
             let text = Some(&self.tree.text).filter(|text| !text.is_empty());
             let text = text.map(|text| Item::Text { title: "input".to_owned(), text: text.clone() });
@@ -352,7 +354,7 @@ impl Evaluator<'_> {
     }
 
     /// What a handler was told, as recorded.
-    pub(super) fn told(&self, op: &TaskOp) -> Option<HandlerTask> {
+    pub(super) fn told(&self, op: &NodeInstance) -> Option<HandlerTask> {
         match &op.opened.as_ref()?.plan {
             Plan::Handler(plan) => self.value(&plan.task),
             _ => None,

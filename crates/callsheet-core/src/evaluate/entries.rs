@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::run::{Place, TaskOp};
+use crate::run::{ChildSlot, NodeInstance};
 use crate::template::{AccumulationFormat, InheritContext, Node, TaskResult, cut, render};
 
 use super::Evaluator;
@@ -60,9 +60,9 @@ impl Entry {
 
 impl Evaluator<'_> {
     /// Outputs of earlier children that reach a task, outer ones first.
-    pub(super) fn earlier_entries(&self, op: &TaskOp) -> Vec<Entry> {
+    pub(super) fn earlier_entries(&self, op: &NodeInstance) -> Vec<Entry> {
         let refuses =
-            |op: &TaskOp| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
+            |op: &NodeInstance| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
         if refuses(op) {
             return Vec::new();
         }
@@ -90,13 +90,19 @@ impl Evaluator<'_> {
     }
 
     /// The same within their caps, and as far as they say something.
-    pub(super) fn told_entries(&self, op: &TaskOp) -> (Vec<Entry>, usize) {
+    pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
         let (mut entries, dropped) = capped(self.earlier_entries(op));
         entries.retain(|entry| !entry.parts().is_empty());
         (entries, dropped)
     }
 
-    fn accumulated(&self, above: &TaskOp, node: &Node, place: Place, format: AccumulationFormat) -> Vec<Entry> {
+    fn accumulated(
+        &self,
+        above: &NodeInstance,
+        node: &Node,
+        place: ChildSlot,
+        format: AccumulationFormat,
+    ) -> Vec<Entry> {
         let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != place);
         let chosen = before.filter(|child| node.kind.operator().tells(child.place, place));
         let entries = (1..).zip(chosen).map(|(step, child)| {
@@ -108,8 +114,8 @@ impl Evaluator<'_> {
     }
 
     /// Entries of the steps of a sequence, for its own notes.
-    pub(super) fn step_entries(&self, op: &TaskOp, format: AccumulationFormat) -> Vec<Entry> {
-        let steps = self.children(op).into_iter().filter(|child| matches!(child.place, Place::Child { .. }));
+    pub(super) fn step_entries(&self, op: &NodeInstance, format: AccumulationFormat) -> Vec<Entry> {
+        let steps = self.children(op).into_iter().filter(|child| matches!(child.place, ChildSlot::Child { .. }));
         let entries = (1..).zip(steps.filter(|child| child.closed.is_some())).map(|(step, child)| {
             let id = self.node(child).and_then(|node| node.id.clone()).unwrap_or_default();
             let result = self.result(child);

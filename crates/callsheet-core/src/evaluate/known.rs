@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::record::Plan;
-use crate::run::TaskOp;
-use crate::template::operators::{Known, Names, Opening, Part, Parts, Place};
+use crate::run::NodeInstance;
+use crate::template::operators::{ChildSlot, Known, Names, Opening, Part, Parts};
 use crate::template::{
     AccumulationFormat, Bound, Environment, Node, Path, PathUse, Script, TaskError, TaskResult, Template, Trust,
 };
@@ -16,19 +16,19 @@ use super::Evaluator;
 /// A task of the tree and its node.
 pub(super) struct KnownTask<'e, 'a> {
     evaluator: &'e Evaluator<'a>,
-    op: &'e TaskOp,
+    op: &'e NodeInstance,
     pub node: &'e Node,
 }
 
 impl<'a> Evaluator<'a> {
     /// What the operator of a task is told; `None`: it has no node.
-    pub(super) fn known<'e>(&'e self, op: &'e TaskOp) -> Option<KnownTask<'e, 'a>> {
+    pub(super) fn known<'e>(&'e self, op: &'e NodeInstance) -> Option<KnownTask<'e, 'a>> {
         self.node(op).map(|node| KnownTask { evaluator: self, op, node })
     }
 }
 
 impl KnownTask<'_, '_> {
-    fn task(&self, part: &Part) -> Option<&TaskOp> {
+    fn task(&self, part: &Part) -> Option<&NodeInstance> {
         self.evaluator.run.operators().at(part.number)
     }
 }
@@ -46,8 +46,8 @@ impl Parts for KnownTask<'_, '_> {
         self.evaluator.run.operators().parts(self.op)
     }
 
-    fn part(&self, place: Place) -> Option<Part> {
-        self.evaluator.run.operators().child(self.op, place).map(TaskOp::as_part)
+    fn part(&self, place: ChildSlot) -> Option<Part> {
+        self.evaluator.run.operators().child(self.op, place).map(NodeInstance::as_part)
     }
 
     fn writes(&self, tool: &str) -> bool {
@@ -115,7 +115,7 @@ impl Known for KnownTask<'_, '_> {
 /// A task that is opened, with what it has bound.
 pub(super) struct OpeningTask<'e, 'a> {
     pub evaluator: &'e Evaluator<'a>,
-    pub op: &'e TaskOp,
+    pub op: &'e NodeInstance,
     pub node: &'e Node,
     /// What surrounds it.
     pub scope: &'e Arc<Environment>,

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::record::{Closed, Outcome, Step, Tree};
-use crate::run::{EvalPhase, Place, Run, TaskOp, TaskRun, Work};
+use crate::run::{ChildSlot, EvalPhase, NodeInstance, Run, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{
     Blame, ErrorKind, Halt, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, details, failure,
@@ -115,7 +115,7 @@ pub fn result_of_run(run: &Run, values: Values<'_>) -> Option<TaskResult> {
 }
 
 /// The result of a task of a tree, once it has come back.
-pub fn result_of(op: &TaskOp, values: Values<'_>) -> Option<TaskResult> {
+pub fn result_of(op: &NodeInstance, values: Values<'_>) -> Option<TaskResult> {
     serde_json::from_slice(&values(&op.closed.as_ref()?.result)?).ok()
 }
 
@@ -156,7 +156,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The result of a task that came back.
-    fn result(&self, op: &TaskOp) -> Arc<TaskResult> {
+    fn result(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let Some(closed) = &op.closed else { return Arc::default() };
         if let Some(known) = self.known.borrow().get(&closed.result) {
             return Arc::clone(known);
@@ -167,7 +167,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The same without its times: names are filled into prompts, and those of equal runs are equal.
-    fn timeless(&self, op: &TaskOp) -> Arc<TaskResult> {
+    fn timeless(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let result = self.result(op);
         let Some(closed) = &op.closed else { return result };
         if let Some(known) = self.timeless.borrow().get(&closed.result) {
@@ -183,30 +183,30 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    fn parent(&self, op: &TaskOp) -> Option<&'a TaskOp> {
+    fn parent(&self, op: &NodeInstance) -> Option<&'a NodeInstance> {
         self.run.operators().at(op.parent?)
     }
 
-    fn children(&self, op: &TaskOp) -> Vec<&'a TaskOp> {
+    fn children(&self, op: &NodeInstance) -> Vec<&'a NodeInstance> {
         op.children.iter().filter_map(|number| self.run.operators().at(*number)).collect()
     }
 
-    fn work(&self, op: &TaskOp) -> Option<Work<'a>> {
+    fn work(&self, op: &NodeInstance) -> Option<Work<'a>> {
         self.run.operators().work(op)
     }
 
-    fn node(&self, op: &TaskOp) -> Option<&'a Node> {
+    fn node(&self, op: &NodeInstance) -> Option<&'a Node> {
         self.run.operators().node(op)
     }
 
     /// What the tree was called for: the request of the run, or what the task needs whose call it is.
-    fn request(&self, op: &TaskOp) -> &'a str {
+    fn request(&self, op: &NodeInstance) -> &'a str {
         let caller = self.run.operators().caller(op.mount).and_then(|caller| self.run.task(&caller.task));
         caller.map_or_else(|| self.run.prompt(), |task| &task.task.need)
     }
 
     /// Model calls of the tree so far.
-    fn calls_of_tree(&self, op: &TaskOp) -> u32 {
+    fn calls_of_tree(&self, op: &NodeInstance) -> u32 {
         self.run.operators().top_of(op.mount).map_or(0, |top| self.run.spent(top).calls)
     }
 
@@ -215,7 +215,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The task that did the work of a leaf.
-    fn leaf(&self, op: &TaskOp) -> Option<&'a TaskRun> {
+    fn leaf(&self, op: &NodeInstance) -> Option<&'a TaskRun> {
         self.run.task(&op.leaf()?)
     }
 
@@ -229,8 +229,8 @@ impl<'a> Evaluator<'a> {
     }
 
     /// A task that comes back with this result.
-    fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
-        if op.place == Place::Top {
+    fn closed(&self, op: &NodeInstance, mut result: TaskResult) -> Step {
+        if op.place == ChildSlot::Top {
             result = result.returned(self.template(&self.tree.entry), op.id.as_str());
         }
         self.note_lookup(op, &mut result);
@@ -252,7 +252,7 @@ impl<'a> Evaluator<'a> {
         Step::Closed(Closed { status: result.status, outcome, result: self.keep(&result), fatal, response })
     }
 
-    fn failed(&self, op: &TaskOp, error: TaskError) -> Step {
+    fn failed(&self, op: &NodeInstance, error: TaskError) -> Step {
         self.closed(op, TaskResult::failure(error))
     }
 }

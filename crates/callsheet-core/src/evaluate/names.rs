@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::record::{Plan, Tree};
-use crate::run::{Place, TaskOp};
+use crate::run::{ChildSlot, NodeInstance};
 use crate::spec::BlobId;
 use crate::template::operators::Names;
 use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Template, Trust, bind_call};
@@ -79,7 +79,7 @@ impl Memory {
 
 impl Evaluator<'_> {
     /// What a task bound when it was opened.
-    pub(super) fn names(&self, op: &TaskOp) -> Arc<KnownNames> {
+    pub(super) fn names(&self, op: &NodeInstance) -> Arc<KnownNames> {
         let Some(id) = op.opened.as_ref().and_then(|opened| opened.names.as_ref()) else { return Arc::default() };
         if let Some(known) = self.memory.borrow().names.get(id) {
             return Arc::clone(known);
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
     }
 
     /// The least trusted of what a task is made from.
-    pub(super) fn trust(&self, op: &TaskOp) -> Trust {
+    pub(super) fn trust(&self, op: &NodeInstance) -> Trust {
         match op.opened.as_ref().map(|opened| &opened.plan) {
             Some(Plan::Handler(_)) => Trust::Model,
             Some(Plan::Process { .. }) => Trust::Tool,
@@ -108,31 +108,31 @@ impl Evaluator<'_> {
         }
     }
 
-    pub(super) fn bound(&self, op: &TaskOp) -> Bound {
+    pub(super) fn bound(&self, op: &NodeInstance) -> Bound {
         Bound::result(self.timeless(op), self.trust(op))
     }
 
     /// The environment of a task, its own inputs left out.
-    pub(super) fn scope(&self, op: &TaskOp) -> Arc<Environment> {
+    pub(super) fn scope(&self, op: &NodeInstance) -> Arc<Environment> {
         self.scope_in(op, &self.ambient(op))
     }
 
     /// The same with what the task itself bound.
-    pub(super) fn own_scope(&self, op: &TaskOp) -> Environment {
+    pub(super) fn own_scope(&self, op: &NodeInstance) -> Environment {
         self.scope(op).around(Arc::clone(&self.names(op).bound))
     }
 
     /// What the system knows of a task, for an environment to stand in: it is the outermost of all (spec 4).
-    pub(super) fn ambient(&self, op: &TaskOp) -> Arc<Environment> {
+    pub(super) fn ambient(&self, op: &NodeInstance) -> Arc<Environment> {
         Arc::new(Environment::ambient(self.given(op)))
     }
 
-    fn scope_in(&self, op: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
+    fn scope_in(&self, op: &NodeInstance, ambient: &Arc<Environment>) -> Arc<Environment> {
         let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root(op))) };
         match op.place {
-            Place::Body => self.called(above, ambient),
-            Place::Match => Arc::new(ambient.inner(self.candidates(above))),
-            Place::Split => Arc::new(ambient.inner(self.failed_task(above))),
+            ChildSlot::Body => self.called(above, ambient),
+            ChildSlot::Match => Arc::new(ambient.inner(self.candidates(above))),
+            ChildSlot::Split => Arc::new(ambient.inner(self.failed_task(above))),
             _ => {
                 let own = Arc::new(self.scope_in(above, ambient).around(Arc::clone(&self.names(above).bound)));
                 let mut names = self.binds(above, op.place);
@@ -151,12 +151,12 @@ impl Evaluator<'_> {
         parameters(self.tree)
     }
 
-    fn root(&self, op: &TaskOp) -> BTreeMap<String, Bound> {
+    fn root(&self, op: &NodeInstance) -> BTreeMap<String, Bound> {
         root(self.tree, self.request(op))
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.
-    fn called(&self, call: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
+    fn called(&self, call: &NodeInstance, ambient: &Arc<Environment>) -> Arc<Environment> {
         let names = Arc::clone(&self.names(call).bound);
         if call.place.is_subtask() {
             // A fresh root with the inputs of the request, whatever its template is (spec 12).
@@ -171,7 +171,7 @@ impl Evaluator<'_> {
     }
 
     /// The read-only names of every task.
-    fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
+    fn given(&self, op: &NodeInstance) -> [(String, Bound); 2] {
         let map = |pairs: [(&str, &str); 2]| {
             let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
             Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }
@@ -185,11 +185,11 @@ impl Evaluator<'_> {
     }
 
     /// What the operator `above` binds for its child at a place.
-    fn binds(&self, above: &TaskOp, place: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, above: &NodeInstance, place: ChildSlot) -> Vec<(String, Bound)> {
         self.known(above).map(|known| known.node.kind.operator().binds(&known, place)).unwrap_or_default()
     }
 
-    pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
+    pub(super) fn element(&self, above: &NodeInstance, index: u32) -> Option<(String, Bound)> {
         self.names(above).items.get(usize::try_from(index).ok()?).cloned()
     }
 }

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use crate::record::{HandlerPlan, Opened, Plan, Step};
-use crate::run::{Place, TaskOp, Work};
+use crate::run::{ChildSlot, NodeInstance, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::operators::{Names, Opens};
 use crate::template::{
-    Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Location, Missing,
-    Node, Reason, TaskError, TaskResult, Template, Trust, argument_value, bind_call, bind_inputs, missing_before_run,
-    names_its_provider, resolve_task, type_word,
+    Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Missing, Node,
+    Reason, SourceLocation, TaskError, TaskResult, Template, Trust, argument_value, bind_call, bind_inputs,
+    missing_before_run, names_its_provider, resolve_task, type_word,
 };
 
 use super::known::OpeningTask;
@@ -21,7 +21,7 @@ use super::{Evaluator, failure};
 const TITLE: usize = 120;
 
 impl Evaluator<'_> {
-    pub(super) fn open(&self, op: &TaskOp) -> Step {
+    pub(super) fn open(&self, op: &NodeInstance) -> Step {
         let opened = match self.work(op) {
             Some(Work::Node(node)) => self.open_node(op, node),
             Some(Work::Script(script)) => {
@@ -47,14 +47,14 @@ impl Evaluator<'_> {
         }
     }
 
-    fn opened(&self, op: &TaskOp, plan: Plan, names: Option<&Names>) -> Opened {
+    fn opened(&self, op: &NodeInstance, plan: Plan, names: Option<&Names>) -> Opened {
         let names = names.filter(|names| **names != Names::default()).map(|names| self.keep(names));
         let context = self.node(op).map(|node| node.context.settings).unwrap_or_default();
         Opened { plan, names, context, called: None }
     }
 
-    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, NotOpened> {
-        if op.place == Place::Top || self.is_before_top(op) {
+    fn open_node(&self, op: &NodeInstance, node: &Node) -> Result<Opened, NotOpened> {
+        if op.place == ChildSlot::Top || self.is_before_top(op) {
             self.check_whole_run(op)?;
         }
         if op.place.is_nested() {
@@ -76,13 +76,13 @@ impl Evaluator<'_> {
     }
 
     /// What is nested in the inputs of the top task runs before that is opened.
-    fn is_before_top(&self, op: &TaskOp) -> bool {
+    fn is_before_top(&self, op: &NodeInstance) -> bool {
         self.run.operators().top_of(op.mount).is_some_and(|top| top.opened.is_none())
     }
 
     /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
     /// nested elements give is taken as known.
-    fn check_around(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
+    fn check_around(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
         let Some((above, node)) = self.parent(op).and_then(|above| Some((above, self.node(above)?))) else {
             return Ok(());
         };
@@ -113,7 +113,7 @@ impl Evaluator<'_> {
     }
 
     /// Names that nothing in the whole run can bind, before its first model call (spec 4).
-    fn check_whole_run(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
+    fn check_whole_run(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
             let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
             return Err(Box::new(error));
@@ -146,8 +146,12 @@ impl Evaluator<'_> {
             if let Some(near) = self.tree.absent.get(path) {
                 let at = &node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
                 let task = node.id.clone().unwrap_or_default();
-                let location =
-                    Location { file: at.file.clone(), line: at.spot.place.line, column: at.spot.place.column, task };
+                let location = SourceLocation {
+                    file: at.file.clone(),
+                    line: at.spot.place.line,
+                    column: at.spot.place.column,
+                    task,
+                };
                 fault.no_file(path, near, Some(location));
             }
         }
@@ -163,13 +167,18 @@ impl Evaluator<'_> {
         nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write)
     }
 
-    fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
+    fn inputs(
+        &self,
+        op: &NodeInstance,
+        node: &Node,
+        scope: &Environment,
+    ) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
         let mut results = std::collections::BTreeMap::new();
         for (index, input) in (0..).zip(&node.inputs) {
             if !matches!(input.source, InputSource::Operator(_)) {
                 continue;
             }
-            let Some(nested) = self.run.operators().child(op, Place::Input { index }) else { continue };
+            let Some(nested) = self.run.operators().child(op, ChildSlot::Input { index }) else { continue };
             let result = self.result(nested);
             if let Some(error) = result.failed() {
                 return Err(error);
@@ -182,7 +191,7 @@ impl Evaluator<'_> {
     /// Elements of a list, at most `max_items`.
     pub(super) fn elements(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         node: &Node,
         own: &Environment,
         items: &crate::template::PathUse,
@@ -216,7 +225,7 @@ impl Evaluator<'_> {
     /// What the body of a call sees: its parameters, or what a standard template is given by name.
     pub(super) fn call_names(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         node: &Node,
         scope: &std::sync::Arc<Environment>,
         inputs: &Names,
@@ -234,7 +243,7 @@ impl Evaluator<'_> {
             .collect();
         let mut missing = Vec::new();
         for (index, argument) in (0..).zip(node.kind.operator().arguments()) {
-            let nested = self.run.operators().child(op, Place::Argument { index });
+            let nested = self.run.operators().child(op, ChildSlot::Argument { index });
             let result = nested.map(|nested| (self.result(nested), self.trust(nested)));
             if let Some(error) = result.as_ref().and_then(|(result, _)| result.failed()) {
                 return Err(error);
@@ -255,10 +264,10 @@ impl Evaluator<'_> {
 
     /// One template may stand so many times on the call stack, the one a run begins with included (spec 9,
     /// `max_depth`).
-    fn check_stack(&self, op: &TaskOp, name: &str) -> Result<(), Box<TaskError>> {
+    fn check_stack(&self, op: &NodeInstance, name: &str) -> Result<(), Box<TaskError>> {
         let plain = |name: &str| name.strip_prefix("template:").unwrap_or(name).to_owned();
         let stacked = self.run.operators().ancestry(op);
-        let stands = |above: &&TaskOp| matches!(above.place, Place::Body | Place::Top);
+        let stands = |above: &&NodeInstance| matches!(above.place, ChildSlot::Body | ChildSlot::Top);
         let times = stacked.filter(stands).filter(|above| plain(&above.template) == plain(name)).count();
         let most = self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth);
         if times < usize::try_from(most).unwrap_or(usize::MAX) {
@@ -269,13 +278,13 @@ impl Evaluator<'_> {
     }
 
     /// The nearest limit that a task or one above it sets; `max_depth` may only become smaller.
-    pub(super) fn limit(&self, op: &TaskOp, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
+    pub(super) fn limit(&self, op: &NodeInstance, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
         self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
     }
 
     pub(super) fn handler_plan(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         node: &Node,
         own: &std::sync::Arc<Environment>,
     ) -> Result<Plan, Box<TaskError>> {
@@ -297,7 +306,7 @@ impl Evaluator<'_> {
         Ok(Plan::Handler(Box::new(HandlerPlan { title, task: self.keep(&task), policy, writer, reserve })))
     }
 
-    fn handler_policy(&self, op: &TaskOp, node: &Node, writer: Option<String>) -> SkillPolicy {
+    fn handler_policy(&self, op: &NodeInstance, node: &Node, writer: Option<String>) -> SkillPolicy {
         let limits = &node.limits;
         let defaults = crate::spec::Limits::of_templates();
         let mut models = self.models(op, node).into_iter();
@@ -320,19 +329,19 @@ impl Evaluator<'_> {
     }
 
     /// It may write, or asks for approval all the same.
-    pub(super) fn asks(&self, op: &TaskOp, node: &Node) -> bool {
+    pub(super) fn asks(&self, op: &NodeInstance, node: &Node) -> bool {
         let writes = node.effects(&|tool| self.writes(tool)) == crate::template::Effects::Write;
         node.approval.required == Some(true) || (writes && !self.only_reads(op))
     }
 
     /// A task above it asks for approval, and all that it does waits with it (spec 2.2).
-    pub(super) fn is_asked_above(&self, op: &TaskOp) -> bool {
+    pub(super) fn is_asked_above(&self, op: &NodeInstance) -> bool {
         let mut above = self.run.operators().ancestry(op).filter_map(|above| self.node(above));
         above.any(|node| node.approval.required == Some(true))
     }
 
     /// What a handler is offered; `effects="read"` holds whatever is listed (spec 2.2).
-    fn offered_tools(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+    fn offered_tools(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let mut tools = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
         if self.only_reads(op) {
             tools.retain(|tool| !self.writes(tool));
@@ -345,25 +354,26 @@ impl Evaluator<'_> {
     }
 
     /// `effects="read"` of it or of an operator around it (spec 2.2).
-    pub(super) fn only_reads(&self, op: &TaskOp) -> bool {
+    pub(super) fn only_reads(&self, op: &NodeInstance) -> bool {
         let reads = |node: &Node| node.approval.effects == Some(crate::template::Effects::Read);
         self.node(op).is_some_and(reads) || self.operators_above(op).any(reads)
     }
 
     /// Operators with children that it is part of, from the inside out.
-    pub(super) fn operators_above<'s>(&'s self, op: &'s TaskOp) -> impl Iterator<Item = &'s Node> {
+    pub(super) fn operators_above<'s>(&'s self, op: &'s NodeInstance) -> impl Iterator<Item = &'s Node> {
         let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| self.node(above));
         above.filter(|node| !node.kind.is_atomic())
     }
 
     /// Its models with their providers; without any those of the nearest operator around it in its template.
-    fn models(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+    fn models(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let own = std::iter::once((op, node));
         let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| Some((above, self.node(above)?)));
         let mut outside = false;
         let mut around = own.chain(above).take_while(|(op, _)| {
             let stops = outside;
-            outside = matches!(op.place, Place::Body | Place::Match | Place::Split) || op.place.is_subtask();
+            outside =
+                matches!(op.place, ChildSlot::Body | ChildSlot::Match | ChildSlot::Split) || op.place.is_subtask();
             !stops
         });
         let with_models = around.find(|(_, node)| !node.models.is_empty()).map(|(_, node)| node);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::record::StopReason;
-use crate::run::{State, TaskOp, TaskRun};
+use crate::run::{NodeInstance, State, TaskRun};
 use crate::template::operators::Leaf;
 use crate::template::{
     DataSource, DataSourceKind, Details, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus, TaskError,
@@ -22,7 +22,7 @@ struct Shown {
 }
 
 impl Evaluator<'_> {
-    pub(super) fn handler_result(&self, op: &TaskOp, node: &Node) -> TaskResult {
+    pub(super) fn handler_result(&self, op: &NodeInstance, node: &Node) -> TaskResult {
         let Some(task) = self.leaf(op) else {
             return TaskResult::failure(failure::failure(
                 Reason::UnexpectedError,
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
     }
 
     /// Names of the files that the handler of a task was shown.
-    pub(super) fn shown_files(&self, op: &TaskOp) -> Vec<String> {
+    pub(super) fn shown_files(&self, op: &NodeInstance) -> Vec<String> {
         let first = self.leaf(op).and_then(|task| self.run.turns_of(&task.task.slug).next());
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let is_file = |source: &DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
-    fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
+    fn note_sources(&self, op: &NodeInstance, task: &TaskRun, result: &mut TaskResult) {
         let first = self.run.turns_of(&task.task.slug).next();
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let told = self.told(op).unwrap_or_default();
@@ -190,7 +190,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn tell_attempts(&self, op: &TaskOp, error: &mut TaskError) {
+    fn tell_attempts(&self, op: &NodeInstance, error: &mut TaskError) {
         let Some(details) = details::of(error).filter(|_| !op.attempts.is_empty()) else { return };
         let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
         let earlier = earlier.map(|mut result| {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::Plan;
-use crate::run::{State, TaskOp, ToolOutput};
+use crate::run::{NodeInstance, State, ToolOutput};
 use crate::spec::{BlobId, ToolCall, ToolEffect};
 use crate::template::{
     Bound, Datum, Details, Environment, Inherit, Missing, Node, Origin, Reason, ReturnStatus, Script, Stdin, TaskError,
@@ -78,7 +78,7 @@ pub struct ProcessReport {
 
 impl Evaluator<'_> {
     /// The tool that starts the process of a task: the reading one if nobody has to be asked for it.
-    pub(super) fn process_tool(&self, op: &TaskOp, node: &Node) -> &'static str {
+    pub(super) fn process_tool(&self, op: &NodeInstance, node: &Node) -> &'static str {
         let asked = self.asks(op, node) || self.is_asked_above(op);
         let held = self.run.tools().any(|(name, policy)| name == SCRIPT_READ && policy.effect == ToolEffect::Read);
         if held && !asked { SCRIPT_READ } else { SCRIPT }
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
 
     pub(super) fn process_plan(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         script: &Script,
         own: &Environment,
         origin: &Origin,
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
     }
 
     /// The result of a process. In a loop only one that could not be started fails; what it says is judged (spec 8).
-    pub(super) fn process_result(&self, op: &TaskOp, goes_on: bool, judged: bool) -> TaskResult {
+    pub(super) fn process_result(&self, op: &NodeInstance, goes_on: bool, judged: bool) -> TaskResult {
         let fail = |error: TaskError| TaskResult {
             status: ReturnStatus::Failed,
             error: Some(Box::new(error)),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::prompt::Note;
 use crate::record::{Step, ToolPolicy};
-use crate::run::{Place, TaskOp};
+use crate::run::{ChildSlot, NodeInstance};
 use crate::spec::{ToolSpec, tokens};
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Node, OutputType, Piece, Reason,
@@ -34,7 +34,7 @@ struct Try {
 
 impl Evaluator<'_> {
     /// Whether the failure of a handler is split by a model.
-    pub(super) fn reparses(&self, op: &TaskOp, node: &Node, error: &TaskError) -> bool {
+    pub(super) fn reparses(&self, op: &NodeInstance, node: &Node, error: &TaskError) -> bool {
         let fits = match &error.kind {
             ErrorKind::ResourceExhaustion { resource, .. } => {
                 matches!(resource, Resource::Turns | Resource::Context | Resource::Output)
@@ -46,13 +46,13 @@ impl Evaluator<'_> {
         let switched_off = kept(node) || self.operators_above(op).any(kept) || !node.recovery.reparse;
         // The parts of a change have no tool to write with.
         let whole = node.subtype == "associative_matching" || self.proposes_changes(op, node);
-        let above = self.run.operators().ancestry(op).filter(|above| above.place == Place::Regrown).count();
+        let above = self.run.operators().ancestry(op).filter(|above| above.place == ChildSlot::Regrown).count();
         fits && !switched_off && !whole && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
     }
 
     /// Model calls that the task may still make by its own limit and those above it. A limit of the run ends no task: it
     /// stops where it stands.
-    fn calls_left(&self, op: &TaskOp) -> u32 {
+    fn calls_left(&self, op: &NodeInstance) -> u32 {
         let above = self.run.operators().ancestry(op).filter_map(|above| {
             let most = self.node(above)?.limits.max_calls?;
             Some(most.saturating_sub(self.run.spent(above).counted_calls()))
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
         above.min().unwrap_or(u32::MAX)
     }
 
-    pub(super) fn ask_for_split(&self, op: &TaskOp, node: &Node, result: &TaskResult) -> Step {
+    pub(super) fn ask_for_split(&self, op: &NodeInstance, node: &Node, result: &TaskResult) -> Step {
         let Some(mut ask) = self.formats.split_request() else {
             return self.closed(op, result.clone());
         };
@@ -70,11 +70,11 @@ impl Evaluator<'_> {
     }
 
     /// What the handler of the split is given: the task, its error and what there was.
-    pub(super) fn failed_task(&self, op: &TaskOp) -> [(String, Bound); 1] {
+    pub(super) fn failed_task(&self, op: &NodeInstance) -> [(String, Bound); 1] {
         [("failed_task".to_owned(), Bound::json(self.failed_words(op), Trust::Model))]
     }
 
-    fn failed_words(&self, op: &TaskOp) -> String {
+    fn failed_words(&self, op: &NodeInstance) -> String {
         let told = self.told(op).unwrap_or_default();
         let first = self.first_result(op);
         let mut rows: Vec<(&str, String)> = Vec::new();
@@ -115,7 +115,7 @@ impl Evaluator<'_> {
 
     /// Tokens that the words on a failed task may have: half of what its prompt might have had, so that the question fits
     /// as well. Of a prompt that did not fit although it might have been so large, half of that: the limit was a guess.
-    fn room(&self, op: &TaskOp, first: &TaskResult) -> u64 {
+    fn room(&self, op: &NodeInstance, first: &TaskResult) -> u64 {
         let Some(sizes) = self.leaf(op).map(|leaf| leaf.sizes) else { return u64::MAX };
         let is_overflow = first.error.as_deref().is_some_and(|error| {
             matches!(&error.kind, ErrorKind::ResourceExhaustion { resource: Resource::Context, .. })
@@ -126,7 +126,7 @@ impl Evaluator<'_> {
     }
 
     /// Templates a split may call: no wider than the failed task, and not that itself.
-    fn callable(&self, op: &TaskOp) -> Vec<&Template> {
+    fn callable(&self, op: &NodeInstance) -> Vec<&Template> {
         let (tools, writes) = (self.tools_of(op), self.may_write(op));
         let fits = |template: &&Template| {
             let mut refused = Vec::new();
@@ -142,23 +142,24 @@ impl Evaluator<'_> {
         self.tree.templates.values().filter(|template| !hidden(template)).filter(fits).collect()
     }
 
-    fn may_write(&self, op: &TaskOp) -> bool {
+    fn may_write(&self, op: &NodeInstance) -> bool {
         self.node(op).map(|node| node.effects(&|tool| self.writes(tool))) == Some(Effects::Write)
     }
 
-    fn tools_of(&self, op: &TaskOp) -> Vec<String> {
+    fn tools_of(&self, op: &NodeInstance) -> Vec<String> {
         let policy = self.leaf(op).and_then(|leaf| leaf.skill.as_ref());
         policy.map(|policy| policy.tools.clone()).unwrap_or_default()
     }
 
-    fn first_result(&self, op: &TaskOp) -> TaskResult {
+    fn first_result(&self, op: &NodeInstance) -> TaskResult {
         let first = op.reparse.as_ref().and_then(|reparse| self.value::<TaskResult>(&reparse.first));
         first.unwrap_or_default()
     }
 
     /// The answer to the split: it runs, or the task comes back with its first error.
-    pub(super) fn judge_split(&self, op: &TaskOp) -> Step {
-        let split = self.run.operators().child(op, Place::Split).map(|split| self.result(split)).unwrap_or_default();
+    pub(super) fn judge_split(&self, op: &NodeInstance) -> Step {
+        let split =
+            self.run.operators().child(op, ChildSlot::Split).map(|split| self.result(split)).unwrap_or_default();
         if let Some(error) = split.failed() {
             return self.first_error(op, &Try { error });
         }
@@ -174,8 +175,8 @@ impl Evaluator<'_> {
     }
 
     /// The result of what ran in the place of the failed task, held to what that declares (spec 7.6).
-    pub(super) fn close_regrown(&self, op: &TaskOp) -> Step {
-        let grown = self.run.operators().child(op, Place::Regrown).map(|grown| self.result(grown));
+    pub(super) fn close_regrown(&self, op: &NodeInstance) -> Step {
+        let grown = self.run.operators().child(op, ChildSlot::Regrown).map(|grown| self.result(grown));
         let mut result = grown.map(|grown| (*grown).clone()).unwrap_or_default();
         match result.failed() {
             Some(error) => self.first_error(op, &Try { error }),
@@ -192,7 +193,7 @@ impl Evaluator<'_> {
         }
     }
 
-    fn first_error(&self, op: &TaskOp, tried: &Try) -> Step {
+    fn first_error(&self, op: &NodeInstance, tried: &Try) -> Step {
         let mut first = self.first_result(op);
         if let Some(error) = &mut first.error {
             let tried = serde_json::json!({ "reparse": tried.error });
@@ -208,7 +209,7 @@ impl Evaluator<'_> {
     }
 
     /// The tree of an answer, checked in full (spec 3, 11).
-    fn checked_split(&self, op: &TaskOp, reply: &str) -> Result<Template, Vec<String>> {
+    fn checked_split(&self, op: &NodeInstance, reply: &str) -> Result<Template, Vec<String>> {
         let tools = self.run.tools().map(|(name, policy)| known_tool(name, policy)).collect();
         let read = self.formats.split(reply, &self.free_name(), self.tree, tools);
         let read = read.ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;

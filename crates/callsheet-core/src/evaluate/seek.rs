@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::memory::{ContextItem, ContextQuery, Found, SeekRequest};
 use crate::record::{Retrieval, Step};
-use crate::run::TaskOp;
+use crate::run::NodeInstance;
 use crate::template::{
     Details, Environment, FileSource, InheritContext, InputFaultDetails, Node, Reason, ResolvedTask, TaskError,
     TaskResult, resolve_command, resolve_task,
@@ -27,7 +27,12 @@ impl Evaluator<'_> {
     ///
     /// # Errors
     /// Names without a value, a lookup that failed twice.
-    pub(super) fn seek(&self, op: &TaskOp, node: &Node, own: &Environment) -> Result<Option<Step>, Box<TaskError>> {
+    pub(super) fn seek(
+        &self,
+        op: &NodeInstance,
+        node: &Node,
+        own: &Environment,
+    ) -> Result<Option<Step>, Box<TaskError>> {
         match &op.retrieval {
             Some(Retrieval::Found(_)) => {
                 self.check_choice(op)?;
@@ -75,7 +80,7 @@ impl Evaluator<'_> {
 
     fn query(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         node: &Node,
         own: &Environment,
         resolved: &ResolvedTask,
@@ -103,14 +108,14 @@ impl Evaluator<'_> {
     }
 
     /// With the context there is all the same: what it inherits, and what other lookups found.
-    fn retrieval_failure(&self, op: &TaskOp, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
+    fn retrieval_failure(&self, op: &NodeInstance, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
         let partial = self.with_frame(op, self.value::<Value>(partial).unwrap_or_default());
         let details = Details { partial_context: Some(partial), ..Details::default() };
         Box::new(failure::failure(Reason::ContextRetrievalFailure, message, details))
     }
 
     /// What there is of the context of a task whose lookup failed.
-    pub(super) fn with_frame(&self, op: &TaskOp, found: Value) -> Value {
+    pub(super) fn with_frame(&self, op: &NodeInstance, found: Value) -> Value {
         let request = op.seeks.as_ref().and_then(|request| self.value::<SeekRequest>(request)).unwrap_or_default();
         let items = request.related.unwrap_or_default().inherited_context;
         json!({
@@ -121,13 +126,13 @@ impl Evaluator<'_> {
     }
 
     /// What was looked for.
-    pub(super) fn sought(&self, op: &TaskOp) -> Option<ContextQuery> {
+    pub(super) fn sought(&self, op: &NodeInstance) -> Option<ContextQuery> {
         let request = self.value::<SeekRequest>(op.seeks.as_ref()?)?;
         request.described.or(request.related)
     }
 
     /// Everything that was found for a task.
-    pub(super) fn everything_found(&self, op: &TaskOp) -> Found {
+    pub(super) fn everything_found(&self, op: &NodeInstance) -> Found {
         match &op.retrieval {
             Some(Retrieval::Found(found)) => self.value(found).unwrap_or_default(),
             _ => Found::default(),
@@ -135,7 +140,7 @@ impl Evaluator<'_> {
     }
 
     /// What its lookup has to tell.
-    pub(super) fn lookup_warnings(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+    pub(super) fn lookup_warnings(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let mut warnings = self.found(op).warnings;
         if op.tells_empty_index {
             warnings.push(EMPTY_INDEX.to_owned());
@@ -151,7 +156,7 @@ impl Evaluator<'_> {
     }
 
     /// Notes of an operator with children: those of a handler come with what it was told.
-    pub(super) fn note_lookup(&self, op: &TaskOp, result: &mut TaskResult) {
+    pub(super) fn note_lookup(&self, op: &NodeInstance, result: &mut TaskResult) {
         if let Some(node) = self.node(op).filter(|node| !node.kind.is_atomic()) {
             for warning in self.lookup_warnings(op, node) {
                 result.notes.warn("context", warning);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::prompt::Note;
 use crate::record::{Opened, Plan, Step};
-use crate::run::{Place, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
+use crate::run::{ChildSlot, NodeInstance, SPAWN_SUBTASK, SUBTASK_REQUEST};
 use crate::spec::{BlobId, ToolCall};
 use crate::template::operators::DIRECTOR;
 use crate::template::{
@@ -33,7 +33,7 @@ struct Refusal {
 
 impl Evaluator<'_> {
     /// Opens what a call asks for, or refuses it without a model call.
-    pub(super) fn open_subtask(&self, op: &TaskOp) -> Step {
+    pub(super) fn open_subtask(&self, op: &NodeInstance) -> Step {
         match self.accepted(op) {
             Ok(opened) => Step::Opened(Box::new(opened)),
             Err(Refusal { error, request }) => self.refused(op, *error, request.map(|request| *request), None),
@@ -41,8 +41,8 @@ impl Evaluator<'_> {
     }
 
     /// The result of its body; a failure is told as that of a subtask.
-    pub(super) fn close_subtask(&self, op: &TaskOp) -> Step {
-        let body = self.children(op).into_iter().find(|child| child.place == Place::Body);
+    pub(super) fn close_subtask(&self, op: &NodeInstance) -> Step {
+        let body = self.children(op).into_iter().find(|child| child.place == ChildSlot::Body);
         let mut result = body.map(|body| (*self.result(body)).clone()).unwrap_or_default();
         let request = self.request_of(op).and_then(|(request, _)| request.request);
         match result.failed() {
@@ -64,7 +64,7 @@ impl Evaluator<'_> {
 
     fn refused(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         error: TaskError,
         request: Option<SubtaskRequest>,
         partial: Option<TaskResult>,
@@ -86,7 +86,7 @@ impl Evaluator<'_> {
     }
 
     /// What the model that asked is told of a subtask that came back: what it says, and not how it came about.
-    pub(super) fn response(&self, op: &TaskOp, result: &TaskResult) -> Option<BlobId> {
+    pub(super) fn response(&self, op: &NodeInstance, result: &TaskResult) -> Option<BlobId> {
         if !op.place.is_subtask() {
             return None;
         }
@@ -106,8 +106,8 @@ impl Evaluator<'_> {
     }
 
     /// The error of a budget above a subtask, which ends the task that asked for it.
-    pub(super) fn fatal_subtask(&self, op: &TaskOp) -> Option<TaskError> {
-        let fatal = |child: &&TaskOp| child.closed.as_ref().is_some_and(|closed| closed.fatal);
+    pub(super) fn fatal_subtask(&self, op: &NodeInstance) -> Option<TaskError> {
+        let fatal = |child: &&NodeInstance| child.closed.as_ref().is_some_and(|closed| closed.fatal);
         let child = self.children(op).into_iter().filter(|child| child.place.is_subtask()).find(fatal)?;
         match &self.result(child).error.as_ref()?.kind {
             ErrorKind::TaskFailure { details: Some(details), .. } => details.subtask_error.as_deref().cloned(),
@@ -116,23 +116,23 @@ impl Evaluator<'_> {
     }
 
     /// The call that asked for a subtask.
-    fn call_of(&self, op: &TaskOp) -> Option<&ToolCall> {
-        let Place::Subtask { call, .. } = op.place else { return None };
+    fn call_of(&self, op: &NodeInstance) -> Option<&ToolCall> {
+        let ChildSlot::Subtask { call, .. } = op.place else { return None };
         let run = self.leaf(self.parent(op)?)?.runs.first()?;
         Some(&run.calls.get(usize::try_from(call).ok()?)?.call)
     }
 
-    fn asks_for_evaluation(&self, op: &TaskOp) -> bool {
+    fn asks_for_evaluation(&self, op: &NodeInstance) -> bool {
         self.call_of(op).is_some_and(|call| {
             call.name == SUBTASK_REQUEST && call.arguments.get(super::request::EVALUATION_REQUEST).is_some()
         })
     }
 
     /// The request of a subtask and the name of the tool it came by.
-    pub(super) fn request_of(&self, op: &TaskOp) -> Option<(ReadRequest, &str)> {
+    pub(super) fn request_of(&self, op: &NodeInstance) -> Option<(ReadRequest, &str)> {
         let call = self.call_of(op)?;
         let by_director =
-            self.parent(op).is_some_and(|parent| matches!(parent.place, Place::Turn { word: DIRECTOR, .. }));
+            self.parent(op).is_some_and(|parent| matches!(parent.place, ChildSlot::Turn { word: DIRECTOR, .. }));
         if let Some(read) = read_evaluation(&call.arguments, by_director).filter(|_| call.name == SUBTASK_REQUEST) {
             return Some((read, &call.name));
         }
@@ -154,7 +154,7 @@ impl Evaluator<'_> {
         Some((read, &call.name))
     }
 
-    fn accepted(&self, op: &TaskOp) -> Result<Opened, Refusal> {
+    fn accepted(&self, op: &NodeInstance) -> Result<Opened, Refusal> {
         let Some((ReadRequest { request, readable, mut faults }, tool)) = self.request_of(op) else {
             let error = super::open::unexpected("the call of a subtask is not recorded");
             return Err(Refusal { error, request: None });
@@ -219,7 +219,7 @@ impl Evaluator<'_> {
     }
 
     /// The last depth a subtask may have: the least of what is set above it (spec 9).
-    fn max_depth(&self, op: &TaskOp) -> u32 {
+    fn max_depth(&self, op: &NodeInstance) -> u32 {
         self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth)
     }
 
@@ -282,7 +282,7 @@ impl Evaluator<'_> {
     /// A root with the inputs and nothing else; all names its tree lacks are told before any call.
     fn bind(
         &self,
-        op: &TaskOp,
+        op: &NodeInstance,
         template: &Template,
         request: &SubtaskRequest,
     ) -> Result<BTreeMap<String, Bound>, Box<TaskError>> {
@@ -305,25 +305,30 @@ impl Evaluator<'_> {
     }
 
     /// An equal request above, or the same template with the same inputs (spec 12).
-    fn check_cycle(&self, op: &TaskOp, template: &Template, request: &SubtaskRequest) -> Result<(), Box<TaskError>> {
+    fn check_cycle(
+        &self,
+        op: &NodeInstance,
+        template: &Template,
+        request: &SubtaskRequest,
+    ) -> Result<(), Box<TaskError>> {
         let own = identity(request, &template.name);
         let inputs = Value::Object(request.inputs.clone());
         let named = template.name != DEFAULT_TEMPLATE && !request.inputs.is_empty();
         let operators = self.run.operators();
         for above in operators.ancestry(op).skip(1) {
             let (equal, same) = match &above.place {
-                Place::Subtask { .. } => {
+                ChildSlot::Subtask { .. } => {
                     let asked = self.request_of(above).and_then(|(read, _)| read.request);
                     let ran = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
                     let Some((asked, ran)) = asked.zip(ran) else { continue };
                     let same = ran.name == template.name && Value::Object(asked.inputs.clone()) == inputs;
                     (identity(&asked, &ran.name) == own, same)
                 }
-                Place::Top => {
+                ChildSlot::Top => {
                     let given: Map<String, Value> = self.tree.variables.clone().into_iter().collect();
                     (false, above.template == template.name && Value::Object(given) == inputs)
                 }
-                Place::Body => {
+                ChildSlot::Body => {
                     let call = self.parent(above).filter(|call| !call.place.is_subtask());
                     let names = call.map(|call| Arc::clone(&self.names(call).bound)).unwrap_or_default();
                     let given: Map<String, Value> =
@@ -341,7 +346,7 @@ impl Evaluator<'_> {
     }
 
     /// What of the settings gave way to the request (T511).
-    fn yielded(&self, op: &TaskOp, request: &SubtaskRequest) -> Option<Yielded> {
+    fn yielded(&self, op: &NodeInstance, request: &SubtaskRequest) -> Option<Yielded> {
         request.context_management.filter(|settings| *settings != PartialContext::default())?;
         let called = op.opened.as_ref()?.called.as_ref()?;
         let known = self.tree.templates.get(&called.name).cloned();

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::run::{Cause, Limit, State, TaskOp, TaskRun};
+use crate::run::{Cause, Limit, NodeInstance, State, TaskRun};
 use crate::spec::BlobId;
 use crate::template::{Details, Halt, Reason, Resource, ResourceMetrics, TaskError};
 
 use super::{Evaluator, failure};
 
 impl Evaluator<'_> {
-    pub(super) fn metrics(&self, op: &TaskOp) -> ResourceMetrics {
+    pub(super) fn metrics(&self, op: &NodeInstance) -> ResourceMetrics {
         let limits = self.node(op).map(|node| node.limits.clone()).unwrap_or_default();
         let spent = self.run.spent(op);
         let mut metrics = ResourceMetrics { calls: spent.calls, ..ResourceMetrics::default() };
@@ -60,7 +60,7 @@ impl Evaluator<'_> {
     }
 
     /// Why the work of a leaf did not come to an end.
-    pub(super) fn leaf_error(&self, op: &TaskOp, task: &TaskRun) -> TaskError {
+    pub(super) fn leaf_error(&self, op: &NodeInstance, task: &TaskRun) -> TaskError {
         if task.state() == State::Denied {
             let words = task.denial().unwrap_or_default().trim();
             let message = if words.is_empty() { "a person denied it".to_owned() } else { format!("denied: {words}") };
@@ -97,7 +97,7 @@ impl Evaluator<'_> {
     }
 
     /// The budget that is spent, of the task or of the nearest one above that has spent its own.
-    fn spent_error(&self, op: &TaskOp, limit: Limit, reason: &str) -> TaskError {
+    fn spent_error(&self, op: &NodeInstance, limit: Limit, reason: &str) -> TaskError {
         let spent = |resource, used: f64, most: f64| (used >= most).then_some((resource, used, most));
         let owner = self.run.operators().ancestry(op).find_map(|above| {
             let (limits, used) = (&self.node(above)?.limits, self.run.spent(above));
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
     }
 
     /// The token budget that leaves a task least is too small for what it needs (spec 9).
-    pub(super) fn token_error(&self, op: &TaskOp, reason: &str) -> TaskError {
+    pub(super) fn token_error(&self, op: &NodeInstance, reason: &str) -> TaskError {
         let budgets = self.run.operators().ancestry(op).filter_map(|above| {
             let max = self.node(above)?.limits.max_tokens?;
             Some((self.run.spent(above).tokens(), max, above))

@@ -61,7 +61,7 @@ pub struct Repair {
 
 /// Where an issue is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Location {
     /// Phase of the text.
     pub phase: Phase,
     /// Section heading.
@@ -89,7 +89,7 @@ pub struct Issue {
     pub severity: Severity,
     /// Where.
     #[serde(rename = "where")]
-    pub place: Place,
+    pub place: Location,
     /// What is wrong; a clause without a final period.
     pub what: String,
     /// What to do; a clause without a final period.

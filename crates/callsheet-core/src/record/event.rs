@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::issue::{Issue, Repair};
-use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, TaskList, ToolCall};
+use crate::spec::{
+    BlobId, ExecutionId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, TaskList, ToolCall,
+};
 
 use super::{
     Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
@@ -254,7 +256,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
         /// What it gave.
@@ -267,7 +269,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
         /// The answer, as the output of the call.
@@ -295,7 +297,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the set.
         set: u32,
         /// The check.
@@ -309,7 +311,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task.
         set: u32,
         /// The applied set.
@@ -321,7 +323,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task.
         set: u32,
         /// The set that takes its place.
@@ -334,7 +336,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task.
         set: u32,
         /// Why.
@@ -345,7 +347,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task.
         set: u32,
     },
@@ -354,7 +356,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task.
         set: u32,
     },
@@ -425,7 +427,7 @@ pub enum Event {
         /// The task that made it.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Id of the call.
         call: String,
         /// What is executed, with the arguments bound.
@@ -439,7 +441,7 @@ pub enum Event {
         /// The task that made it.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Id of the call.
         call: String,
         /// Document and summary.

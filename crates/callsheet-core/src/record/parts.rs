@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{
-    BlobId, ExecRunId, Goals, Phase, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
+    BlobId, ExecutionId, Goals, Phase, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
 };
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
@@ -22,7 +22,7 @@ pub struct CallKey {
     pub task: Option<Slug>,
     /// Execution run, for execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run: Option<ExecRunId>,
+    pub run: Option<ExecutionId>,
     /// From 1.
     pub n: u32,
 }
@@ -47,7 +47,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },
@@ -56,7 +56,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },
@@ -65,7 +65,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },
@@ -97,7 +97,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },
@@ -106,7 +106,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task, from 1.
         set: u32,
     },
@@ -115,7 +115,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task, from 1.
         set: u32,
     },
@@ -124,7 +124,7 @@ pub enum EffectKey {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task, from 1.
         set: u32,
     },
@@ -168,7 +168,7 @@ pub enum GateKind {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the change set inside the task, from 1.
         set: u32,
     },
@@ -177,7 +177,7 @@ pub enum GateKind {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },

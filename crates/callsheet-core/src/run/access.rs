@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
-use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
+use crate::spec::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 
 use super::Run;
 use super::attempts::Attempts;
 use super::changes::SetKey;
-use super::execution::{ExecRun, ToolRun};
+use super::execution::{Execution, ToolRun};
 use super::ledger::Spent;
 use super::limit::Limit;
-use super::operators::{Operators, TaskOp};
+use super::operators::{NodeInstance, Operators};
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
 use super::totals::{CallRecord, Totals};
@@ -308,13 +308,13 @@ impl Run {
     }
 
     /// A change set that is not on disk yet.
-    pub fn pending_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&ChangeSet> {
+    pub fn pending_changes(&self, task: &Slug, run: &ExecutionId, set: u32) -> Option<&ChangeSet> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         self.changes.get(&key).map(|pending| &pending.changes)
     }
 
     /// How the check of a change set that is not on disk came out.
-    pub fn check_of_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&CheckReport> {
+    pub fn check_of_changes(&self, task: &Slug, run: &ExecutionId, set: u32) -> Option<&CheckReport> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         self.changes.get(&key)?.check.as_ref()
     }
@@ -336,7 +336,7 @@ impl Run {
 
     /// Tasks with a result whose review is not over.
     pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.reviewed().filter(|task| task.runs.iter().any(ExecRun::has_open_review))
+        self.tasks.reviewed().filter(|task| task.runs.iter().any(Execution::has_open_review))
     }
 
     /// The record of one call.
@@ -360,7 +360,7 @@ impl Run {
     }
 
     /// What a task of a tree and all below it spent.
-    pub fn spent(&self, op: &TaskOp) -> Spent {
+    pub fn spent(&self, op: &NodeInstance) -> Spent {
         self.ledger.of_op(op.number)
     }
 
@@ -458,7 +458,7 @@ impl Run {
         }
     }
 
-    pub(super) fn tool_mut(&mut self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&mut ToolRun> {
+    pub(super) fn tool_mut(&mut self, task: &Slug, run: &ExecutionId, call: &str) -> Option<&mut ToolRun> {
         self.tasks.get_mut(task)?.run_mut(run)?.call_mut(call)
     }
 

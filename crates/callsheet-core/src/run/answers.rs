@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Answer, EffectKey, Gate, GateKind, Outcome, Verdict};
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecutionId, Slug};
 
 use super::Run;
 use super::approval::{Approval, may_be_asked_about};
@@ -110,7 +110,7 @@ impl Answers<'_> {
 
     /// A person said yes or no to a call of a process. No takes back an earlier yes to the same words; a yes to one that
     /// is asked for again holds for this one alone.
-    fn note_verdict(&mut self, task: &Slug, run: &ExecRunId, call: &str, approved: bool) {
+    fn note_verdict(&mut self, task: &Slug, run: &ExecutionId, call: &str, approved: bool) {
         let words = Approval(self.0).words_of(task, run, call);
         if !approved {
             return words.iter().for_each(|words| self.0.gates.refuse_words(words));

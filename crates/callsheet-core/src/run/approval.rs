@@ -1,7 +1,7 @@
 //! What a person is to approve or to answer: open gates and questions, and what waits at them (spec 2.7, 11).
 
 use crate::record::{EffectKey, Gate, GateKind};
-use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
+use crate::spec::{ApprovalMode, ExecutionId, Slug, ToolEffect};
 use crate::template::operators::Work;
 
 use super::Run;
@@ -64,24 +64,24 @@ impl<'a> Approval<'a> {
 
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
     /// the whole run (spec "Templates" 8).
-    pub fn words_of(self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
+    pub fn words_of(self, task: &Slug, run: &ExecutionId, call: &str) -> Option<String> {
         let call = self.process_call(task, run, call)?;
         let arguments = &call.call.arguments;
         Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
     }
 
     /// Whether a person approved the words of a process, and is not asked whether it runs again.
-    pub fn has_words_of(self, task: &Slug, run: &ExecRunId, call: &str) -> bool {
+    pub fn has_words_of(self, task: &Slug, run: &ExecutionId, call: &str) -> bool {
         let asks_again = self.process_call(task, run, call).is_some_and(ToolRun::asks_again);
         !asks_again && self.words_of(task, run, call).is_some_and(|words| self.0.gates.has_approved_words(&words))
     }
 
-    fn process_call(self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&'a ToolRun> {
+    fn process_call(self, task: &Slug, run: &ExecutionId, call: &str) -> Option<&'a ToolRun> {
         self.0.tasks.get(task).filter(|task| task.is_process())?.run(run)?.call(call)
     }
 
     /// Calls of executions under way that may wait for a person.
-    pub fn calls(self) -> impl Iterator<Item = (&'a Slug, &'a ExecRunId, &'a ToolRun)> {
+    pub fn calls(self) -> impl Iterator<Item = (&'a Slug, &'a ExecutionId, &'a ToolRun)> {
         self.0.tasks.asking().filter(|task| task.is_executing()).flat_map(|task| {
             let runs = task.runs.iter().filter(|run| !run.is_ended());
             runs.flat_map(|run| run.calls.iter().map(|call| (&task.task.slug, &run.id, call)))

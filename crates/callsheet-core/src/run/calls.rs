@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
 use crate::record::CallKey;
-use crate::spec::{BlobId, ExecRunId, Phase, Slug};
+use crate::spec::{BlobId, ExecutionId, Phase, Slug};
 
 use super::attempts::Attempts;
 use super::totals::CallRecord;
@@ -19,7 +19,7 @@ pub(super) struct Calls {
     /// Places in `records` of those of each task.
     of_task: BTreeMap<Slug, Vec<usize>>,
     /// The last number of each phase, task and execution.
-    numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
+    numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecutionId>), u32>,
     route: Attempts,
     plan: Attempts,
     iterate: Attempts,
@@ -78,7 +78,7 @@ impl Calls {
     }
 
     /// The changes that the last reply of an execution asked for could not be made. Returns the reply.
-    pub fn note_rejection(&mut self, task: &Slug, run: &ExecRunId, issues: &[Issue]) -> Option<BlobId> {
+    pub fn note_rejection(&mut self, task: &Slug, run: &ExecutionId, issues: &[Issue]) -> Option<BlobId> {
         // A review asks for none.
         let of_run = |record: &&mut CallRecord| {
             let call = &record.key;
@@ -90,7 +90,7 @@ impl Calls {
     }
 
     /// The number of the last call of a phase, task and execution; 0: there was none.
-    pub fn last_number(&self, phase: Phase, task: Option<&Slug>, run: Option<&ExecRunId>) -> u32 {
+    pub fn last_number(&self, phase: Phase, task: Option<&Slug>, run: Option<&ExecutionId>) -> u32 {
         self.numbers.get(&(phase, task.cloned(), run.cloned())).copied().unwrap_or(0)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{ChangeSet, CheckReport, EffectKey, Gate, GateKind, RefusedPart};
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecutionId, Slug};
 
 use super::effect::Effect;
 
@@ -41,7 +41,7 @@ pub(super) enum SetStage {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct SetKey {
     pub task: Slug,
-    pub run: ExecRunId,
+    pub run: ExecutionId,
     pub set: u32,
 }
 
@@ -83,12 +83,12 @@ impl ChangeSets {
     }
 
     /// Those of one execution.
-    pub fn of_execution(&self, task: &Slug, run: &ExecRunId) -> impl Iterator<Item = (&SetKey, &PendingSet)> {
+    pub fn of_execution(&self, task: &Slug, run: &ExecutionId) -> impl Iterator<Item = (&SetKey, &PendingSet)> {
         self.sets.iter().filter(move |(key, _)| key.task == *task && key.run == *run)
     }
 
     /// Whether changes of an execution wait for a person.
-    pub fn waits_at_gate(&self, task: &Slug, run: &ExecRunId) -> bool {
+    pub fn waits_at_gate(&self, task: &Slug, run: &ExecutionId) -> bool {
         self.of_execution(task, run).any(|(_, set)| matches!(set.stage, SetStage::Gated(_)))
     }
 

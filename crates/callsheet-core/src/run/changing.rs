@@ -2,12 +2,12 @@
 
 use crate::issue::{Issue, IssueCode};
 use crate::record::{ChangeSet, CheckEnd, CheckReport, ResultParts};
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecutionId, Slug};
 
 use super::approval::Approval;
 use super::attempts::GivenUp;
 use super::changes::{PendingSet, SetKey, SetSource, SetStage};
-use super::execution::{AppliedSet, ExecRun, ExecutionPhase, ToolOutput, ToolState};
+use super::execution::{AppliedSet, Execution, ExecutionPhase, ToolOutput, ToolState};
 use super::failure::Failure;
 use super::limit::Limit;
 use super::state::State;
@@ -19,7 +19,7 @@ pub(super) struct Changing<'a>(pub &'a mut Run);
 
 impl Changing<'_> {
     /// An execution reply was accepted; its changes still have to be approved and applied.
-    pub fn accepted(&mut self, slug: &Slug, id: &ExecRunId, result: &ResultParts) {
+    pub fn accepted(&mut self, slug: &Slug, id: &ExecutionId, result: &ResultParts) {
         let revision = self.0.changes.revision();
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
         run.attempts.reading = None;
@@ -33,7 +33,7 @@ impl Changing<'_> {
     }
 
     /// Notes a change set that is not on disk yet. Returns its number.
-    pub fn stage(&mut self, task: &Slug, run: &ExecRunId, source: SetSource, changes: ChangeSet) -> u32 {
+    pub fn stage(&mut self, task: &Slug, run: &ExecutionId, source: SetSource, changes: ChangeSet) -> u32 {
         let checks =
             source == SetSource::Reply && self.0.tasks.get(task).is_some_and(|task| check_of(self.0, task).is_some());
         let stage = if checks { SetStage::Unchecked } else { self.first_stage(task) };
@@ -55,7 +55,7 @@ impl Changing<'_> {
     }
 
     /// The execution that a change set belongs to, if it is still under way.
-    fn owner_mut(&mut self, key: &SetKey) -> Option<&mut ExecRun> {
+    fn owner_mut(&mut self, key: &SetKey) -> Option<&mut Execution> {
         let task = self.0.tasks.get_mut(&key.task).filter(|task| is_under_way(task))?;
         task.run_mut(&key.run)
     }

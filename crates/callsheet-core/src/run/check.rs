@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::record::{CallKey, EffectKey, Event, Outcome};
-use crate::spec::{ExecRunId, Phase, SkillPolicy, Slug, ToolCall};
+use crate::spec::{ExecutionId, Phase, SkillPolicy, Slug, ToolCall};
 
 use super::Run;
 use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
-use super::execution::{ExecRun, MergeBy};
+use super::execution::{Execution, MergeBy};
 use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
 use super::next_stage::without_follow_up;
@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
             Event::Reviewed { key, .. } => {
                 let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
                 let exec = key.run.as_ref().and_then(|id| task?.run(id));
-                let asked = exec.is_some_and(ExecRun::is_under_review);
+                let asked = exec.is_some_and(Execution::is_under_review);
                 self.to_be_read(key, key.phase == Phase::Review && asked)
             }
             Event::Joined { key, .. } => self.to_be_read(key, key.phase == Phase::Join),
@@ -254,6 +254,6 @@ impl<'a> Check<'a> {
     }
 }
 
-fn set_key(task: &Slug, run: &ExecRunId, set: u32) -> SetKey {
+fn set_key(task: &Slug, run: &ExecutionId, set: u32) -> SetKey {
     SetKey { task: task.clone(), run: run.clone(), set }
 }

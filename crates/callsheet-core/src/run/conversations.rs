@@ -2,10 +2,10 @@
 
 use crate::issue::{Issue, Repair};
 use crate::record::{CallKey, RepeatPolicy};
-use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
+use crate::spec::{BlobId, ExecutionId, Slug, ToolCall, ToolEffect};
 
 use super::attempts::GivenUp;
-use super::execution::{ExecRun, ToolOutput, ToolRun, ToolState, Turn};
+use super::execution::{Execution, ToolOutput, ToolRun, ToolState, Turn};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
 use super::replies::Replies;
@@ -68,7 +68,7 @@ impl Conversations<'_> {
     }
 
     /// A handler that says and asks for the same several times in a row ends (spec "Templates" 9).
-    fn end_without_progress(&mut self, slug: &Slug, id: &ExecRunId) {
+    fn end_without_progress(&mut self, slug: &Slug, id: &ExecutionId) {
         let repeats = limits::no_progress_repeats(self.0, slug);
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
         let last = run.turns.last().and_then(|turn| turn.said.clone());
@@ -87,7 +87,13 @@ impl Conversations<'_> {
 }
 
 /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-fn answer_repeats(whole: &Run, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: RepeatPolicy) -> Vec<ToolRun> {
+fn answer_repeats(
+    whole: &Run,
+    task: &TaskRun,
+    run: &Execution,
+    calls: &[ToolCall],
+    again: RepeatPolicy,
+) -> Vec<ToolRun> {
     let mut answered: Vec<ToolRun> = Vec::new();
     for call in calls {
         let mut tool = ToolRun::new(call.clone());
@@ -129,7 +135,7 @@ fn was_refused(run: &Run, call: &ToolRun) -> bool {
 
 /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
 /// effect, or none that is left.
-pub(super) fn may_call_again(whole: &Run, task: &TaskRun, run: &ExecRun) -> RepeatPolicy {
+pub(super) fn may_call_again(whole: &Run, task: &TaskRun, run: &Execution) -> RepeatPolicy {
     let may = run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || was_refused(whole, call));
     if may { RepeatPolicy::Remake } else { RepeatPolicy::Answer }
 }

@@ -1,12 +1,12 @@
 //! What a run owes the world, derived from its state alone.
 
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
-use crate::spec::{BlobId, ExecRunId, Slug, ToolCall};
+use crate::spec::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::template::operators::EvalPhase;
 
 /// A model call to make, with what the driver cannot read off the run's state by its key.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct ModelCall {
     /// Identity.
     pub key: CallKey,
     /// Attempt of its phase, from 1.
@@ -29,9 +29,9 @@ pub struct Asked {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Render the prompt, send it, record `ReplyReceived` or `CallFailed`.
-    AskModel(Asked),
+    AskModel(ModelCall),
     /// Read a recorded reply; record `ReplyRefused` or what it was accepted as.
-    ReadReply(Asked),
+    ReadReply(ModelCall),
     /// Resolve the references of a task; record `ReferencesChecked`.
     CheckReferences {
         /// Task.
@@ -46,7 +46,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// The call.
         call: ToolCall,
         /// Milliseconds it may still take.
@@ -57,7 +57,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// The call.
         call: ToolCall,
     },
@@ -66,7 +66,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
     },
@@ -102,7 +102,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
         /// The question.
@@ -113,7 +113,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the set.
         set: u32,
         /// The set.
@@ -130,7 +130,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the set.
         set: u32,
         /// The set.
@@ -141,7 +141,7 @@ pub enum Effect {
         /// Task.
         task: Slug,
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Number of the set.
         set: u32,
         /// The set.

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::links::link_target;
 use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Phase, Reference, SkillMode, Slug, ToolCall};
+use crate::spec::{BlobId, ExecutionId, ExecutionMode, MergePolicy, Phase, Reference, SkillMode, Slug, ToolCall};
 
 use super::attempts::Attempts;
 use super::effect::Effect;
-use super::execution::{ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
+use super::execution::{Execution, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
 use super::reviews::has_reviewed_result;
@@ -40,7 +40,7 @@ impl Executing<'_> {
                 calls,
             };
             let seen = seen_by(task, &input);
-            let same = |run: &&ExecRun| {
+            let same = |run: &&Execution| {
                 let unmoved = run.gave_at(now) || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
                 let has_result = run.is_finished() || run.has_open_review();
@@ -48,8 +48,8 @@ impl Executing<'_> {
             };
             let kept = former.iter().find(same).cloned();
             let run = match kept {
-                Some(run) => ExecRun { id: name.id, title: name.title, slug: name.slug, ..run },
-                None => ExecRun { seen, ..new_run(name, input, task.is_loop()) },
+                Some(run) => Execution { id: name.id, title: name.title, slug: name.slug, ..run },
+                None => Execution { seen, ..new_run(name, input, task.is_loop()) },
             };
             task.runs.push(run);
         }
@@ -102,10 +102,10 @@ impl Executing<'_> {
     fn end(&mut self, slug: &Slug) -> bool {
         self.end_process(slug);
         let Some(task) = self.0.tasks.get(slug) else { return false };
-        if task.merge.is_some() || !task.runs.iter().all(ExecRun::is_ended) {
+        if task.merge.is_some() || !task.runs.iter().all(Execution::is_ended) {
             return false;
         }
-        let failures: Vec<&Failure> = task.runs.iter().filter_map(ExecRun::failure).collect();
+        let failures: Vec<&Failure> = task.runs.iter().filter_map(Execution::failure).collect();
         if let Some(first) = failures.first() {
             let failure = Failure {
                 reason: first.reason.clone(),
@@ -137,7 +137,7 @@ impl Executing<'_> {
     fn end_process(&mut self, slug: &Slug) {
         let revision = self.0.changes.revision();
         let Some(task) = self.0.tasks.get(slug).filter(|task| task.is_process()) else { return };
-        let over = |run: &&ExecRun| !run.is_ended() && run.calls.iter().all(|call| call.output().is_some());
+        let over = |run: &&Execution| !run.is_ended() && run.calls.iter().all(|call| call.output().is_some());
         let Some(id) = task.runs.iter().find(over).map(|run| run.id.clone()) else { return };
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(&id)) else { return };
         let printed = run.calls.iter().find_map(|call| match call.output() {
@@ -160,7 +160,7 @@ impl Executing<'_> {
         let Some(task) = self.0.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self.0, task) else { return false };
         let mut ended = Vec::new();
-        let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
+        let open = |run: &Execution| !run.is_ended() && !run.has_open_review();
         for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
             let work = Units(self.0).work_of_execution(task, run).work;
             if work.iter().any(|(effect, in_flight)| matches!(effect, Effect::AskModel(_)) && !in_flight) {
@@ -215,7 +215,7 @@ impl Executing<'_> {
 
 /// What an execution run is called.
 struct RunName {
-    id: ExecRunId,
+    id: ExecutionId,
     title: String,
     slug: Slug,
 }
@@ -236,7 +236,7 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
     let mut taken = BTreeSet::new();
     let mut numbered = |kind: &str, number: usize, title: &str| {
         let (title, slug) = distinct_title(title, &mut taken);
-        RunName { id: ExecRunId::new(format!("{kind}-{}", number + 1)), title, slug }
+        RunName { id: ExecutionId::new(format!("{kind}-{}", number + 1)), title, slug }
     };
     let template = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template);
     if let Some(name) = template.and_then(|skill| skill.tools.first()).filter(|_| calls.is_empty()) {
@@ -245,7 +245,7 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
         let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments };
         return vec![Planned { name: numbered("tool", 0, &call_title(&call)), references: all(), calls: vec![call] }];
     }
-    if !calls.is_empty() && task.execution() != Execution::Together {
+    if !calls.is_empty() && task.execution() != ExecutionMode::Together {
         let runs = calls.iter().enumerate().map(|(index, call)| Planned {
             name: numbered("tool", index, &call_title(call)),
             references: all(),
@@ -253,7 +253,7 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
         });
         return runs.collect();
     }
-    let parted = task.execution() == Execution::PerReference || task.apart.is_some();
+    let parted = task.execution() == ExecutionMode::PerReference || task.apart.is_some();
     if !task.may_part() || !parted {
         return vec![Planned { name: RunName::of_all("exec"), references: all(), calls: calls.clone() }];
     }
@@ -271,12 +271,12 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
 impl RunName {
     /// The only run of its task.
     fn of_all(id: &str) -> Self {
-        Self { id: ExecRunId::new(id), title: String::new(), slug: Slug::new(id) }
+        Self { id: ExecutionId::new(id), title: String::new(), slug: Slug::new(id) }
     }
 }
 
 impl TaskRun {
-    fn execution(&self) -> Execution {
+    fn execution(&self) -> ExecutionMode {
         self.skill.as_ref().map(|skill| skill.execution).unwrap_or_default()
     }
 
@@ -289,14 +289,15 @@ impl TaskRun {
     /// Its references may be read one by one.
     fn may_part(&self) -> bool {
         let mode = self.skill.as_ref().map(|skill| skill.mode).unwrap_or_default();
-        let parts = mode == SkillMode::Interpret && self.writer.is_none() && self.execution() != Execution::Together;
+        let parts =
+            mode == SkillMode::Interpret && self.writer.is_none() && self.execution() != ExecutionMode::Together;
         let counted = self.references_once().filter(|reference| !reference.target.is_shared());
         parts && self.task.calls.is_empty() && counted.count() > 1
     }
 
     /// Its references are about to be read together, if one prompt has room for them (spec 10.1).
     pub fn needs_room(&self) -> bool {
-        self.may_part() && self.execution() == Execution::PerCall && !self.is_on_hold()
+        self.may_part() && self.execution() == ExecutionMode::PerCall && !self.is_on_hold()
     }
 }
 
@@ -308,7 +309,7 @@ impl TaskRun {
         for (run, seen) in self.runs.iter_mut().zip(seen) {
             if run.seen.is_some() && seen.is_some() && run.seen != seen {
                 let name = RunName { id: run.id.clone(), title: run.title.clone(), slug: run.slug.clone() };
-                *run = ExecRun { seen, ..new_run(name, run.input.clone(), run.is_loop) };
+                *run = Execution { seen, ..new_run(name, run.input.clone(), run.is_loop) };
                 self.merge = None;
             }
         }
@@ -325,9 +326,9 @@ fn seen_by(task: &TaskRun, input: &RunInput) -> Option<BTreeMap<String, BlobId>>
         .then(|| seen.map(|(link, at)| (link.clone(), at.clone())).collect())
 }
 
-fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
+fn new_run(name: RunName, input: RunInput, is_loop: bool) -> Execution {
     let calls = input.calls.iter().cloned().map(ToolRun::new).collect();
-    ExecRun {
+    Execution {
         id: name.id,
         title: name.title,
         slug: name.slug,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
-use crate::spec::{BlobId, ExecRunId, Reference, Slug, ToolCall};
+use crate::spec::{BlobId, ExecutionId, Reference, Slug, ToolCall};
 
 use super::attempts::Attempts;
 use super::failure::Failure;
@@ -26,9 +26,9 @@ pub struct RunInput {
 
 /// One execution of a task: its tool calls, then one evaluation; or a bounded tool conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ExecRun {
+pub struct Execution {
     /// Its name inside the task, for the machine.
-    pub id: ExecRunId,
+    pub id: ExecutionId,
     /// What people and models call it: the title of its reference, or its tool and the main argument; other than that of
     /// every other run of the task. Empty where it reads and calls all that the task has.
     pub title: String,
@@ -119,7 +119,7 @@ pub enum ExecutionPhase {
     Failed(Box<Failure>),
 }
 
-impl ExecRun {
+impl Execution {
     /// Finished or failed.
     pub fn is_ended(&self) -> bool {
         self.is_finished() || self.failure().is_some()
@@ -208,7 +208,7 @@ pub struct Turn {
     pub key: CallKey,
     /// The reply as recorded.
     pub reply: Option<BlobId>,
-    /// Ids of its calls, in order; the calls themselves are in `ExecRun::calls`.
+    /// Ids of its calls, in order; the calls themselves are in `Execution::calls`.
     pub calls: Vec<String>,
     /// Hash of what it said and asked for, without ids; `None` for tasks of sheets.
     pub said: Option<BlobId>,
@@ -371,7 +371,7 @@ pub enum MergeBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppliedSet {
     /// Execution run it came from.
-    pub run: ExecRunId,
+    pub run: ExecutionId,
     /// Its number inside the task.
     pub set: u32,
     /// What was applied.

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::spec::{ExecRunId, Phase, Slug};
+use crate::spec::{ExecutionId, Phase, Slug};
 
 use super::access::LimitUse;
 use super::approval::Approval;
@@ -12,7 +12,7 @@ use super::effect::Effect;
 use super::execution::ToolState;
 use super::gates::gate_names;
 use super::limit::Limit;
-use super::operators::{OpState, TaskOp, TreeQuery};
+use super::operators::{NodeInstance, OpState, TreeQuery};
 use super::schedule::Schedule;
 use super::scheduler::{Refused, Scheduler};
 use super::state::{Stage, State};
@@ -51,7 +51,7 @@ pub enum Why {
     /// A tool asks the person.
     Question {
         /// Execution run.
-        run: ExecRunId,
+        run: ExecutionId,
         /// Call id.
         call: String,
         /// The question.
@@ -177,7 +177,7 @@ impl Explainer<'_> {
         }
     }
 
-    fn of_op(&self, op: &TaskOp) -> Why {
+    fn of_op(&self, op: &NodeInstance) -> Why {
         let run = self.run;
         let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
         if op.state == OpState::Closed {
@@ -197,7 +197,7 @@ impl Explainer<'_> {
     }
 
     /// What a task of the tree is made of, and what has not come back.
-    fn parts(&self, op: &TaskOp) -> Option<Why> {
+    fn parts(&self, op: &NodeInstance) -> Option<Why> {
         let open = self.run.operators.children(op).filter(|part| part.state != OpState::Closed);
         waits_for(open.map(|part| &part.id))
     }

@@ -149,8 +149,11 @@ impl Fold<'_> {
     /// What came of change sets.
     fn change_set(&mut self, event: &Event) {
         let mut changing = Changing(self.0);
-        let key =
-            |task: &Slug, run: &crate::spec::ExecRunId, set: u32| SetKey { task: task.clone(), run: run.clone(), set };
+        let key = |task: &Slug, run: &crate::spec::ExecutionId, set: u32| SetKey {
+            task: task.clone(),
+            run: run.clone(),
+            set,
+        };
         match event {
             Event::ChangesChecked { task, run, set, check, issues } => {
                 changing.checked(&key(task, run, *set), check, issues);

@@ -3,7 +3,7 @@
 use crate::spec::{Slug, ToolEffect};
 
 use super::Run;
-use super::execution::ExecRun;
+use super::execution::Execution;
 
 /// Earliest end of all tasks listed now, with unlimited slots.
 pub(super) fn pass_ms(run: &Run) -> u64 {
@@ -52,7 +52,7 @@ impl Ideal<'_> {
 }
 
 /// Model calls one after another, and per turn the longest reading call and all others.
-fn busy_of(run: &Run, exec: &ExecRun) -> u64 {
+fn busy_of(run: &Run, exec: &Execution) -> u64 {
     let batches: Vec<Vec<&str>> = if exec.is_loop {
         exec.turns.iter().map(|turn| turn.calls.iter().map(String::as_str).collect()).collect()
     } else {

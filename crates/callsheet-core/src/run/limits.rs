@@ -2,15 +2,15 @@
 //! the simulation can show that each of them was reached.
 
 use crate::record::StopReason;
-use crate::spec::{ExecRunId, SkillLimits, Slug, TaskLimits};
+use crate::spec::{ExecutionId, SkillLimits, Slug, TaskLimits};
 
 use super::Run;
 use super::access::LimitUse;
-use super::execution::ExecRun;
+use super::execution::Execution;
 use super::failure::Cause;
 use super::ledger::{Account, Holder, Listed};
 use super::limit::Limit;
-use super::operators::TaskOp;
+use super::operators::NodeInstance;
 use super::task::TaskRun;
 
 /// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
@@ -125,7 +125,7 @@ pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> 
 }
 
 /// Whether a task of a tree, or what is above it short of the run, has spent what it may.
-pub(super) fn is_spent(run: &Run, op: &TaskOp) -> bool {
+pub(super) fn is_spent(run: &Run, op: &NodeInstance) -> bool {
     let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
     chain.any(|(_, account)| spent_of(run, account, 0).is_some())
 }
@@ -136,7 +136,7 @@ pub(super) fn tokens_left(run: &Run) -> Option<u64> {
 }
 
 /// A call that the end of the run's time cut is not made again before a resume.
-pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<Limit> {
+pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecutionId, call: &str) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
     call.is_cut().then_some(Limit::RunTimeout)
 }
@@ -172,7 +172,7 @@ pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
 }
 
 /// The limit that allows no review of an execution, or no second result after one. A review is no turn of a conversation.
-pub(super) fn forbids_review(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+pub(super) fn forbids_review(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
     let any = || forbids_call(run, Some(task), &Listed::default());
     if exec.is_under_review() { any() } else { ends_task(run, task).map(|(limit, _)| limit).or_else(any) }
 }
@@ -319,7 +319,7 @@ fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
 }
 
 /// The limit that withdraws the tools of a conversation at its next turn.
-pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
     if !exec.is_loop || task.is_handler() {
         return None;
     }
@@ -332,7 +332,7 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Opti
 }
 
 /// The turn of a conversation that comes next, from 1.
-pub(super) fn turn(exec: &ExecRun) -> u32 {
+pub(super) fn turn(exec: &Execution) -> u32 {
     u32::try_from(exec.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
@@ -354,7 +354,7 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
 }
 
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
-pub(super) fn uses_of(run: &Run, op: &TaskOp) -> Vec<LimitUse> {
+pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };
     let (limits, spent) = (&node.limits, run.ledger.of_op(op.number));
     let threshold = limits.warning_threshold.unwrap_or(run.settings().limits.warning_threshold);

@@ -9,7 +9,7 @@ use crate::spec::{Phase, SkillPolicy, Slug, Task};
 
 use super::Run;
 use super::approval::Approval;
-use super::execution::ExecRun;
+use super::execution::Execution;
 use super::gates::gate_names;
 use super::ideal::Ideal;
 use super::next_stage::{NextStage, ends_by_itself};
@@ -104,7 +104,7 @@ impl Lists<'_> {
         };
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
         let rests =
-            |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !run.flights.works_for(&task.task.slug);
+            |task: &&TaskRun| task.runs.iter().all(Execution::is_untouched) || !run.flights.works_for(&task.task.slug);
         let mut held: BTreeSet<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
         // Nor does a task wait while something of what it calls continues.
         let continues = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
@@ -112,7 +112,7 @@ impl Lists<'_> {
         held.retain(|slug| !callers.contains(slug));
         for slug in held {
             let Some(task) = run.tasks.get_mut(&slug) else { continue };
-            if task.runs.iter().all(ExecRun::is_untouched) {
+            if task.runs.iter().all(Execution::is_untouched) {
                 task.execution = ExecutionStage::NotBegun;
                 task.runs.clear();
             } else {

@@ -104,20 +104,20 @@ mod totals;
 mod units;
 mod views;
 
-pub use crate::template::operators::{EvalPhase, Place, Work};
+pub use crate::template::operators::{ChildSlot, EvalPhase, Work};
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
-pub use effect::{Asked, Effect};
+pub use effect::{Effect, ModelCall};
 pub use execution::{
-    AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun, ToolState,
-    Turn,
+    AppliedSet, Execution, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun,
+    ToolState, Turn,
 };
 pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};
 pub use joined::Joined;
 pub use ledger::Spent;
 pub use limit::Limit;
-pub use operators::{Caller, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
+pub use operators::{Caller, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST};
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};

@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{EffectKey, Outcome, ResultParts, Tree};
-use crate::spec::{BlobId, ExecRunId, SkillPolicy, Slug};
+use crate::spec::{BlobId, ExecutionId, SkillPolicy, Slug};
 
 use super::Run;
-use super::execution::{ExecRun, ExecutionPhase, ToolOutput, ToolRun, ToolState};
+use super::execution::{Execution, ExecutionPhase, ToolOutput, ToolRun, ToolState};
 use super::failure::Failure;
-use super::operators::{Caller, TaskOp, Trees};
+use super::operators::{Caller, NodeInstance, Trees};
 use super::reject::Reject;
 use super::state::State;
 use super::task::{ExecutionStage, TaskRun};
@@ -141,9 +141,9 @@ pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(
 }
 
 /// Calls of the task's failed executions, each with its tree.
-fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecRunId, String, Option<usize>)> {
+fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecutionId, String, Option<usize>)> {
     let runs = run.tasks.get(task).into_iter().flat_map(|task| &task.runs).filter(|exec| exec.failure().is_some());
-    let calls = |exec: &ExecRun| {
+    let calls = |exec: &Execution| {
         let calls = exec.calls.iter().map(|call| (exec.id.clone(), call.call.id.clone(), call.mount));
         calls.collect::<Vec<_>>()
     };
@@ -174,7 +174,7 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
 /// It has not failed, or what called it has gone on without it.
 pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
     let refused = || Reject::NotFailed(slug.clone());
-    let op: &TaskOp = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+    let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     let mount = op.mount;
     let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;
     let task = run.tasks.get(&caller.task).ok_or_else(refused)?;

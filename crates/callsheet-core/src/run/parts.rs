@@ -8,7 +8,7 @@ use crate::record::{DetailBlob, ResultParts};
 use crate::spec::{BlobId, Slug, Target};
 
 use super::Run;
-use super::execution::ExecRun;
+use super::execution::Execution;
 use super::state::State;
 use super::task::TaskRun;
 
@@ -16,7 +16,7 @@ use super::task::TaskRun;
 #[derive(Clone, Debug)]
 pub struct RunPart<'a> {
     /// The run.
-    pub exec: &'a ExecRun,
+    pub exec: &'a Execution,
     /// What it came to, as it was read.
     pub result: &'a ResultParts,
     /// Its details files, each with the name under which the task keeps it.

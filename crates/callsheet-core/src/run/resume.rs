@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::{EffectKey, Outcome};
-use crate::spec::{ExecRunId, Phase, RepeatClass, Settings, Slug, ToolEffect};
+use crate::spec::{ExecutionId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 
 use super::Run;
 use super::changing::Changing;
@@ -87,7 +87,7 @@ impl Resume<'_> {
     }
 
     /// A call that may not be repeated and has a start but no finish is not run again (spec 2.18).
-    fn settle_tool(&mut self, task: &Slug, run: &ExecRunId, id: &str) {
+    fn settle_tool(&mut self, task: &Slug, run: &ExecutionId, id: &str) {
         let Some(name) = self.0.tool_mut(task, run, id).map(|call| call.call.name.clone()) else { return };
         let policy = self.0.policy(&name);
         if policy.repeat == RepeatClass::Once {
@@ -99,7 +99,7 @@ impl Resume<'_> {
     }
 
     /// A script of a template is asked about (spec "Templates" 8); anything else tells its model.
-    fn interrupt(&mut self, slug: &Slug, run: &ExecRunId, id: &str) {
+    fn interrupt(&mut self, slug: &Slug, run: &ExecutionId, id: &str) {
         let state = if self.0.tasks.get(slug).is_some_and(TaskRun::is_process) {
             self.0.gates.note_unended(slug);
             ToolState::Gated { gate: self.0.gates.next(), again: true }

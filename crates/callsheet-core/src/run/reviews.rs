@@ -3,12 +3,12 @@
 
 use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, ResultParts};
-use crate::spec::{ExecRunId, Phase, Policy, Slug};
+use crate::spec::{ExecutionId, Phase, Policy, Slug};
 
 use super::approval::Approval;
 use super::changing::Changing;
 use super::effect::Effect;
-use super::execution::{ExecRun, Review, ReviewPhase};
+use super::execution::{Execution, Review, ReviewPhase};
 use super::limit::Limit;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
@@ -71,7 +71,7 @@ impl Reviews<'_> {
     }
 
     /// The result under review counts as it is; `failed`: why no better is known of it.
-    fn count_result(&mut self, slug: &Slug, id: &ExecRunId, failed: Option<String>) {
+    fn count_result(&mut self, slug: &Slug, id: &ExecutionId, failed: Option<String>) {
         let run = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id));
         let Some(review) = run.and_then(|run| run.review.as_mut()) else { return };
         review.phase = ReviewPhase::Over { failed };
@@ -81,8 +81,8 @@ impl Reviews<'_> {
     }
 
     /// An execution that was done once more failed: its first result counts. False if it has none.
-    pub fn keep(&mut self, slug: &Slug, id: &ExecRunId, reason: &str) -> bool {
-        let open = self.0.tasks.get(slug).and_then(|task| task.run(id)).is_some_and(ExecRun::has_open_review);
+    pub fn keep(&mut self, slug: &Slug, id: &ExecutionId, reason: &str) -> bool {
+        let open = self.0.tasks.get(slug).and_then(|task| task.run(id)).is_some_and(Execution::has_open_review);
         if open {
             self.count_result(slug, id, Some(reason.to_owned()));
         }
@@ -99,7 +99,7 @@ impl Reviews<'_> {
             let limit = forbids(run, task, exec)?;
             Some((task.slug(), exec.id.clone(), limit))
         });
-        let forbidden: Vec<(Slug, ExecRunId, Limit)> = forbidden.collect();
+        let forbidden: Vec<(Slug, ExecutionId, Limit)> = forbidden.collect();
         for (slug, id, limit) in &forbidden {
             self.0.progress.notified_mut().note_reached(*limit);
             self.count_result(slug, id, Some(format!("the limit {} is reached", limit.name())));
@@ -112,7 +112,7 @@ impl Reviews<'_> {
 pub(super) fn attempts(run: &Run, key: &CallKey) -> u32 {
     let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
     let exec = key.run.as_ref().and_then(|id| task?.run(id)).filter(|_| key.phase == Phase::Execute);
-    if exec.is_some_and(ExecRun::is_done_once_more) { 0 } else { limits::attempts(run) }
+    if exec.is_some_and(Execution::is_done_once_more) { 0 } else { limits::attempts(run) }
 }
 
 /// Whether results of the task are reviewed: its own policy, that of its skill, that of the run. `auto` is no.
@@ -129,7 +129,7 @@ pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
     task.runs.iter().any(|exec| exec.review.is_some() && exec.is_finished() || exec.has_open_review() && works())
 }
 
-fn forbids(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+fn forbids(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
     if limits::task_time_is_over(run, task) && !run.flights.works_by_itself(&task.task.slug) {
         return Some(Limit::TaskTimeout);
     }

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::issue::Issue;
 use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
-use crate::spec::{BlobId, ExecRunId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
+use crate::spec::{BlobId, ExecutionId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 
 use super::attempts::Attempts;
-use super::execution::{AppliedSet, ExecRun, Merge, Review, ToolOutput, ToolRun};
+use super::execution::{AppliedSet, Execution, Merge, Review, ToolOutput, ToolRun};
 use super::failure::Failure;
 use super::state::{State, Stopwatch};
 
@@ -174,7 +174,7 @@ pub struct TaskRun {
     /// How far its execution is.
     pub execution: ExecutionStage,
     /// Execution runs in order (spec 10.1). Kept after the task ended.
-    pub runs: Vec<ExecRun>,
+    pub runs: Vec<Execution>,
     /// The merge, once all of several runs are finished.
     pub merge: Option<Merge>,
     /// Merges so far.
@@ -296,11 +296,11 @@ impl TaskRun {
     }
 
     /// The run with this id.
-    pub fn run(&self, id: &ExecRunId) -> Option<&ExecRun> {
+    pub fn run(&self, id: &ExecutionId) -> Option<&Execution> {
         self.runs.iter().find(|run| run.id == *id)
     }
 
-    pub(super) fn run_mut(&mut self, id: &ExecRunId) -> Option<&mut ExecRun> {
+    pub(super) fn run_mut(&mut self, id: &ExecutionId) -> Option<&mut Execution> {
         self.runs.iter_mut().find(|run| run.id == *id)
     }
 

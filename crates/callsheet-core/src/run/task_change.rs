@@ -1,10 +1,10 @@
 //! A task goes from one phase to the next, along the table of spec 2.10, and lets go of what it held.
 
 use crate::record::{EffectKey, ResultParts};
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecutionId, Slug};
 
 use super::Run;
-use super::execution::{ExecRun, ToolState};
+use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
 use super::state::State;
@@ -86,7 +86,7 @@ impl TaskChange<'_> {
     }
 
     /// The task, or one execution of it, ended or starts anew: nothing of the trees of its calls is done any more.
-    pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecRunId>) {
+    pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecutionId>) {
         for leaf in self.0.operators.abandon(slug, run) {
             let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
             if let Some(open) = open {
@@ -95,7 +95,7 @@ impl TaskChange<'_> {
             }
         }
         // Where the task comes back with this execution, its call begins anew.
-        let own = |exec: &&mut ExecRun| run.is_none_or(|run| exec.id == *run);
+        let own = |exec: &&mut Execution| run.is_none_or(|run| exec.id == *run);
         let runs = self.0.tasks.get_mut(slug).into_iter().flat_map(|task| &mut task.runs).filter(own);
         for call in runs.flat_map(|exec| &mut exec.calls) {
             if matches!(call.state, ToolState::Mounted(_)) {

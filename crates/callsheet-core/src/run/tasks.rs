@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
-use super::execution::ExecRun;
+use super::execution::Execution;
 use super::state::State;
 use super::task::{TaskPhase, TaskRun};
 
@@ -99,7 +99,7 @@ impl Traits {
             writer: task.writer.is_some() && !task.state().is_ended(),
             holding: task.holds_slot(),
             asking: executing && open().any(|call| call.state.is_asking()),
-            reviewed: executing && task.runs.iter().any(ExecRun::has_open_review),
+            reviewed: executing && task.runs.iter().any(Execution::has_open_review),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What came of tool calls (spec 10.4).
 
 use crate::record::{EffectKey, ToolRecord};
-use crate::spec::{BlobId, ExecRunId, Slug};
+use crate::spec::{BlobId, ExecutionId, Slug};
 
 use super::Run;
 use super::approval::Approval;
@@ -13,7 +13,7 @@ use super::execution::{ToolOutput, ToolState};
 pub(super) struct ToolResults<'a>(pub &'a mut Run);
 
 impl ToolResults<'_> {
-    pub fn finished(&mut self, task: &Slug, run: &ExecRunId, call: &str, record: &ToolRecord, ms: u64) {
+    pub fn finished(&mut self, task: &Slug, run: &ExecutionId, call: &str, record: &ToolRecord, ms: u64) {
         self.0.flights.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
@@ -40,7 +40,7 @@ impl ToolResults<'_> {
     }
 
     /// What it does at once may have changed files.
-    fn note_change(&mut self, task: &Slug, run: &ExecRunId, call: &str) {
+    fn note_change(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
         let name = self.0.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
         if Approval(self.0).gates_tool(&name) {
             self.0.changes.note_change();
@@ -48,7 +48,7 @@ impl ToolResults<'_> {
     }
 
     /// The run's time was over before the call ended. It is not made again before a resume.
-    fn cut(&mut self, task: &Slug, run: &ExecRunId, call: &str) {
+    fn cut(&mut self, task: &Slug, run: &ExecutionId, call: &str) {
         self.note_change(task, run, call);
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.cut();

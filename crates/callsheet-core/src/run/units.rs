@@ -1,14 +1,14 @@
 //! Work units, and what each of them is to do now.
 
 use crate::record::{CallKey, ChangeSet, EffectKey};
-use crate::spec::{ExecRunId, Phase, Slug, ToolEffect};
+use crate::spec::{ExecutionId, Phase, Slug, ToolEffect};
 
 use super::approval::Approval;
 use super::attempts::Attempts;
 use super::changes::{SetKey, SetStage};
 use super::changing::check_of;
-use super::effect::{Asked, Effect};
-use super::execution::{ExecRun, Merge, MergeBy, ToolRun, ToolState};
+use super::effect::{Effect, ModelCall};
+use super::execution::{Execution, Merge, MergeBy, ToolRun, ToolState};
 use super::operators::TreeQuery;
 use super::state::{Stage, State};
 use super::task::{ReferenceCheck, TaskRun};
@@ -20,7 +20,7 @@ pub(super) enum Unit<'a> {
     List(Phase, &'a Attempts),
     Check(&'a TaskRun),
     Refine(&'a TaskRun),
-    Execute(&'a TaskRun, &'a ExecRun),
+    Execute(&'a TaskRun, &'a Execution),
     Merge(&'a TaskRun, &'a Merge),
 }
 
@@ -113,7 +113,7 @@ impl<'a> Units<'a> {
         self,
         phase: Phase,
         task: Option<&TaskRun>,
-        exec: Option<&ExecRun>,
+        exec: Option<&Execution>,
         attempts: &Attempts,
     ) -> (Effect, bool) {
         let reading = attempts.reading.clone();
@@ -123,7 +123,7 @@ impl<'a> Units<'a> {
             None => self.next_call(phase, task.map(|task| &task.task.slug), exec.map(|exec| &exec.id)),
         };
         let withdrawn = task.zip(exec).and_then(|(task, exec)| limits::withdraws_tools(self.0, task, exec));
-        let asked = Asked {
+        let asked = ModelCall {
             key,
             attempt: attempts.attempt,
             turn: exec.map_or(1, limits::turn),
@@ -137,7 +137,7 @@ impl<'a> Units<'a> {
     }
 
     /// The key of the call in flight, else a fresh one: a key is never used twice, not even after a crash.
-    fn next_call(self, phase: Phase, task: Option<&Slug>, run: Option<&ExecRunId>) -> (CallKey, bool) {
+    fn next_call(self, phase: Phase, task: Option<&Slug>, run: Option<&ExecutionId>) -> (CallKey, bool) {
         let used = self.0.calls.last_number(phase, task, run);
         let mut key = CallKey { phase, task: task.cloned(), run: run.cloned(), n: used };
         if used > 0 {
@@ -151,7 +151,7 @@ impl<'a> Units<'a> {
     }
 
     /// What an execution is to do: its change set, its tool calls in order, its evaluation.
-    pub(super) fn work_of_execution(self, task: &TaskRun, run: &ExecRun) -> UnitWork {
+    pub(super) fn work_of_execution(self, task: &TaskRun, run: &Execution) -> UnitWork {
         let mut found = UnitWork::default();
         if run.is_ended() {
             return found;
@@ -226,7 +226,7 @@ impl<'a> Units<'a> {
     }
 
     /// What is to be done for a call of a template; `None`: its tree works.
-    fn template_call(self, task: &TaskRun, run: &ExecRun, call: &ToolRun) -> Option<Effect> {
+    fn template_call(self, task: &TaskRun, run: &Execution, call: &ToolRun) -> Option<Effect> {
         let (task, run) = (task.slug(), run.id.clone());
         match call.state {
             ToolState::Mounted(number) => {
@@ -238,7 +238,7 @@ impl<'a> Units<'a> {
     }
 
     /// Calls of a run that may be made now: in order, calls that only read beside each other, any other alone.
-    pub(super) fn callable(self, run: &ExecRun) -> Vec<&ToolRun> {
+    pub(super) fn callable(self, run: &Execution) -> Vec<&ToolRun> {
         let mut callable = Vec::new();
         let asked = run.calls.iter().filter(|call| call.output().is_none());
         for call in asked.filter(|call| !self.0.operators.is_subtask_tool(&call.call.name)) {
@@ -254,7 +254,7 @@ impl<'a> Units<'a> {
         callable
     }
 
-    fn is_waiting_for_subtasks(self, run: &ExecRun) -> bool {
+    fn is_waiting_for_subtasks(self, run: &Execution) -> bool {
         let mut open = run.calls.iter().filter(|call| call.output().is_none());
         open.any(|call| self.0.operators.is_subtask_tool(&call.call.name))
     }

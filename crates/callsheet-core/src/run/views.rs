@@ -8,10 +8,10 @@ use crate::spec::Slug;
 use super::access::LimitUse;
 use super::approval::Approval;
 use super::effect::Effect;
-use super::execution::ExecRun;
+use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::mounts::{FailedCall, call_of, failed_calls};
-use super::operators::{OpState, TaskOp, TreeCheck, TreeQuery};
+use super::operators::{NodeInstance, OpState, TreeCheck, TreeQuery};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -43,7 +43,7 @@ impl Run {
 
     /// What was opened for calls of a task and has not come back.
     fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
-        let of_task = |op: &&TaskOp| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let of_task = |op: &&NodeInstance| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
         let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
         open.filter(of_task).map(|op| &op.id)
     }
@@ -83,12 +83,12 @@ impl Run {
 
     /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
     /// effect, or none that is left.
-    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> RepeatPolicy {
+    pub fn may_call_again(&self, task: &TaskRun, run: &Execution) -> RepeatPolicy {
         conversations::may_call_again(self, task, run)
     }
 
     /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
-    pub fn is_spent(&self, op: &TaskOp) -> bool {
+    pub fn is_spent(&self, op: &NodeInstance) -> bool {
         limits::is_spent(self, op)
     }
 
@@ -147,7 +147,7 @@ impl Run {
     }
 
     /// How far the limits of a task of the tree are used.
-    pub fn limit_uses_of(&self, op: &TaskOp) -> Vec<LimitUse> {
+    pub fn limit_uses_of(&self, op: &NodeInstance) -> Vec<LimitUse> {
         limits::uses_of(self, op)
     }
 

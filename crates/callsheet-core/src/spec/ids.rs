@@ -42,7 +42,7 @@ text_id! {
 }
 text_id! {
     /// The name of one execution of a task (spec 10.1): `exec`, `loop`, `tool-<i>` or `ref-<i>`.
-    ExecRunId
+    ExecutionId
 }
 text_id! {
     /// The content hash of a blob: lower-case hexadecimal SHA-256.

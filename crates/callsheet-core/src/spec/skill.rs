@@ -24,7 +24,7 @@ pub enum SkillMode {
 /// How the evaluations of an `interpret` task share its tool calls and references (spec 10.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Execution {
+pub enum ExecutionMode {
     /// One for each tool call, each with all references. Without calls one for all references, as long as one prompt has
     /// room for them.
     #[default]
@@ -72,7 +72,7 @@ pub struct SkillPolicy {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
     /// Which execution runs its tasks get (spec 10.1).
-    pub execution: Execution,
+    pub execution: ExecutionMode,
     /// Execution mode.
     pub mode: SkillMode,
     /// Overrides the run's refinement policy.

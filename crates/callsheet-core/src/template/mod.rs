@@ -24,7 +24,7 @@ pub use choose::{Automatic, Choice, choose_automatically, choose_for_subtask};
 pub use issue::{Code, Issue, Related, Severity};
 pub use matching::{Match, Parts, Query, match_all_templates, match_templates, tokens};
 pub use operators::{Facts, Kind};
-pub use place::{Bytes, Lines, Place, Spot};
+pub use place::{Bytes, Lines, Position, Spot};
 pub use result::*;
 pub(crate) use result::{details, failure};
 pub use served::{is_local_model, names_its_provider};

@@ -25,7 +25,7 @@ impl Bytes {
 
 /// A 1-based line and column; columns count Unicode scalar values (spec 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct Position {
     /// Line.
     pub line: u32,
     /// Column.
@@ -39,7 +39,7 @@ pub struct Spot {
     /// Its bytes.
     pub span: Bytes,
     /// Its first character.
-    pub place: Place,
+    pub place: Position,
 }
 
 impl PartialEq for Spot {
@@ -50,7 +50,7 @@ impl PartialEq for Spot {
 
 impl Eq for Spot {}
 
-impl Default for Place {
+impl Default for Position {
     fn default() -> Self {
         Self { line: 1, column: 1 }
     }
@@ -63,15 +63,15 @@ const STRIDE: usize = 256;
 #[derive(Debug)]
 pub struct Lines<'a> {
     text: &'a str,
-    marks: Vec<(usize, Place)>,
+    marks: Vec<(usize, Position)>,
 }
 
 impl<'a> Lines<'a> {
     /// Walks the text once.
     pub fn new(text: &'a str) -> Self {
         let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        let mut marks = vec![(first, Place::default())];
-        let mut place = Place::default();
+        let mut marks = vec![(first, Position::default())];
+        let mut place = Position::default();
         let mut last = first;
         for (at, character) in text.char_indices().skip_while(|(at, _)| *at < first) {
             if at >= last + STRIDE {
@@ -89,9 +89,9 @@ impl<'a> Lines<'a> {
     }
 
     /// The place of a byte offset; offsets inside a character belong to it, those behind the end to the end.
-    pub fn place(&self, offset: usize) -> Place {
+    pub fn place(&self, offset: usize) -> Position {
         let index = self.marks.partition_point(|(at, _)| *at <= offset).saturating_sub(1);
-        let Some((start, mut place)) = self.marks.get(index).copied() else { return Place::default() };
+        let Some((start, mut place)) = self.marks.get(index).copied() else { return Position::default() };
         for (at, character) in self.text.get(start..).unwrap_or_default().char_indices() {
             if start + at + character.len_utf8() > offset {
                 break;
@@ -102,7 +102,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-fn advance(place: &mut Place, character: char) {
+fn advance(place: &mut Position, character: char) {
     if character == '\n' {
         place.line = place.line.saturating_add(1);
         place.column = 1;
@@ -115,14 +115,14 @@ fn advance(place: &mut Place, character: char) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Lines, Place};
+    use super::{Lines, Position};
 
     #[test]
     fn a_byte_order_mark_has_no_column() {
         let lines = Lines::new("\u{feff}ab\ncd");
-        assert_eq!(lines.place(3), Place { line: 1, column: 1 });
-        assert_eq!(lines.place(6), Place { line: 2, column: 1 });
-        assert_eq!(lines.place(99), Place { line: 2, column: 3 });
+        assert_eq!(lines.place(3), Position { line: 1, column: 1 });
+        assert_eq!(lines.place(6), Position { line: 2, column: 1 });
+        assert_eq!(lines.place(99), Position { line: 2, column: 3 });
     }
 
     proptest! {
@@ -133,7 +133,7 @@ mod tests {
                 let before = &text[..at];
                 let line = before.matches('\n').count() + 1;
                 let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-                prop_assert_eq!(lines.place(at), Place { line: line as u32, column: column as u32 });
+                prop_assert_eq!(lines.place(at), Position { line: line as u32, column: column as u32 });
             }
         }
     }

@@ -159,7 +159,7 @@ fn c40_reparse_and_what_is_never_run() {
         assert_eq!(player.run.totals().calls, 1, "{switch}: {told}");
     }
     let (player, told) = played("reparse_twice_deep");
-    let splits = player.run.operators().iter().filter(|op| op.place == callsheet_core::run::Place::Split).count();
+    let splits = player.run.operators().iter().filter(|op| op.place == callsheet_core::run::ChildSlot::Split).count();
     assert_eq!(splits, 2, "{told}");
 }
 

@@ -9,7 +9,7 @@ use callsheet_core::issue::{Issue, IssueCode, RepairCode};
 use callsheet_core::spec::{BlobId, Phase};
 use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
 
-use crate::edit::{Change, ChangeWay, Location};
+use crate::edit::{Change, ChangeWay, SymbolPosition};
 use crate::reading::{Diagnostics, Reading, clause};
 
 use super::excerpt::{self, ExcerptMatch, Views};
@@ -195,7 +195,7 @@ impl FileChanges<'_> {
                 Splice::of(replace_lines(lines, first, last, &new), index)
             }
             ChangeWay::Symbol { path, location, new } => {
-                if !matches!(location, Location::Before | Location::After) && self.is_stale() {
+                if !matches!(location, SymbolPosition::Before | SymbolPosition::After) && self.is_stale() {
                     return Err(Box::new(self.issue(index, change, IssueCode::StaleLines, "", &[])));
                 }
                 let new = form.plain(new.as_deref().unwrap_or(""));

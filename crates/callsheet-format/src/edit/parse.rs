@@ -3,7 +3,7 @@
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
 
-use crate::edit::{Change, ChangeWay, Location};
+use crate::edit::{Change, ChangeWay, SymbolPosition};
 use crate::reading::Diagnostics;
 
 /// A labelled line of the block.
@@ -60,7 +60,7 @@ struct Keys {
     whole: Option<bool>,
     overwrite: Option<bool>,
     symbol: Option<String>,
-    location: Option<Location>,
+    location: Option<SymbolPosition>,
     next_section: bool,
 }
 
@@ -204,14 +204,14 @@ impl BlockReader<'_> {
         Ok(flag)
     }
 
-    fn location(&mut self, key: &ChangeKey, value: &str) -> Result<Option<Location>, Refused> {
+    fn location(&mut self, key: &ChangeKey, value: &str) -> Result<Option<SymbolPosition>, Refused> {
         Ok(match normalize(value).as_str() {
             "" => None,
-            "replace" => Some(Location::Replace),
-            "replace with comment" | "with comment" => Some(Location::ReplaceWithComment),
-            "before" | "before comment" => Some(Location::Before),
-            "after" => Some(Location::After),
-            "remove" => Some(Location::Remove),
+            "replace" => Some(SymbolPosition::Replace),
+            "replace with comment" | "with comment" => Some(SymbolPosition::ReplaceWithComment),
+            "before" | "before comment" => Some(SymbolPosition::Before),
+            "after" => Some(SymbolPosition::After),
+            "remove" => Some(SymbolPosition::Remove),
             _ => return Err(self.conflict("value", key.span, &[("key", "location"), ("value", value)])),
         })
     }
@@ -257,11 +257,11 @@ impl BlockReader<'_> {
     fn whole(&mut self, keys: &Keys) -> Result<ChangeWay, Refused> {
         let overwrite = keys.overwrite.unwrap_or(false);
         match keys.location {
-            Some(Location::Remove) if self.block.fences.is_empty() && self.block.tail.is_none() => {
+            Some(SymbolPosition::Remove) if self.block.fences.is_empty() && self.block.tail.is_none() => {
                 return Ok(ChangeWay::Delete);
             }
-            Some(Location::Remove) => return Err(self.fences("remove", self.block.fences.len())),
-            Some(Location::Replace) | None => {}
+            Some(SymbolPosition::Remove) => return Err(self.fences("remove", self.block.fences.len())),
+            Some(SymbolPosition::Replace) | None => {}
             Some(_) => return Err(self.conflict("ways", self.block.span, &[])),
         }
         if let Some(content) = self.block.tail.clone().filter(|_| keys.next_section) {
@@ -277,10 +277,10 @@ impl BlockReader<'_> {
         Ok(ChangeWay::Whole { content: self.one_fence("whole")?, overwrite })
     }
 
-    fn symbol(&mut self, path: &str, location: Location) -> Result<ChangeWay, Refused> {
+    fn symbol(&mut self, path: &str, location: SymbolPosition) -> Result<ChangeWay, Refused> {
         let new = match (location, self.block.fences.as_slice()) {
-            (Location::Remove, []) => None,
-            (Location::Remove, more) => return Err(self.fences("remove", more.len())),
+            (SymbolPosition::Remove, []) => None,
+            (SymbolPosition::Remove, more) => return Err(self.fences("remove", more.len())),
             (_, _) => Some(self.one_fence("symbol")?),
         };
         Ok(ChangeWay::Symbol { path: path.to_owned(), location, new })

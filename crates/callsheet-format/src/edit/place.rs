@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use callsheet_core::symbols::Symbol;
 
-use crate::edit::Location;
+use crate::edit::SymbolPosition;
 
 use super::heading::{Heading, with_comment};
 use super::text::{Lines, ending, with_ending, with_final, without_final};
@@ -19,21 +19,21 @@ pub(super) fn replace_lines(lines: &Lines<'_>, first: usize, last: usize, new: &
 pub(super) fn section(
     lines: &Lines<'_>,
     heading: &Heading,
-    location: Location,
+    location: SymbolPosition,
     new: &str,
     eol: &str,
 ) -> (Range<usize>, String) {
     let commented = with_comment(lines, heading.first);
     let blank_after = |text: &str| text.lines().last().is_none_or(|line| line.trim().is_empty());
     match location {
-        Location::Replace => replace_lines(lines, heading.first, heading.last, new),
-        Location::ReplaceWithComment => replace_lines(lines, commented, heading.last, new),
-        Location::Remove => replace_lines(lines, heading.first, heading.last_blank, ""),
-        Location::Before => {
+        SymbolPosition::Replace => replace_lines(lines, heading.first, heading.last, new),
+        SymbolPosition::ReplaceWithComment => replace_lines(lines, commented, heading.last, new),
+        SymbolPosition::Remove => replace_lines(lines, heading.first, heading.last_blank, ""),
+        SymbolPosition::Before => {
             let gap = if blank_after(new) { "" } else { eol };
             replace_lines(lines, commented, commented - 1, &format!("{new}{gap}"))
         }
-        Location::After => {
+        SymbolPosition::After => {
             let gap = if new.lines().next().is_none_or(|line| line.trim().is_empty()) { "" } else { eol };
             replace_lines(lines, heading.last + 1, heading.last, &format!("{gap}{new}"))
         }
@@ -45,7 +45,7 @@ pub(super) fn symbol(
     before: &str,
     lines: &Lines<'_>,
     symbol: &Symbol,
-    location: Location,
+    location: SymbolPosition,
     new: &str,
 ) -> (Range<usize>, String) {
     let eol = ending(before);
@@ -56,14 +56,14 @@ pub(super) fn symbol(
     let indent = indent_of(lines.get(own.first));
     let new = with_final(&with_ending(&indented(new, indent), eol), eol);
     match location {
-        Location::Replace => replace_lines(lines, own.replaced_from(lines, &new), own.last, &new),
-        Location::ReplaceWithComment => replace_lines(lines, own.outer, own.last, &new),
-        Location::Remove => {
+        SymbolPosition::Replace => replace_lines(lines, own.replaced_from(lines, &new), own.last, &new),
+        SymbolPosition::ReplaceWithComment => replace_lines(lines, own.outer, own.last, &new),
+        SymbolPosition::Remove => {
             let (first, last) = own.removed(lines);
             replace_lines(lines, first, last, "")
         }
-        Location::Before | Location::After => {
-            let below = location == Location::After;
+        SymbolPosition::Before | SymbolPosition::After => {
+            let below = location == SymbolPosition::After;
             let at = if below { own.last + 1 } else { own.outer };
             let (above, under) = own.gaps(lines, at, &new);
             let gap = |wanted: bool| if wanted { eol } else { "" };
@@ -144,14 +144,14 @@ fn has_own_lines(before: &str, lines: &Lines<'_>, symbol: &Symbol, own: &SymbolL
     ahead.trim().is_empty() && (behind.is_empty() || comment)
 }
 
-fn inline(before: &str, symbol: &Symbol, location: Location, new: &str, eol: &str) -> (Range<usize>, String) {
+fn inline(before: &str, symbol: &Symbol, location: SymbolPosition, new: &str, eol: &str) -> (Range<usize>, String) {
     let end = symbol.end.min(before.len());
     let (start, new) = (symbol.start.min(end), without_final(new));
     match location {
-        Location::Replace | Location::ReplaceWithComment => (start..end, new.to_owned()),
-        Location::Remove => (start..end, String::new()),
-        Location::Before => (start..start, format!("{new}{eol}")),
-        Location::After => (end..end, format!("{eol}{new}")),
+        SymbolPosition::Replace | SymbolPosition::ReplaceWithComment => (start..end, new.to_owned()),
+        SymbolPosition::Remove => (start..end, String::new()),
+        SymbolPosition::Before => (start..start, format!("{new}{eol}")),
+        SymbolPosition::After => (end..end, format!("{eol}{new}")),
     }
 }
 

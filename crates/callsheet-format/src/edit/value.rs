@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// Where a symbol change goes (spec 3.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Location {
+pub enum SymbolPosition {
     /// The symbol or the heading's section.
     #[default]
     Replace,
@@ -55,7 +55,7 @@ pub enum ChangeWay {
         /// Fragment of spec 5.3.
         path: String,
         /// Where.
-        location: Location,
+        location: SymbolPosition,
         /// New text; `None` for `Remove`.
         new: Option<String>,
     },

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::rc::Rc;
 
-use callsheet_core::issue::{Issue, IssueCode, Place, Repair, RepairCode, Severity, Span};
+use callsheet_core::issue::{Issue, IssueCode, Location, Repair, RepairCode, Severity, Span};
 use callsheet_core::spec::Phase;
 
 use super::{Answer, Lookup, ReadContext, Reading};
@@ -154,7 +154,7 @@ impl Diagnostics {
         Issue {
             code,
             severity: Severity::Error,
-            place: Place {
+            place: Location {
                 phase: self.phase,
                 section: named(&self.section),
                 task: named(&self.task),
@@ -268,7 +268,7 @@ impl Diagnostics {
         self.issues.extend(issues.into_iter().map(|(code, (severity, span, count))| Issue {
             code,
             severity,
-            place: Place { phase, section: None, task: None, item: None, key: None, span },
+            place: Location { phase, section: None, task: None, item: None, key: None, span },
             what: super::words::clause("more", &[("count", &count.to_string())]),
             todo: super::words::clause("more-do", &[]),
             allowed: Vec::new(),

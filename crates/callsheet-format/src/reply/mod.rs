@@ -19,7 +19,7 @@ pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_she
 pub use review::read_review;
 pub use route::read_route;
 pub use unsupported::{still_said, unsupported};
-pub use value::{DetailFile, Execution, LoopTurn};
+pub use value::{DetailFile, ExecutionReply, LoopTurn};
 
 use crate::reading::{Lookup, ReadContext};
 

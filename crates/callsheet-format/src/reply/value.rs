@@ -16,7 +16,7 @@ pub struct DetailFile {
 
 /// An execution, writer execution or merge reply (spec 3.8, 3.9, 3.11, 3.12).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Execution {
+pub struct ExecutionReply {
     /// Body of `Result summary`, never empty if accepted.
     pub summary: String,
     /// The whole reply, thinking removed.
@@ -38,5 +38,5 @@ pub enum LoopTurn {
     /// Valid calls to make.
     Calls(Vec<ToolCall>),
     /// A reply in execution format.
-    Final(Box<Execution>),
+    Final(Box<ExecutionReply>),
 }

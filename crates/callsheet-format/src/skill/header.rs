@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{Execution, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
+use callsheet_core::spec::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) examples: Vec<String>,
     pub(super) tools: Vec<String>,
     pub(super) model: Option<String>,
-    pub(super) execution: Option<Execution>,
+    pub(super) execution: Option<ExecutionMode>,
     pub(super) writes: bool,
     pub(super) mode: Option<SkillMode>,
     pub(super) refine: Option<Policy>,
@@ -103,9 +103,9 @@ fn key(
 ) {
     let policies = [("auto", Policy::Auto), ("always", Policy::Always), ("never", Policy::Never)];
     let executions = [
-        ("per-call", Execution::PerCall),
-        ("together", Execution::Together),
-        ("per-reference", Execution::PerReference),
+        ("per-call", ExecutionMode::PerCall),
+        ("together", ExecutionMode::Together),
+        ("per-reference", ExecutionMode::PerReference),
     ];
     if let Some(first) = header.places.insert(name, entry.at)
         && name == "tools"

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{IssueCode, Severity, Span};
 use callsheet_core::spec::{Phase, RepeatClass, ToolCall, ToolEffect, ToolSpec};
-use callsheet_format::edit::{Change, ChangeWay, Files, Location, Outlines, Shown, headings, validate};
+use callsheet_format::edit::{Change, ChangeWay, Files, Outlines, Shown, SymbolPosition, headings, validate};
 use callsheet_format::reading::{Answer, Diagnostics, FileFacts, Lookup, ReadContext};
 use callsheet_format::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
 use callsheet_format::reply::task::{
@@ -259,7 +259,7 @@ proptest! {
     fn removing_a_section_leaves_the_other_sections(titles in prop::collection::vec("[a-f]{3}", 1..6), at in 0usize..6) {
         let before: String = titles.iter().enumerate().map(|(n, title)| format!("## {title}{n}\n\nText {n}.\n\n")).collect();
         let wanted = titles.get(at).map(|title| format!("{title}{at}")).unwrap_or("none".into());
-        let way = ChangeWay::Symbol { path: wanted.clone(), location: Location::Remove, new: None };
+        let way = ChangeWay::Symbol { path: wanted.clone(), location: SymbolPosition::Remove, new: None };
         match compose_one(&before, way) {
             Ok(after) => {
                 let after = after.unwrap();

@@ -23,7 +23,7 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{Execution, LoopTurn, ReplyKind, lookups};
+use callsheet_format::reply::{ExecutionReply, LoopTurn, ReplyKind, lookups};
 use serde_json::json;
 
 /// A fixture: header lines `key: value`, then parts, each introduced by a line `===== name`.
@@ -357,7 +357,7 @@ fn notes<T>(reading: &Reading<T>) -> String {
     out
 }
 
-fn execution(value: &Execution, context: &ReadContext) -> String {
+fn execution(value: &ExecutionReply, context: &ReadContext) -> String {
     let mut out = String::new();
     writeln!(out, "summary: {:?}", value.summary).unwrap();
     writeln!(out, "headings: {}", document_headings(&value.document).join(" ")).unwrap();

@@ -1,7 +1,7 @@
 //! What an apply is about to do, durable before it does it.
 
 use callsheet_core::record::ChangeSet;
-use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_core::spec::{ExecutionId, Slug};
 use serde::{Deserialize, Serialize};
 
 use crate::runfiles::{RunFileFault, RunFiles};
@@ -25,7 +25,7 @@ pub(crate) struct Entry {
 
 impl Journal {
     /// The journal of change set `set` of a task's execution run.
-    pub fn new(files: &RunFiles, task: &Slug, run: &ExecRunId, set: u32) -> Self {
+    pub fn new(files: &RunFiles, task: &Slug, run: &ExecutionId, set: u32) -> Self {
         Self { files: files.clone(), name: format!("journal/{}-{run}-{set}.json", task.as_str().replace('/', ".")) }
     }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::record::ChangeSet;
-use callsheet_core::spec::{ExecRunId, RunId, Slug};
+use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::Store;
@@ -31,7 +31,7 @@ impl World {
     fn new() -> Self {
         let project = Project::with(FILES);
         let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
-        let journal = Journal::new(&files, &Slug::new("write-1"), &ExecRunId::new("exec"), 1);
+        let journal = Journal::new(&files, &Slug::new("write-1"), &ExecutionId::new("exec"), 1);
         Self { project, store: Blobs::default(), journal, cancel: CancellationToken::new() }
     }
 

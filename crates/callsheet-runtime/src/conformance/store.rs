@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug};
+use callsheet_core::spec::{BlobId, ExecutionId, RunId, Settings, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
 
 use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Store, StoreFault};
@@ -204,7 +204,7 @@ pub fn messages_wait_until_discarded(world: &impl World) {
         },
         InboxMessage::Reply {
             text: "zwölf\n\"Äpfel\"".to_owned(),
-            to: Some(AskingCall { task: Slug::new("ask-1"), run: ExecRunId::new("2"), call: "ask-7".to_owned() }),
+            to: Some(AskingCall { task: Slug::new("ask-1"), run: ExecutionId::new("2"), call: "ask-7".to_owned() }),
         },
         InboxMessage::Cancel,
     ];

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Event, PromptFile};
-use callsheet_core::run::{Asked, Effect, LimitUse, Run};
+use callsheet_core::run::{Effect, LimitUse, ModelCall, Run};
 use callsheet_core::spec::Phase;
 use callsheet_format::prompt::PromptKey;
 
 use crate::services::Services;
 
 /// The template a call is made of.
-fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
+fn prompt_key(run: &Run, asked: &ModelCall) -> PromptKey {
     match asked.key.phase {
         Phase::Route => PromptKey::Route,
         Phase::Plan => PromptKey::Plan,

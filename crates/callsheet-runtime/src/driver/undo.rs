@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
-use callsheet_core::spec::{ExecRunId, RunId, Slug};
+use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::{self as disk, ApplyFault, Journal};
@@ -55,7 +55,7 @@ impl Undone {
 /// A change set that is on disk.
 struct Applied {
     task: Slug,
-    run: ExecRunId,
+    run: ExecutionId,
     set: u32,
     changes: ChangeSet,
 }

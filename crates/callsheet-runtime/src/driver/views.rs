@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 
 use callsheet_core::record::{DetailBlob, Event};
-use callsheet_core::run::{ExecRun, Run, TaskRun};
+use callsheet_core::run::{Execution, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Slug};
 
 use crate::prompting::reverted::rejected_and_reverted;
@@ -102,7 +102,7 @@ pub(crate) struct TaskView {
 impl TaskView {
     pub fn of(task: &TaskRun) -> Self {
         let several = task.runs.iter().filter(|_| task.runs.len() > 1);
-        let document = |exec: &ExecRun| Some((exec.slug.clone(), exec.result()?.document.clone()?));
+        let document = |exec: &Execution| Some((exec.slug.clone(), exec.result()?.document.clone()?));
         let result = task.result();
         let applied = task.applied.iter().filter(|set| !set.reverted);
         Self {

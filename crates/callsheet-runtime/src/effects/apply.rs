@@ -2,7 +2,7 @@
 
 use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event};
-use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_core::spec::{ExecutionId, Slug};
 
 use crate::changes::{self as disk, ApplyFault, Journal};
 use crate::ports::StoreFault;
@@ -14,7 +14,7 @@ use crate::services::Services;
 
 /// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
 /// the file as it is now, and what a person did not see so goes back to the gate.
-pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> EffectFuture {
+pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
         let Work { services, cancel } = work;
         blocking(move || {
@@ -47,14 +47,14 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
 }
 
 /// A person may have approved them, and is asked again for others.
-fn rejected(services: &Services, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
+fn rejected(services: &Services, task: Slug, run: ExecutionId, set: u32, issues: Vec<Issue>) -> Event {
     services.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
     issues.iter().for_each(|issue| services.notice(&format!("{}: {issue}", issue.code)));
     Event::ChangesRejected { task, run, set, issues }
 }
 
 /// Puts the originals of an interrupted apply back.
-pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32) -> EffectFuture {
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32) -> EffectFuture {
     Box::pin(async move {
         let Work { services, cancel } = work;
         blocking(move || {

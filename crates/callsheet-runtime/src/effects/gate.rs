@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
+use callsheet_core::spec::{ExecutionId, Headless, Phase, Slug};
 
 use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, HunkAnswer};
@@ -113,7 +113,7 @@ fn with_models(mut view: GateView, services: &Services, run: &Run) -> GateView {
 }
 
 /// Puts a tool's question to a person.
-pub(crate) fn question(work: Work, at: (Slug, ExecRunId, String), question: String) -> EffectFuture {
+pub(crate) fn question(work: Work, at: (Slug, ExecutionId, String), question: String) -> EffectFuture {
     let (task, run, call) = at;
     Box::pin(async move {
         let view = QuestionView { task: task.clone(), question };

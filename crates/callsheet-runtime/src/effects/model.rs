@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree, Usage};
-use callsheet_core::run::{Asked, Run};
+use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
@@ -24,7 +24,7 @@ use crate::services::Services;
 /// Silence that is reported.
 const SILENCE: Duration = Duration::from_secs(30);
 
-pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> EffectFuture {
+pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
     let wishes: Vec<&str> =
         wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
@@ -91,7 +91,7 @@ struct Accepts {
 /// call.
 async fn first_that_answers(
     work: &Work,
-    asked: &Asked,
+    asked: &ModelCall,
     mut prepared: VecDeque<(Prepared, Arc<dyn Model>)>,
     policy: &RetryPolicy,
     accepts: Accepts,
@@ -157,7 +157,7 @@ fn is_of_the_model(fault: &CallFault) -> bool {
 /// Sends, with retries. The time of the call covers all sends.
 async fn call(
     work: &Work,
-    asked: &Asked,
+    asked: &ModelCall,
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
     policy: &RetryPolicy,
@@ -273,7 +273,7 @@ async fn once(
 
 fn received(
     services: &Services,
-    asked: &Asked,
+    asked: &ModelCall,
     prompt: &PromptRecord,
     reply: &ModelReply,
     begun: u64,

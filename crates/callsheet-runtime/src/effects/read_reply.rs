@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
 use callsheet_core::spec::{Phase, Policy, Refinement, tokens};
 use callsheet_format::grammar::Form;
 use callsheet_format::reading::{ReadContext, Reading};
@@ -15,7 +15,7 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_answer, read_review};
+use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_review};
 
 use crate::effects::stage::ShownFiles;
 use crate::effects::unsupported::not_found;
@@ -30,7 +30,7 @@ use crate::reading::route::direct_list;
 use crate::services::Services;
 
 /// Reads a recorded reply.
-pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
+pub(crate) fn read_reply(services: &Services, run: &Run, asked: &ModelCall) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
     let mut reply = recorded::reply(services, &record.reply)?;
     let prompt = services.store.blob(&record.prompt)?;
@@ -70,7 +70,7 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
 }
 
 /// Reads the reply of a review, which may be the twin of `form`.
-fn read_verdict(asked: &Asked, text: &str, form: Option<&Form>) -> Event {
+fn read_verdict(asked: &ModelCall, text: &str, form: Option<&Form>) -> Event {
     let twin = form.and_then(|form| read_json_form(text, form, Phase::Review)).filter(|twin| twin.issues.is_empty());
     let (text, mut repairs) = match twin {
         Some(twin) => (twin.text, twin.repairs),
@@ -84,7 +84,7 @@ fn read_verdict(asked: &Asked, text: &str, form: Option<&Form>) -> Event {
 struct RecordedReply<'a> {
     services: &'a Services,
     run: &'a Run,
-    asked: &'a Asked,
+    asked: &'a ModelCall,
     reply: ModelReply,
     shown: ShownFiles,
     /// The prompt as recorded.
@@ -202,7 +202,7 @@ impl RecordedReply<'_> {
         }
         if !writes && task.direct {
             let Reading { value: answer, repairs, issues, wanted } = read_answer(&self.reply.text, self.length_stop);
-            let value = Execution { summary: answer.clone(), document: answer, ..Execution::default() };
+            let value = ExecutionReply { summary: answer.clone(), document: answer, ..ExecutionReply::default() };
             return self.finished(Reading { value, repairs, issues, wanted }, &context, None);
         }
         if !writes {
@@ -222,7 +222,7 @@ impl RecordedReply<'_> {
         self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
     }
 
-    fn turn(&self, task: &TaskRun, exec: &ExecRun, mut context: ReadContext) -> Result<Event, DriveFault> {
+    fn turn(&self, task: &TaskRun, exec: &Execution, mut context: ReadContext) -> Result<Event, DriveFault> {
         let taken: BTreeSet<String> =
             task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
         let offered = !self.asked.without_tools;
@@ -255,11 +255,11 @@ impl RecordedReply<'_> {
     fn unsupported(
         &self,
         task: &TaskRun,
-        execution: &Execution,
+        execution: &ExecutionReply,
         changes: Option<&ChangeSet>,
     ) -> Result<Vec<String>, DriveFault> {
         let merges = self.asked.key.phase == Phase::Merge;
-        let runs = task.runs.iter().filter(|_| merges).filter_map(ExecRun::result);
+        let runs = task.runs.iter().filter(|_| merges).filter_map(Execution::result);
         let mut own = String::new();
         for file in changes.into_iter().flat_map(|set| &set.files) {
             let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
@@ -271,7 +271,7 @@ impl RecordedReply<'_> {
     /// An execution or merge reply as a fact, texts kept as blobs.
     fn finished(
         &self,
-        reading: Reading<Execution>,
+        reading: Reading<ExecutionReply>,
         context: &ReadContext,
         changes: Option<ChangeSet>,
     ) -> Result<Event, DriveFault> {

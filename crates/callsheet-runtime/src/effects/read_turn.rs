@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::Severity;
 use callsheet_core::record::{Event, RepeatPolicy, ResultParts};
-use callsheet_core::run::{Asked, Run, TaskRun};
+use callsheet_core::run::{ModelCall, Run, TaskRun};
 use callsheet_core::spec::ToolSpec;
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::LoopTurn;
@@ -37,7 +37,7 @@ struct Offered {
 pub(crate) fn read(
     services: &Services,
     run: &Run,
-    asked: &Asked,
+    asked: &ModelCall,
     task: &TaskRun,
     reply: &ModelReply,
     prompt: &[u8],

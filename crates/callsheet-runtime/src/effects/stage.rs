@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callsheet_core::issue::Issue;
 use callsheet_core::record::ChangeSet;
 use callsheet_core::run::{Run, ToolOutput};
-use callsheet_core::spec::{BlobId, ExecRunId, Slug};
+use callsheet_core::spec::{BlobId, ExecutionId, Slug};
 use callsheet_format::edit;
 use callsheet_format::edit::{Change, FileEdit};
 use callsheet_format::reading::{Answer, Lookup};
@@ -30,7 +30,7 @@ pub(crate) struct ShownFiles {
 }
 
 /// What an execution run was shown in its latest prompt, for the changes of a tool.
-pub(crate) fn shown(services: &Services, run: &Run, task: &Slug, exec: &ExecRunId) -> ShownFiles {
+pub(crate) fn shown(services: &Services, run: &Run, task: &Slug, exec: &ExecutionId) -> ShownFiles {
     let latest = run
         .calls()
         .iter()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::evaluate::{known_paths, result_of};
 use callsheet_core::record::{Event, ResultParts, Tree};
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
-use callsheet_core::spec::{BlobId, ExecRunId, Slug, Target, ToolCall, tokens};
+use callsheet_core::spec::{BlobId, ExecutionId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
@@ -30,7 +30,7 @@ pub(crate) fn mount(
     services: &Services,
     run: &Run,
     task: &Slug,
-    exec: &ExecRunId,
+    exec: &ExecutionId,
     call: &ToolCall,
 ) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a call of an unknown task"))?;
@@ -53,7 +53,7 @@ pub(crate) fn returned(
     services: &Services,
     run: &Run,
     task: &Slug,
-    exec: &ExecRunId,
+    exec: &ExecutionId,
     call: &str,
 ) -> Result<Event, DriveFault> {
     let state = run.task(task).and_then(|task| Some(&task.run(exec)?.call(call)?.state));

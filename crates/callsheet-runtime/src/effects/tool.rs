@@ -7,7 +7,7 @@ use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
+use callsheet_core::spec::{ExecutionId, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(
     work: Work,
     run: &Run,
     task: &Slug,
-    exec: &ExecRunId,
+    exec: &ExecutionId,
     call: ToolCall,
     deadline_ms: u64,
 ) -> EffectFuture {

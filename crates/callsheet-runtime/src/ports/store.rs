@@ -1,7 +1,7 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and an inbox.
 
 use callsheet_core::record::{Answer, Gate, LogEntry, Outcome};
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
 use super::PartAnswer;
@@ -56,7 +56,7 @@ pub struct AskingCall {
     /// Its task.
     pub task: Slug,
     /// The execution of it.
-    pub run: ExecRunId,
+    pub run: ExecutionId,
     /// Name of the call there.
     pub call: String,
 }

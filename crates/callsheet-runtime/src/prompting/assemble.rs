@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::prompt::Note;
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
 use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
 use callsheet_format::prompt::{
     ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt,
@@ -99,7 +99,7 @@ pub(super) enum Job {
 pub(crate) fn gather(
     services: &Services,
     run: &Run,
-    asked: &Asked,
+    asked: &ModelCall,
     model: &dyn Model,
 ) -> Result<PromptDraft, DriveFault> {
     let window = model.info().window;
@@ -147,7 +147,7 @@ fn lists_files(phase: Phase) -> bool {
 fn handler_parts(
     services: &Services,
     run: &Run,
-    asked: &Asked,
+    asked: &ModelCall,
     task: &TaskRun,
     model: &dyn Model,
 ) -> Result<PromptDraft, DriveFault> {
@@ -196,7 +196,7 @@ fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
 }
 
 /// References of the unit with those carried along from the summaries of producers (spec 2.12).
-fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
+fn wanted(run: &Run, task: &TaskRun, asked: &ModelCall) -> Vec<Wanted> {
     let own = match (&asked.key.phase, &asked.key.run) {
         (Phase::Execute, Some(id)) => task.run(id).map(|exec| exec.input.references.clone()).unwrap_or_default(),
         (Phase::Refine, _) => task.task.references.clone(),
@@ -210,7 +210,7 @@ fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
 fn job(
     services: &Services,
     run: &Run,
-    asked: &Asked,
+    asked: &ModelCall,
     model: &ModelInfo,
     notation: Notation,
 ) -> Result<Job, DriveFault> {
@@ -228,13 +228,13 @@ fn job(
     }
 }
 
-fn owner<'a>(run: &'a Run, asked: &Asked) -> Result<&'a TaskRun, DriveFault> {
+fn owner<'a>(run: &'a Run, asked: &ModelCall) -> Result<&'a TaskRun, DriveFault> {
     let slug = asked.key.task.as_ref().ok_or_else(|| DriveFault::defect("a call of a task names none"))?;
     run.task(slug).ok_or_else(|| DriveFault::defect(format!("a call of the unknown task {slug}")))
 }
 
 /// The refused proposal and its issues, for plan and iteration.
-fn retry(services: &Services, run: &Run, asked: &Asked) -> Result<Option<Retry>, DriveFault> {
+fn retry(services: &Services, run: &Run, asked: &ModelCall) -> Result<Option<Retry>, DriveFault> {
     let Some(attempts) = run.attempts(&asked.key) else { return Ok(None) };
     let Some(refused) = &attempts.refused else { return Ok(None) };
     Ok(Some(Retry {
@@ -250,7 +250,7 @@ fn route(services: &Services, run: &Run) -> Job {
     Job::Route(RoutePrompt { candidates, request })
 }
 
-fn plan(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
+fn plan(services: &Services, run: &Run, asked: &ModelCall, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = services.skills(run.settings());
     let suggested = services.offer.as_ref().map(|offer| offer.suggestions(run.prompt())).unwrap_or_default();
     let mut skill_catalog = loaded.catalog.render();
@@ -271,7 +271,13 @@ fn plan(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held
     Ok(Job::Plan { prompt, offer: held.then(|| constraint::ListOffer::new(services, run, &loaded, window)) })
 }
 
-fn iterate(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
+fn iterate(
+    services: &Services,
+    run: &Run,
+    asked: &ModelCall,
+    window: Option<u32>,
+    held: bool,
+) -> Result<Job, DriveFault> {
     let loaded = services.skills(run.settings());
     // A continuation begins anew: it hears of all that did not come out, whoever has heard of it before.
     let task_problems = match asked.key.phase {
@@ -298,7 +304,7 @@ fn iterate(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, h
     })
 }
 
-fn refine(services: &Services, run: &Run, asked: &Asked, held: bool) -> Result<Job, DriveFault> {
+fn refine(services: &Services, run: &Run, asked: &ModelCall, held: bool) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let skill = services.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
@@ -323,13 +329,13 @@ fn refine(services: &Services, run: &Run, asked: &Asked, held: bool) -> Result<J
 fn execute(
     services: &Services,
     run: &Run,
-    asked: &Asked,
+    asked: &ModelCall,
     capabilities: Capabilities,
     held: bool,
 ) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
-    let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
+    let exec: &Execution = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
     let skill: Skill = services.pinned(task.skill.as_ref())?;
     let offered =
         if exec.is_loop && !asked.without_tools { services.offered_tools(&skill.policy.tools) } else { Vec::new() };
@@ -368,7 +374,7 @@ fn execute(
     Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, expected })
 }
 
-fn merge(services: &Services, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+fn merge(services: &Services, run: &Run, asked: &ModelCall) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let mut run_documents = Vec::new();
     for part in task.parts() {

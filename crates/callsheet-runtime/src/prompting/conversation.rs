@@ -4,7 +4,7 @@
 use callsheet_core::fence::fence;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::RefusedPart;
-use callsheet_core::run::{Asked, ExecRun, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
+use callsheet_core::run::{Execution, ModelCall, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
 use callsheet_core::spec::BlobId;
 
 use crate::fault::DriveFault;
@@ -28,7 +28,7 @@ pub(crate) fn fixed_outputs(
     services: &Services,
     run: &Run,
     task: &TaskRun,
-    exec: &ExecRun,
+    exec: &Execution,
     scale: f64,
 ) -> Result<String, DriveFault> {
     if exec.calls.is_empty() {
@@ -52,8 +52,8 @@ pub(crate) fn later(
     services: &Services,
     run: &Run,
     task: &TaskRun,
-    exec: &ExecRun,
-    asked: &Asked,
+    exec: &Execution,
+    asked: &ModelCall,
 ) -> Result<Vec<Message>, DriveFault> {
     let mut messages = Vec::new();
     for turn in &exec.turns {
@@ -104,7 +104,7 @@ fn shown(
     services: &Services,
     run: &Run,
     task: &TaskRun,
-    exec: &ExecRun,
+    exec: &Execution,
     call: &ToolRun,
     scale: f64,
 ) -> Result<Shown, DriveFault> {

@@ -9,7 +9,7 @@ use callsheet_core::issue::Issue;
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::Plan;
-use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskOp, TaskRun};
+use callsheet_core::run::{NodeInstance, Run, SPAWN_SUBTASK, TaskRun};
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
 use callsheet_format::prompt::HandlerPrompt;
@@ -52,7 +52,7 @@ pub(crate) struct Sources {
 }
 
 /// The task of the tree that a leaf belongs to, with the plan of its handler.
-fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a TaskOp, DriveFault> {
+fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a NodeInstance, DriveFault> {
     let op = run.operators().of_leaf(&task.task.slug);
     op.ok_or_else(|| DriveFault::defect("a handler without a task of the tree"))
 }

@@ -2,7 +2,7 @@
 //! What was sent before is what the model has in its cache, so nothing of it is put together anew.
 
 use callsheet_core::prompt::Note;
-use callsheet_core::run::{Asked, Run};
+use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::Phase;
 use callsheet_core::view::call_words;
 use callsheet_format::grammar;
@@ -39,7 +39,7 @@ pub(crate) struct Question {
 
 impl Prepared {
     /// Takes from the run what the call needs.
-    pub fn of(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Self, DriveFault> {
+    pub fn of(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model) -> Result<Self, DriveFault> {
         if asked.key.phase == Phase::Review {
             return Ok(Self::Review(Box::new(question(services, run, asked, model)?)));
         }
@@ -67,7 +67,7 @@ impl Question {
     }
 }
 
-fn question(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Question, DriveFault> {
+fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model) -> Result<Question, DriveFault> {
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let exec = asked.key.run.as_ref().and_then(|id| task?.run(id));
     let review = exec.and_then(|exec| exec.review.as_ref());

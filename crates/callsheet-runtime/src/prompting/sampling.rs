@@ -1,6 +1,6 @@
 //! How replies are drawn: temperature and seed of a call.
 
-use callsheet_core::run::{Asked, Run};
+use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::Phase;
 
 use crate::ports::{Capabilities, ModelRequest};
@@ -18,7 +18,7 @@ pub(crate) struct Sampling {
 impl Sampling {
     /// What the settings and the attempt make of a call. Forms are drawn greedily: their reader wants the likeliest name
     /// and nothing new.
-    pub fn of(run: &Run, asked: &Asked) -> Self {
+    pub fn of(run: &Run, asked: &ModelCall) -> Self {
         let settings = run.settings();
         let temperature = if asked.key.phase == Phase::Execute { settings.temperature } else { 0.0 };
         // A review belongs to the attempt whose result it is about, and is asked once.

@@ -42,7 +42,7 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callsheet_core::issue::{IssueCode, Place, Span};
+    use callsheet_core::issue::{IssueCode, Location, Span};
     use callsheet_core::spec::Phase;
 
     /// covers: 2.18 edit, 4.8
@@ -52,7 +52,7 @@ mod tests {
         let mut issue = Issue {
             code: IssueCode::FileMissing,
             severity: Severity::Error,
-            place: Place {
+            place: Location {
                 phase: Phase::Plan,
                 section: None,
                 task: None,

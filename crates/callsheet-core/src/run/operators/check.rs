@@ -5,7 +5,7 @@ use crate::run::{Reject, Run, Stage};
 use crate::spec::Slug;
 use crate::template::operators::EvalPhase;
 
-use super::{OpState, TaskOp};
+use super::{NodeInstance, OpState};
 
 /// Checks log entries of the tree.
 #[derive(Clone, Copy)]
@@ -36,7 +36,9 @@ impl<'a> TreeCheck<'a> {
     pub fn evaluated(self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
         let not_in_flight = || Reject::NotInFlight(EffectKey::Evaluate { task: task.clone(), n });
         let due = match self.op(task)? {
-            TaskOp { state: OpState::Due(moment), evaluations, former: false, .. } if *evaluations == n => *moment,
+            NodeInstance { state: OpState::Due(moment), evaluations, former: false, .. } if *evaluations == n => {
+                *moment
+            }
             _ => return Err(not_in_flight()),
         };
         if !self.0.stage().is_working() {
@@ -62,7 +64,7 @@ impl<'a> TreeCheck<'a> {
         if expected && self.0.flights.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
     }
 
-    fn op(self, task: &Slug) -> Result<&'a TaskOp, Reject> {
+    fn op(self, task: &Slug) -> Result<&'a NodeInstance, Reject> {
         self.0.operators.get(task).ok_or_else(|| Reject::UnknownTask(task.clone()))
     }
 }

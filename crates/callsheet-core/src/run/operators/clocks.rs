@@ -3,9 +3,9 @@
 
 use crate::spec::Slug;
 
-use super::{Operators, TaskOp};
+use super::{NodeInstance, Operators};
 
-impl TaskOp {
+impl NodeInstance {
     /// Tokens that its next call reserves: what was estimated when it was opened, and the conversation since, whose last
     /// prompt had `prompt` tokens (0: none yet).
     pub(in crate::run) fn reserve(&self, prompt: u64) -> u64 {
@@ -46,7 +46,7 @@ impl Operators {
         self.tree().and(self.top()).map(|top| self.ideal_of(top, of_leaf))
     }
 
-    fn ideal_of(&self, op: &TaskOp, of_leaf: &dyn Fn(&Slug) -> u64) -> u64 {
+    fn ideal_of(&self, op: &NodeInstance, of_leaf: &dyn Fn(&Slug) -> u64) -> u64 {
         let in_order = self.goes_in_order(op.number);
         let (mut after, mut beside) = (op.leaf().map_or(0, |leaf| of_leaf(&leaf)), 0);
         for part in self.children(op) {

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::record::{Opened, Step, Tree};
-use crate::spec::{BlobId, ExecRunId, Slug};
-use crate::template::operators::{Place, Work};
+use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::template::operators::{ChildSlot, Work};
 use crate::template::{InputSource, Node};
 
 use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
-use super::{Caller, Mount, OpState, Reparse, TaskOp};
+use super::{Caller, Mount, NodeInstance, OpState, Reparse};
 use crate::run::{Stage, Stopwatch};
 
 impl Trees<'_> {
@@ -27,22 +27,22 @@ impl Trees<'_> {
         let number = self.0.operators.mounts.len();
         let top = self.0.operators.list.len();
         self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
-        self.open_op(number, None, Place::Top);
+        self.open_op(number, None, ChildSlot::Top);
         number
     }
 
     /// Opens a task of a tree; it gathers its nested inputs first.
-    pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: Place) {
+    pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: ChildSlot) {
         let Some(Mount { tree, caller, .. }) = self.0.operators.mounts.get(mount).cloned() else { return };
         let (template, depth) = match parent.and_then(|number| self.0.operators.at(number)) {
             None => (tree.entry.clone(), 0),
-            Some(above) if place == Place::Body => {
+            Some(above) if place == ChildSlot::Body => {
                 let recorded = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
                 let recorded = recorded.map(|template| template.name.clone());
                 let called = || self.0.operators.node(above).and_then(|node| node.template.clone());
                 (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
-            Some(above) if place == Place::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
+            Some(above) if place == ChildSlot::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
             Some(above) if place.is_subtask() => (above.template.clone(), above.depth.saturating_add(1)),
             Some(above) => (above.template.clone(), above.depth),
         };
@@ -63,7 +63,7 @@ impl Trees<'_> {
         };
         self.0.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
         self.0.operators.numbers.insert(id.clone(), number);
-        self.0.operators.list.push(TaskOp {
+        self.0.operators.list.push(NodeInstance {
             id,
             number,
             mount,
@@ -126,7 +126,7 @@ impl Trees<'_> {
         }
     }
 
-    pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
+    pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         if let Some(op) = self.0.operators.list.get_mut(number) {
             change(op);
         }
@@ -194,7 +194,7 @@ impl super::Operators {
     }
 
     /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.
-    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecRunId>) -> Vec<Slug> {
+    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecutionId>) -> Vec<Slug> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
         let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
@@ -214,12 +214,12 @@ impl super::Operators {
     }
 
     /// The parts of a node that are operators nested in its inputs and arguments.
-    pub(super) fn nested(node: &Node) -> Vec<Place> {
+    pub(super) fn nested(node: &Node) -> Vec<ChildSlot> {
         let inputs = (0..).zip(&node.inputs).filter(|(_, input)| matches!(input.source, InputSource::Operator(_)));
-        let mut places: Vec<Place> = inputs.map(|(index, _)| Place::Input { index }).collect();
+        let mut places: Vec<ChildSlot> = inputs.map(|(index, _)| ChildSlot::Input { index }).collect();
         let arguments = (0..).zip(node.kind.operator().arguments());
         let nested = arguments.filter(|(_, one)| one.value.operator().is_some());
-        places.extend(nested.map(|(index, _)| Place::Argument { index }));
+        places.extend(nested.map(|(index, _)| ChildSlot::Argument { index }));
         places
     }
 }

@@ -3,7 +3,7 @@
 use crate::record::Plan;
 use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
-use super::TaskOp;
+use super::NodeInstance;
 use super::slugs::extended;
 use crate::run::TaskRun;
 
@@ -23,7 +23,7 @@ pub(super) fn limit(task: &mut TaskRun, limits: &TaskLimits) {
 }
 
 /// The task of a leaf that was opened; `None` for an operator with children.
-pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
+pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
     let (title, policy, writer, calls) = match &op.opened.as_ref()?.plan {
         Plan::Handler(plan) => (plan.title.clone(), plan.policy.clone(), plan.writer.clone(), Vec::new()),
         Plan::Process { call, timeout_seconds, title } => {

@@ -1,6 +1,6 @@
 //! Operators of a task tree as states of the same run (spec "Templates" 8).
 //!
-//! A [`TaskOp`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
+//! A [`NodeInstance`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
 //! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
 //! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
 //! decides what comes next, as `template::operators` say: an operator looks at its parts and says which of them to open, or
@@ -29,8 +29,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
-use crate::spec::{BlobId, ExecRunId, Slug};
-use crate::template::operators::{EvalPhase, Move, Part, Parts, Place, Work};
+use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Work};
 use crate::template::{Node, Template};
 
 use super::state::Stopwatch;
@@ -70,7 +70,7 @@ pub struct Reparse {
 
 /// One execution of one node.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TaskOp {
+pub struct NodeInstance {
     /// Its name in the run; a leaf's first `TaskRun` has the same.
     pub id: Slug,
     /// Its place in the order of opening.
@@ -80,7 +80,7 @@ pub struct TaskOp {
     /// What opened it, by number; `None`: the top task.
     pub parent: Option<usize>,
     /// As what.
-    pub place: Place,
+    pub place: ChildSlot,
     /// The template its node belongs to, by the name that calls use.
     pub template: String,
     /// Nesting of subtasks; the top task has 0.
@@ -121,7 +121,7 @@ pub struct TaskOp {
     pub clock: Stopwatch,
 }
 
-impl TaskOp {
+impl NodeInstance {
     /// The task that does its work now, if it is a leaf.
     pub fn leaf(&self) -> Option<Slug> {
         let leaf = matches!(self.opened.as_ref()?.plan, Plan::Handler(_) | Plan::Process { .. });
@@ -140,7 +140,7 @@ pub struct Caller {
     /// The task that made it.
     pub task: Slug,
     /// Execution run.
-    pub run: ExecRunId,
+    pub run: ExecutionId,
     /// Id of the call.
     pub call: String,
 }
@@ -159,7 +159,7 @@ struct Mount {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {
     mounts: Vec<Mount>,
-    list: Vec<TaskOp>,
+    list: Vec<NodeInstance>,
     numbers: BTreeMap<Slug, usize>,
     /// Leaves by their tasks.
     leaves: BTreeMap<Slug, usize>,
@@ -174,7 +174,7 @@ impl Operators {
     }
 
     /// The tree that a task is of.
-    pub fn tree_of(&self, op: &TaskOp) -> Option<&Arc<Tree>> {
+    pub fn tree_of(&self, op: &NodeInstance) -> Option<&Arc<Tree>> {
         self.mounts.get(op.mount).map(|mount| &mount.tree)
     }
 
@@ -189,32 +189,32 @@ impl Operators {
     }
 
     /// The top task of a tree, by its number.
-    pub fn top_of(&self, mount: usize) -> Option<&TaskOp> {
+    pub fn top_of(&self, mount: usize) -> Option<&NodeInstance> {
         self.list.get(self.mounts.get(mount)?.top)
     }
 
     /// In the order they were opened, without those that count no more.
-    pub fn iter(&self) -> impl Iterator<Item = &TaskOp> {
+    pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.iter().filter(|op| !op.former)
     }
 
     /// By number.
-    pub fn at(&self, number: usize) -> Option<&TaskOp> {
+    pub fn at(&self, number: usize) -> Option<&NodeInstance> {
         self.list.get(number)
     }
 
     /// By name.
-    pub fn get(&self, id: &Slug) -> Option<&TaskOp> {
+    pub fn get(&self, id: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.numbers.get(id)?)
     }
 
     /// The one whose leaf a task is.
-    pub fn of_leaf(&self, task: &Slug) -> Option<&TaskOp> {
+    pub fn of_leaf(&self, task: &Slug) -> Option<&NodeInstance> {
         self.list.get(*self.leaves.get(task)?)
     }
 
     /// By its name or that of its handler.
-    pub(super) fn named(&self, slug: &Slug) -> Option<&TaskOp> {
+    pub(super) fn named(&self, slug: &Slug) -> Option<&NodeInstance> {
         self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
@@ -228,64 +228,67 @@ impl Operators {
     /// that began anew.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
         let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
-        let caller = |op: &TaskOp| self.caller(op.mount).map(|caller| &caller.task);
+        let caller = |op: &NodeInstance| self.caller(op.mount).map(|caller| &caller.task);
         caller(one) == caller(other)
             && self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
     }
 
     /// The top task of a run of a template.
-    pub fn top(&self) -> Option<&TaskOp> {
+    pub fn top(&self) -> Option<&NodeInstance> {
         self.list.first().filter(|_| self.tree().is_some())
     }
 
     /// It and everything that opened it, from the inside out.
-    pub fn ancestry<'a>(&'a self, op: &'a TaskOp) -> impl Iterator<Item = &'a TaskOp> {
+    pub fn ancestry<'a>(&'a self, op: &'a NodeInstance) -> impl Iterator<Item = &'a NodeInstance> {
         std::iter::successors(Some(op), |op| self.at(op.parent?))
     }
 
     /// Its children in the order they were opened.
-    pub fn children<'a>(&'a self, op: &'a TaskOp) -> impl Iterator<Item = &'a TaskOp> {
+    pub fn children<'a>(&'a self, op: &'a NodeInstance) -> impl Iterator<Item = &'a NodeInstance> {
         op.children.iter().filter_map(|number| self.at(*number))
     }
 
     /// Those that are not nested in its inputs, as its operator is told of them.
-    pub fn parts(&self, op: &TaskOp) -> Vec<Part> {
-        self.children(op).filter(|child| !child.place.is_nested()).map(TaskOp::as_part).collect()
+    pub fn parts(&self, op: &NodeInstance) -> Vec<Part> {
+        self.children(op).filter(|child| !child.place.is_nested()).map(NodeInstance::as_part).collect()
     }
 
     /// Its child at a place.
-    pub fn child<'a>(&'a self, op: &'a TaskOp, place: Place) -> Option<&'a TaskOp> {
+    pub fn child<'a>(&'a self, op: &'a NodeInstance, place: ChildSlot) -> Option<&'a NodeInstance> {
         self.children(op).find(|child| child.place == place)
     }
 
     /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
-    pub fn failed_by_itself(&self, op: &TaskOp) -> bool {
+    pub fn failed_by_itself(&self, op: &NodeInstance) -> bool {
         let node = self.node(op);
         let collects = node.is_some_and(|node| node.kind.operator().collects());
         let mut nested = self.children(op).filter(|child| child.place.is_nested());
         let mut parts = self.children(op).filter(|child| !child.place.is_nested()).peekable();
-        let by_parts =
-            if collects { parts.peek().is_some() && parts.all(TaskOp::failed) } else { parts.any(TaskOp::failed) };
-        op.failed() && op.leaf().is_none() && !by_parts && !nested.any(TaskOp::failed)
+        let by_parts = if collects {
+            parts.peek().is_some() && parts.all(NodeInstance::failed)
+        } else {
+            parts.any(NodeInstance::failed)
+        };
+        op.failed() && op.leaf().is_none() && !by_parts && !nested.any(NodeInstance::failed)
     }
 
     /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body; otherwise for a
     /// recorded tree that does not hold it, which is a defect.
-    pub fn work(&self, op: &TaskOp) -> Option<Work<'_>> {
+    pub fn work(&self, op: &NodeInstance) -> Option<Work<'_>> {
         let tree = self.tree_of(op)?;
         let Some(parent) = op.parent.and_then(|number| self.at(number)) else {
             return Some(Work::Node(&tree.templates.get(&tree.entry)?.body));
         };
-        if op.place == Place::Body {
+        if op.place == ChildSlot::Body {
             let called = parent.opened.as_ref().and_then(|opened| opened.called.as_deref());
             return Some(Work::Node(&called.or_else(|| tree.templates.get(&op.template))?.body));
         }
-        if op.place == Place::Match {
+        if op.place == ChildSlot::Match {
             return Some(Work::Node(&tree.templates.get(tree.matcher.as_ref()?)?.body));
         }
         match (&op.place, &parent.reparse) {
-            (Place::Split, Some(reparse)) => return Some(Work::Node(&reparse.ask.body)),
-            (Place::Regrown, Some(reparse)) => return Some(Work::Node(&reparse.grown.as_ref()?.body)),
+            (ChildSlot::Split, Some(reparse)) => return Some(Work::Node(&reparse.ask.body)),
+            (ChildSlot::Regrown, Some(reparse)) => return Some(Work::Node(&reparse.grown.as_ref()?.body)),
             _ => {}
         }
         match self.work(parent)? {
@@ -295,7 +298,7 @@ impl Operators {
     }
 
     /// Its node; `None` for the script of a loop.
-    pub fn node(&self, op: &TaskOp) -> Option<&Node> {
+    pub fn node(&self, op: &NodeInstance) -> Option<&Node> {
         match self.work(op)? {
             Work::Node(node) => Some(node),
             Work::Script(_) => None,
@@ -307,12 +310,12 @@ impl Operators {
 #[derive(Clone, Copy)]
 struct View<'a> {
     operators: &'a Operators,
-    op: &'a TaskOp,
+    op: &'a NodeInstance,
     /// Whether a tool writes.
     writes: &'a dyn Fn(&str) -> bool,
 }
 
-impl TaskOp {
+impl NodeInstance {
     /// What its parent's operator is told of it.
     pub fn as_part(&self) -> Part {
         Part {
@@ -338,8 +341,8 @@ impl Parts for View<'_> {
         self.operators.parts(self.op)
     }
 
-    fn part(&self, place: Place) -> Option<Part> {
-        self.operators.child(self.op, place).map(TaskOp::as_part)
+    fn part(&self, place: ChildSlot) -> Option<Part> {
+        self.operators.child(self.op, place).map(NodeInstance::as_part)
     }
 
     fn writes(&self, tool: &str) -> bool {
@@ -356,7 +359,7 @@ fn next(view: &View<'_>, node: &Node, opened: &Opened) -> Move {
 }
 
 /// What a task with one part does next.
-fn only(view: &View<'_>, place: Place) -> Move {
+fn only(view: &View<'_>, place: ChildSlot) -> Move {
     match view.after(place) {
         Ok(_) => Move::Owe(EvalPhase::Close),
         Err(what) => what,

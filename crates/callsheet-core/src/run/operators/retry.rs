@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::record::EffectKey;
 use crate::run::{Reject, Stage, Stopwatch};
 use crate::spec::{Slug, TaskLimits};
-use crate::template::operators::Place;
+use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, Operators, TaskOp};
+use super::{NodeInstance, OpState, Operators};
 
 impl TreeQuery<'_> {
     /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
@@ -20,8 +20,9 @@ impl TreeQuery<'_> {
         if let Some(top) = operators.top().filter(|top| top.failed()) {
             return vec![top.id.clone()];
         }
-        let told = |op: &TaskOp| operators.ancestry(op).any(|above| above.place.is_subtask());
-        let above_failed = |op: &TaskOp| op.parent.and_then(|above| operators.at(above)).is_some_and(TaskOp::failed);
+        let told = |op: &NodeInstance| operators.ancestry(op).any(|above| above.place.is_subtask());
+        let above_failed =
+            |op: &NodeInstance| op.parent.and_then(|above| operators.at(above)).is_some_and(NodeInstance::failed);
         let outermost = operators.iter().filter(|op| op.failed() && !told(op) && !above_failed(op));
         outermost.map(|op| op.id.clone()).collect()
     }
@@ -85,7 +86,7 @@ impl Operators {
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.reparse.is_some() || op.leaf().is_some() {
-            let regrown = self.child(op, Place::Regrown).filter(|part| op.reparse.is_some() && part.failed());
+            let regrown = self.child(op, ChildSlot::Regrown).filter(|part| op.reparse.is_some() && part.failed());
             return match regrown.map(|part| part.number) {
                 Some(regrown) => {
                     self.begin_again(regrown, begun)?;
@@ -96,10 +97,10 @@ impl Operators {
             };
         }
         let (opened, gives_its_last) = (op.opened.is_some(), self.gives_its_last(op));
-        let of = |part: &TaskOp| part.place.is_nested() != opened && !part.place.is_subtask();
+        let of = |part: &NodeInstance| part.place.is_nested() != opened && !part.place.is_subtask();
         let all: Vec<usize> = self.children(op).filter(|part| of(part)).map(|part| part.number).collect();
         let mut again: Vec<usize> =
-            all.iter().copied().filter(|part| self.at(*part).is_some_and(TaskOp::failed)).collect();
+            all.iter().copied().filter(|part| self.at(*part).is_some_and(NodeInstance::failed)).collect();
         match all.last() {
             _ if !again.is_empty() => {}
             _ if !opened => return self.gather_again(number, begun),
@@ -118,7 +119,7 @@ impl Operators {
     }
 
     /// Whether the result of the last part is that of the whole.
-    fn gives_its_last(&self, op: &TaskOp) -> bool {
+    fn gives_its_last(&self, op: &NodeInstance) -> bool {
         self.node(op).is_none_or(|node| node.kind.facts().gives_its_last)
     }
 
@@ -136,7 +137,7 @@ impl Operators {
             }
             match place {
                 _ if place.is_nested() && is_opened => self.gather_again(above, begun)?,
-                Place::Turn { iteration, .. } => {
+                ChildSlot::Turn { iteration, .. } => {
                     self.detach(above, |other| other.number > below)?;
                     self.change(above, |op| op.iteration = iteration);
                     self.open_again(above);
@@ -145,8 +146,8 @@ impl Operators {
                     self.detach(above, |other| other.number > below)?;
                     self.open_again(above);
                 }
-                Place::Split => {
-                    self.detach(above, |other| other.place == Place::Regrown)?;
+                ChildSlot::Split => {
+                    self.detach(above, |other| other.place == ChildSlot::Regrown)?;
                     self.change(above, |op| op.reparse.iter_mut().for_each(|reparse| reparse.grown = None));
                     self.open_again(above);
                 }
@@ -164,7 +165,7 @@ impl Operators {
 
     /// A new handler or process, with a session, turns and time of its own.
     fn begin_leaf(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
-        self.detach(number, |part| matches!(part.place, Place::Split | Place::Regrown))?;
+        self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown))?;
         self.next_handler(number);
         self.open_again(number);
         begun.push(number);
@@ -182,7 +183,7 @@ impl Operators {
 
     /// It is bound anew, from what is nested in it: nothing of what it did stays.
     fn gather_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
-        self.detach(number, |part| part.place == Place::Match || !part.place.is_nested())?;
+        self.detach(number, |part| part.place == ChildSlot::Match || !part.place.is_nested())?;
         if self.at(number).is_some_and(|op| op.leaf().is_some()) {
             self.next_handler(number);
             begun.retain(|leaf| *leaf != number);
@@ -203,7 +204,7 @@ impl Operators {
     }
 
     /// Children that are done anew are none any more. One that still works is in the way.
-    fn detach(&mut self, number: usize, which: impl Fn(&TaskOp) -> bool) -> Result<(), Reject> {
+    fn detach(&mut self, number: usize, which: impl Fn(&NodeInstance) -> bool) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();
         if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| part.closed.is_none()) {
@@ -218,7 +219,7 @@ impl Operators {
         Ok(())
     }
 
-    fn change(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
+    fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
         if let Some(op) = self.list.get_mut(number) {
             change(op);
         }

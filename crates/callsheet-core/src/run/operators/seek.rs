@@ -7,7 +7,7 @@ use crate::spec::{BlobId, Slug};
 use crate::template::operators::EvalPhase;
 
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, TaskOp};
+use super::{NodeInstance, OpState};
 
 /// A failed lookup is tried once more (spec 5).
 const TRIES: u32 = 2;
@@ -17,7 +17,7 @@ impl TreeQuery<'_> {
     pub fn retrievals(self) -> Vec<Effect> {
         let (operators, works) = (&self.0.operators, self.0.stage().is_working());
         let seeking = operators.iter().filter(|op| works && op.state == OpState::Seeking);
-        let retrieve = |op: &TaskOp| {
+        let retrieve = |op: &NodeInstance| {
             let request = op.seeks.clone()?;
             Some(Effect::Retrieve { task: op.id.clone(), n: op.lookups, request })
         };

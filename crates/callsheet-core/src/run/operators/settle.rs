@@ -2,10 +2,10 @@
 //! its top task.
 
 use crate::spec::{Slug, ToolEffect};
-use crate::template::operators::{EvalPhase, Move, Place};
+use crate::template::operators::{ChildSlot, EvalPhase, Move};
 
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, Operators, TaskOp, View};
+use super::{NodeInstance, OpState, Operators, View};
 use crate::run::{Effect, Stage, State, TaskRun};
 
 impl Trees<'_> {
@@ -44,13 +44,13 @@ impl Trees<'_> {
 }
 
 impl<'a> TreeQuery<'a> {
-    fn next_of(self, op: &TaskOp) -> Move {
+    fn next_of(self, op: &NodeInstance) -> Move {
         let node = self.0.operators.node(op);
         match op.state {
             _ if op.former => Move::Wait,
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
-            OpState::Matching => match self.0.operators.child(op, Place::Match) {
-                None => Move::Open(vec![Place::Match]),
+            OpState::Matching => match self.0.operators.child(op, ChildSlot::Match) {
+                None => Move::Open(vec![ChildSlot::Match]),
                 Some(child) if child.closed.is_some() => Move::Owe(EvalPhase::Open),
                 Some(_) => Move::Wait,
             },
@@ -68,7 +68,9 @@ impl<'a> TreeQuery<'a> {
             },
             OpState::Open => match (op.leaf(), &op.opened, node) {
                 (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
-                (None, Some(_), None) if op.place.is_subtask() => super::only(&self.view(op, &|_| false), Place::Body),
+                (None, Some(_), None) if op.place.is_subtask() => {
+                    super::only(&self.view(op, &|_| false), ChildSlot::Body)
+                }
                 (None, Some(opened), Some(node)) => {
                     let writes = |tool: &str| self.0.policy(tool).effect != ToolEffect::Read;
                     super::next(&self.view(op, &writes), node, opened)
@@ -78,7 +80,7 @@ impl<'a> TreeQuery<'a> {
         }
     }
 
-    fn view<'v>(self, op: &'v TaskOp, writes: &'v dyn Fn(&str) -> bool) -> View<'v>
+    fn view<'v>(self, op: &'v NodeInstance, writes: &'v dyn Fn(&str) -> bool) -> View<'v>
     where
         'a: 'v,
     {
@@ -87,7 +89,7 @@ impl<'a> TreeQuery<'a> {
 
     /// A leaf whose work is over is closed; one whose handler asks for subtasks opens them. Subtasks that still run when
     /// their handler has ended come back first.
-    fn next_of_leaf(self, op: &TaskOp, leaf: &Slug) -> Move {
+    fn next_of_leaf(self, op: &NodeInstance, leaf: &Slug) -> Move {
         let Some(task) = self.0.tasks.get(leaf) else { return Move::Wait };
         if !task.state().is_ended() {
             let wanted = self.subtasks_asked(op, task);
@@ -105,7 +107,7 @@ impl<'a> TreeQuery<'a> {
     pub fn evaluations(self) -> Vec<Effect> {
         let works = self.0.stage().is_working();
         let due = self.0.operators.iter().filter(|_| works);
-        let evaluate = |op: &TaskOp| match op.state {
+        let evaluate = |op: &NodeInstance| match op.state {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,
         };

@@ -6,10 +6,10 @@ use crate::record::Closed;
 use crate::run::{Cause, Failure, TaskRun, ToolOutput, ToolState};
 use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
-use crate::template::operators::Place;
+use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, Operators, TaskOp, leaf};
+use super::{NodeInstance, OpState, Operators, leaf};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -26,28 +26,28 @@ impl Operators {
 
 impl TreeQuery<'_> {
     /// Calls of a handler that are not opened yet.
-    pub(super) fn subtasks_asked(self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
+    pub(super) fn subtasks_asked(self, op: &NodeInstance, task: &TaskRun) -> Vec<ChildSlot> {
         if !task.is_handler() || !task.is_executing() {
             return Vec::new();
         }
         let calls = task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| (0..).zip(&run.calls));
         calls
             .filter(|(_, call)| call.output().is_none() && self.0.operators.is_subtask_tool(&call.call.name))
-            .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
+            .map(|(call, _)| ChildSlot::Subtask { attempt: op.attempt, call })
             .filter(|place| self.0.operators.child(op, *place).is_none())
             .collect()
     }
 
     /// What an equal request gave before a person had its handler done again: it is not done twice.
-    pub(super) fn given_before(self, parent: usize, place: &Place) -> Option<Closed> {
-        let (parent, Place::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
+    pub(super) fn given_before(self, parent: usize, place: &ChildSlot) -> Option<Closed> {
+        let (parent, ChildSlot::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
         let asked = |attempt: u32, call: u32| {
             let run = self.0.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
             Some(&run.calls.get(super::index_of(call)?)?.call)
         };
         let own = asked(*attempt, *call)?;
         self.0.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
-            let Place::Subtask { attempt: before, call } = child.place else { return None };
+            let ChildSlot::Subtask { attempt: before, call } = child.place else { return None };
             let was_retried = before < *attempt && before <= parent.retried;
             let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
             child.closed.clone().filter(|_| was_retried && asked(before, call).is_some_and(equal))
@@ -70,7 +70,7 @@ impl Trees<'_> {
     /// above it is spent ends the handler.
     pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
         let Some(op) = self.0.operators.at(number) else { return };
-        let Place::Subtask { attempt, call } = op.place else { return };
+        let ChildSlot::Subtask { attempt, call } = op.place else { return };
         let Some(slug) =
             op.parent.and_then(|above| self.0.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
         else {

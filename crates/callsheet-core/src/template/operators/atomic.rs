@@ -6,7 +6,8 @@ use crate::template::result::{TaskError, TaskResult};
 use crate::template::tree::{Node, Role};
 
 use super::{
-    EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Place, Rows, Work, Written, lost,
+    ChildSlot, EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Rows, Work, Written,
+    lost,
 };
 
 /// A task of a model. What it is for stands in its node.
@@ -56,7 +57,7 @@ impl Operator for Atomic {
     /// What its texts name stands in its node.
     fn walk(&self, _: &mut Walk<'_>, _: bool) {}
 
-    fn below(&self, _: Place) -> Option<Work<'_>> {
+    fn below(&self, _: ChildSlot) -> Option<Work<'_>> {
         None
     }
 
@@ -68,7 +69,7 @@ impl Operator for Atomic {
         at.handler().map(Opens::Plan)
     }
 
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, _: &dyn Known, _: ChildSlot) -> Vec<(String, Bound)> {
         Vec::new()
     }
 

@@ -9,7 +9,7 @@ use crate::template::result::{TaskError, TaskResult, failure};
 use crate::template::tree::{Argument, Node, Role};
 
 use super::{
-    Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Work, Written, only,
+    ChildSlot, Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Plan, Rows, Work, Written, only,
     only_result,
 };
 
@@ -84,12 +84,12 @@ impl Operator for Call {
     }
 
     /// The body stands in another template, and operators in arguments are found for every operator.
-    fn below(&self, _: Place) -> Option<Work<'_>> {
+    fn below(&self, _: ChildSlot) -> Option<Work<'_>> {
         None
     }
 
     fn next(&self, at: &dyn Parts) -> Move {
-        only(at, Place::Body)
+        only(at, ChildSlot::Body)
     }
 
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>> {
@@ -97,7 +97,7 @@ impl Operator for Call {
         Ok(Opens::Plan(Plan::Children))
     }
 
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, _: &dyn Known, _: ChildSlot) -> Vec<(String, Bound)> {
         Vec::new()
     }
 

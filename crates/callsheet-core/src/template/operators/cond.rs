@@ -13,7 +13,7 @@ use crate::template::value::Path;
 
 use super::place::index_of;
 use super::{
-    EvalPhase, Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Slot, Work,
+    ChildSlot, EvalPhase, Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Plan, Rows, Slot, Work,
     Written, only, only_result,
 };
 
@@ -120,8 +120,8 @@ impl Operator for Cond {
         }
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
-        let Place::Branch { case } = place else { return None };
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
+        let ChildSlot::Branch { case } = place else { return None };
         match case {
             Some(case) => self.cases.get(index_of(case)?).map(|case| Work::Node(&case.body)),
             None => self.otherwise.as_deref().map(Work::Node),
@@ -130,7 +130,7 @@ impl Operator for Cond {
 
     fn next(&self, at: &dyn Parts) -> Move {
         match at.plan() {
-            Some(Plan::Branch { case }) => only(at, Place::Branch { case: *case }),
+            Some(Plan::Branch { case }) => only(at, ChildSlot::Branch { case: *case }),
             _ => Move::Owe(EvalPhase::Close),
         }
     }
@@ -147,7 +147,7 @@ impl Operator for Cond {
         Ok(Opens::Closed(Box::new(result)))
     }
 
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, _: &dyn Known, _: ChildSlot) -> Vec<(String, Bound)> {
         Vec::new()
     }
 

@@ -13,7 +13,7 @@ use crate::template::tree::{Condition, InheritContext, Node, Role, Script};
 use crate::template::value::{Expression, cut};
 
 use super::{
-    EvalPhase, Facts, Given, Judged, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Place, Plan,
+    ChildSlot, EvalPhase, Facts, Given, Judged, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Plan,
     Rows, Slot, Work, Written, lost,
 };
 
@@ -120,16 +120,16 @@ fn read(given: &mut dyn Given) -> Option<DirectorEvaluatorLoop> {
     })
 }
 
-fn director(iteration: u32) -> Place {
-    Place::Turn { word: DIRECTOR, iteration }
+fn director(iteration: u32) -> ChildSlot {
+    ChildSlot::Turn { word: DIRECTOR, iteration }
 }
 
-fn script(iteration: u32) -> Place {
-    Place::Turn { word: SCRIPT, iteration }
+fn script(iteration: u32) -> ChildSlot {
+    ChildSlot::Turn { word: SCRIPT, iteration }
 }
 
-fn evaluator(iteration: u32) -> Place {
-    Place::Turn { word: EVALUATOR, iteration }
+fn evaluator(iteration: u32) -> ChildSlot {
+    ChildSlot::Turn { word: EVALUATOR, iteration }
 }
 
 impl Operator for DirectorEvaluatorLoop {
@@ -186,11 +186,11 @@ impl Operator for DirectorEvaluatorLoop {
         }
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
         match place {
-            Place::Turn { word: DIRECTOR, .. } => Some(Work::Node(&self.director)),
-            Place::Turn { word: SCRIPT, .. } => self.script.as_ref().map(Work::Script),
-            Place::Turn { word: EVALUATOR, .. } => Some(Work::Node(&self.evaluator)),
+            ChildSlot::Turn { word: DIRECTOR, .. } => Some(Work::Node(&self.director)),
+            ChildSlot::Turn { word: SCRIPT, .. } => self.script.as_ref().map(Work::Script),
+            ChildSlot::Turn { word: EVALUATOR, .. } => Some(Work::Node(&self.evaluator)),
             _ => None,
         }
     }
@@ -213,8 +213,8 @@ impl Operator for DirectorEvaluatorLoop {
     }
 
     /// Names of the table of spec 8 for a part of the loop.
-    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
-        let Place::Turn { word, iteration } = place else { return Vec::new() };
+    fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
+        let ChildSlot::Turn { word, iteration } = place else { return Vec::new() };
         let mut names = for_all(at, iteration);
         if word == DIRECTOR {
             names.extend(for_director(at, iteration));
@@ -227,20 +227,20 @@ impl Operator for DirectorEvaluatorLoop {
         names
     }
 
-    fn tells(&self, _: Place, to: Place) -> bool {
-        matches!(to, Place::Turn { word: DIRECTOR | EVALUATOR, .. })
+    fn tells(&self, _: ChildSlot, to: ChildSlot) -> bool {
+        matches!(to, ChildSlot::Turn { word: DIRECTOR | EVALUATOR, .. })
     }
 
-    fn judged(&self, by: Place) -> Option<Place> {
+    fn judged(&self, by: ChildSlot) -> Option<ChildSlot> {
         match by {
-            Place::Turn { word: EVALUATOR, iteration } => Some(director(iteration)),
+            ChildSlot::Turn { word: EVALUATOR, iteration } => Some(director(iteration)),
             _ => None,
         }
     }
 
     /// Files that the evaluation before an iteration asks for.
-    fn wanted_files(&self, at: &dyn Known, place: Place) -> Vec<String> {
-        let Place::Turn { word: DIRECTOR, iteration } = place else { return Vec::new() };
+    fn wanted_files(&self, at: &dyn Known, place: ChildSlot) -> Vec<String> {
+        let ChildSlot::Turn { word: DIRECTOR, iteration } = place else { return Vec::new() };
         let evaluation = part(at, evaluator(iteration.saturating_sub(1))).map(|part| at.result(&part));
         match evaluation.as_deref().map(judged) {
             Some((_, Some(Verdict::Revise { add_files: Some(files), .. }), _)) => files,
@@ -358,7 +358,7 @@ impl DirectorEvaluatorLoop {
 }
 
 /// The part of an iteration, once it has come back.
-fn part(at: &dyn Known, place: Place) -> Option<Part> {
+fn part(at: &dyn Known, place: ChildSlot) -> Option<Part> {
     at.part(place).filter(|part| part.closed)
 }
 

@@ -10,7 +10,7 @@ use crate::template::tree::{InheritContext, Node, PathUse, Role};
 use crate::template::value::is_ident;
 
 use super::{
-    EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Place, Rows, Slot,
+    ChildSlot, EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Rows, Slot,
     Work, Written, pool,
 };
 
@@ -106,13 +106,13 @@ impl Operator for Map {
         names.child(&self.body, "body");
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
-        matches!(place, Place::Item { .. }).then_some(Work::Node(&self.body))
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
+        matches!(place, ChildSlot::Item { .. }).then_some(Work::Node(&self.body))
     }
 
     fn next(&self, at: &dyn Parts) -> Move {
         let Some(count) = at.count() else { return Move::Owe(EvalPhase::Close) };
-        pool::next(at, pool::size(count), self.max_parallel, self.on_error, |index| Place::Item { index })
+        pool::next(at, pool::size(count), self.max_parallel, self.on_error, |index| ChildSlot::Item { index })
     }
 
     fn collects(&self) -> bool {
@@ -124,8 +124,8 @@ impl Operator for Map {
         Ok(Opens::Plan(names.items_plan()))
     }
 
-    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
-        let Place::Item { index } = place else { return Vec::new() };
+    fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
+        let ChildSlot::Item { index } = place else { return Vec::new() };
         let element = at.element(index).map(|(_, bound)| (self.item.clone(), bound));
         element.into_iter().chain([("item_index".to_owned(), Bound::json(index, Trust::Author))]).collect()
     }

@@ -35,7 +35,7 @@ pub use director_evaluator_loop::DIRECTOR;
 pub(crate) use director_evaluator_loop::advice;
 pub use facts::{Facts, Leaf, Rows};
 pub use parts::{EvalPhase, Judged, Known, Move, Names, Opening, Opens, Part, Parts};
-pub use place::{Place, Work};
+pub use place::{ChildSlot, Work};
 pub use plan::{HandlerPlan, Plan};
 pub use text::{Given, Slot, Written};
 
@@ -144,7 +144,7 @@ pub trait Operator {
     fn walk(&self, names: &mut Walk<'_>, results: bool);
 
     /// The part of the tree at a place below it.
-    fn below(&self, place: Place) -> Option<Work<'_>>;
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>>;
 
     /// What it does next when it is open. A plan that does not fit is a defect of the evaluation; closing it tells so.
     fn next(&self, at: &dyn Parts) -> Move;
@@ -161,20 +161,20 @@ pub trait Operator {
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>>;
 
     /// What it binds for the part at a place.
-    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)>;
+    fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)>;
 
     /// Whether what a part gave is told to the one at a place (spec 5).
-    fn tells(&self, _part: Place, _to: Place) -> bool {
+    fn tells(&self, _part: ChildSlot, _to: ChildSlot) -> bool {
         false
     }
 
     /// The part that is judged by the one at a place.
-    fn judged(&self, _: Place) -> Option<Place> {
+    fn judged(&self, _: ChildSlot) -> Option<ChildSlot> {
         None
     }
 
     /// Files that parts before want the one at a place to have.
-    fn wanted_files(&self, _: &dyn Known, _: Place) -> Vec<String> {
+    fn wanted_files(&self, _: &dyn Known, _: ChildSlot) -> Vec<String> {
         Vec::new()
     }
 
@@ -215,7 +215,7 @@ impl OnError {
 }
 
 /// What the one part of an operator does next.
-fn only(at: &dyn Parts, place: Place) -> Move {
+fn only(at: &dyn Parts, place: ChildSlot) -> Move {
     match at.after(place) {
         Ok(_) => Move::Owe(EvalPhase::Close),
         Err(what) => what,

@@ -10,8 +10,8 @@ use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
 use super::{
-    Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Place, Plan, Rows, Work, Written,
-    pool,
+    ChildSlot, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Plan, Rows, Work,
+    Written, pool,
 };
 
 /// Children at once.
@@ -82,13 +82,13 @@ impl Operator for Parallel {
         self.children.iter().for_each(|child| names.child(child, child.kind.word()));
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
-        let Place::Child { index } = place else { return None };
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
+        let ChildSlot::Child { index } = place else { return None };
         nth(&self.children, index)
     }
 
     fn next(&self, at: &dyn Parts) -> Move {
-        pool::next(at, self.children.len(), self.max_parallel, self.on_error, |index| Place::Child { index })
+        pool::next(at, self.children.len(), self.max_parallel, self.on_error, |index| ChildSlot::Child { index })
     }
 
     fn collects(&self) -> bool {
@@ -99,7 +99,7 @@ impl Operator for Parallel {
         Ok(Opens::Plan(Plan::Children))
     }
 
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, _: &dyn Known, _: ChildSlot) -> Vec<(String, Bound)> {
         Vec::new()
     }
 

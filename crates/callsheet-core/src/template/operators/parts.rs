@@ -12,7 +12,7 @@ use crate::template::result::{TaskError, TaskResult};
 use crate::template::tree::{Node, PathUse, Script, Template};
 use crate::template::value::Path;
 
-use super::{Place, Plan};
+use super::{ChildSlot, Plan};
 
 /// A part that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Part {
     /// Its number in the run.
     pub number: usize,
     /// Where it stands.
-    pub place: Place,
+    pub place: ChildSlot,
     /// It came back.
     pub closed: bool,
     /// It came back and is no success.
@@ -38,7 +38,7 @@ pub trait Parts {
     /// Its parts in the order they were opened, without what is nested in its inputs.
     fn parts(&self) -> Vec<Part>;
     /// The one at a place.
-    fn part(&self, place: Place) -> Option<Part>;
+    fn part(&self, place: ChildSlot) -> Option<Part>;
     /// Whether a tool writes.
     fn writes(&self, tool: &str) -> bool;
 
@@ -46,7 +46,7 @@ pub trait Parts {
     ///
     /// # Errors
     /// It has not come back: what is to be done.
-    fn after(&self, place: Place) -> Result<Part, Move> {
+    fn after(&self, place: ChildSlot) -> Result<Part, Move> {
         match self.part(place) {
             None => Err(Move::Open(vec![place])),
             Some(part) if part.closed => Ok(part),
@@ -145,7 +145,7 @@ pub enum Move {
     /// It waits.
     Wait,
     /// Children to open.
-    Open(Vec<Place>),
+    Open(Vec<ChildSlot>),
     /// An evaluation is owed.
     Owe(EvalPhase),
 }

@@ -4,7 +4,7 @@ use crate::template::tree::{InputSource, Node, Script};
 
 /// The place of a child below its parent. Numbers count from 0, iterations from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ChildSlot {
     /// The top task.
     Top,
     /// An operator nested in an input.
@@ -63,7 +63,7 @@ pub enum Place {
     },
 }
 
-impl Place {
+impl ChildSlot {
     /// Nested in an input or argument, or choosing files: it runs before its parent is opened.
     pub fn is_nested(&self) -> bool {
         matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)

@@ -6,14 +6,14 @@ use serde_json::Value;
 use crate::template::result::details::{item_error, partial_result};
 use crate::template::result::{Details, PartialResult, TaskResult};
 
-use super::{EvalPhase, Known, Move, OnError, Part, Parts, Place, with_error};
+use super::{ChildSlot, EvalPhase, Known, Move, OnError, Part, Parts, with_error};
 
 pub(super) fn next(
     at: &dyn Parts,
     count: usize,
     max_parallel: u32,
     on_error: OnError,
-    place: impl Fn(u32) -> Place,
+    place: impl Fn(u32) -> ChildSlot,
 ) -> Move {
     let parts = at.parts();
     let (opened, running) = (parts.len(), parts.iter().filter(|part| !part.closed).count());
@@ -21,7 +21,7 @@ pub(super) fn next(
     if !stops && opened < count {
         let room = size(max_parallel).max(1).saturating_sub(running);
         let last = count.min(opened.saturating_add(room));
-        let places: Vec<Place> = (opened..last).filter_map(|index| u32::try_from(index).ok().map(&place)).collect();
+        let places: Vec<ChildSlot> = (opened..last).filter_map(|index| u32::try_from(index).ok().map(&place)).collect();
         return if places.is_empty() { Move::Wait } else { Move::Open(places) };
     }
     // Running siblings finish and are kept.

@@ -13,8 +13,8 @@ use crate::template::tree::{InheritContext, Node, Origin, PathUse, Role};
 use crate::template::value::Filled;
 
 use super::{
-    EvalPhase, Facts, Given, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Place, Rows, Slot, Work,
-    Written, with_error,
+    ChildSlot, EvalPhase, Facts, Given, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Rows, Slot,
+    Work, Written, with_error,
 };
 
 /// One task and then another one for each input.
@@ -39,12 +39,12 @@ const REDUCTION_SLOT: Slot = Slot::new("reduction_task");
 const INNER: &str = "inner";
 const REDUCTION: &str = "reduction";
 
-fn inner(index: u32) -> Place {
-    Place::Part { word: INNER, index }
+fn inner(index: u32) -> ChildSlot {
+    ChildSlot::Part { word: INNER, index }
 }
 
-fn reduction(index: u32) -> Place {
-    Place::Part { word: REDUCTION, index }
+fn reduction(index: u32) -> ChildSlot {
+    ChildSlot::Part { word: REDUCTION, index }
 }
 
 const ROLE: Role = Role::new("reduce", InheritContext::None, true, true);
@@ -128,7 +128,7 @@ impl Reduce {
     /// What there was when a part failed.
     fn failed(&self, at: &dyn Known, part: &Part, total: u32) -> TaskResult {
         let index = match part.place {
-            Place::Part { index, .. } => index,
+            ChildSlot::Part { index, .. } => index,
             _ => 0,
         };
         let done = (0..index).filter_map(|index| {
@@ -189,10 +189,10 @@ impl Operator for Reduce {
         names.child(&self.reduction, "reduction_task");
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
         match place {
-            Place::Part { word: INNER, .. } => Some(Work::Node(&self.inner)),
-            Place::Part { word: REDUCTION, .. } => Some(Work::Node(&self.reduction)),
+            ChildSlot::Part { word: INNER, .. } => Some(Work::Node(&self.inner)),
+            ChildSlot::Part { word: REDUCTION, .. } => Some(Work::Node(&self.reduction)),
             _ => None,
         }
     }
@@ -220,17 +220,17 @@ impl Operator for Reduce {
         Ok(Opens::Plan(names.items_plan()))
     }
 
-    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
         match place {
-            Place::Part { word: INNER, index } => Self::for_inner(at, index),
-            Place::Part { word: REDUCTION, index } => self.for_reduction(at, index),
+            ChildSlot::Part { word: INNER, index } => Self::for_inner(at, index),
+            ChildSlot::Part { word: REDUCTION, index } => self.for_reduction(at, index),
             _ => Vec::new(),
         }
     }
 
     /// Only the reduction is told of earlier ones.
-    fn tells(&self, part: Place, to: Place) -> bool {
-        let joins = |place| matches!(place, Place::Part { word: REDUCTION, .. });
+    fn tells(&self, part: ChildSlot, to: ChildSlot) -> bool {
+        let joins = |place| matches!(place, ChildSlot::Part { word: REDUCTION, .. });
         joins(part) && joins(to)
     }
 

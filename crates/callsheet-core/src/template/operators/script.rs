@@ -9,7 +9,7 @@ use crate::template::result::{TaskError, TaskResult};
 use crate::template::tree::{InheritContext, Node, Role, Script};
 
 use super::{
-    EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Place, Rows, Work, Written,
+    ChildSlot, EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Rows, Work, Written,
 };
 
 /// A process that is a task of its own.
@@ -84,7 +84,7 @@ impl Operator for Process {
         names.script(&self.script);
     }
 
-    fn below(&self, _: Place) -> Option<Work<'_>> {
+    fn below(&self, _: ChildSlot) -> Option<Work<'_>> {
         None
     }
 
@@ -96,7 +96,7 @@ impl Operator for Process {
         at.process(&self.script).map(Opens::Plan)
     }
 
-    fn binds(&self, _: &dyn Known, _: Place) -> Vec<(String, Bound)> {
+    fn binds(&self, _: &dyn Known, _: ChildSlot) -> Vec<(String, Bound)> {
         Vec::new()
     }
 

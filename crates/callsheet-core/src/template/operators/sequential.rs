@@ -13,7 +13,7 @@ use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
 use super::{
-    EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Part, Parts, Place, Plan,
+    ChildSlot, EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Part, Parts, Plan,
     Rows, Work, Written, with_error,
 };
 
@@ -91,8 +91,8 @@ impl Operator for Sequential {
         }
     }
 
-    fn below(&self, place: Place) -> Option<Work<'_>> {
-        let Place::Child { index } = place else { return None };
+    fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
+        let ChildSlot::Child { index } = place else { return None };
         nth(&self.steps, index)
     }
 
@@ -104,7 +104,7 @@ impl Operator for Sequential {
             if failed && (self.on_error == OnError::Fail || holds_writer(step)) {
                 return Move::Owe(EvalPhase::Close);
             }
-            match at.after(Place::Child { index }) {
+            match at.after(ChildSlot::Child { index }) {
                 Ok(part) if part.fatal => return Move::Owe(EvalPhase::Close),
                 Ok(part) => failed |= part.failed,
                 Err(what) => return what,
@@ -118,9 +118,10 @@ impl Operator for Sequential {
     }
 
     /// Results of the steps before it.
-    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
-        let Place::Child { index: before } = place else { return Vec::new() };
-        let is_earlier = |part: &Part| part.closed && matches!(part.place, Place::Child { index } if index < before);
+    fn binds(&self, at: &dyn Known, place: ChildSlot) -> Vec<(String, Bound)> {
+        let ChildSlot::Child { index: before } = place else { return Vec::new() };
+        let is_earlier =
+            |part: &Part| part.closed && matches!(part.place, ChildSlot::Child { index } if index < before);
         let steps: Vec<Part> = at.parts().into_iter().filter(is_earlier).collect();
         let trust = steps.iter().map(|step| at.trust(step)).max().unwrap_or_default();
         let results: Vec<Bound> = steps.iter().map(|step| at.bound(step)).collect();
@@ -137,8 +138,8 @@ impl Operator for Sequential {
         names
     }
 
-    fn tells(&self, part: Place, to: Place) -> bool {
-        matches!((part, to), (Place::Child { index: before }, Place::Child { index }) if before < index)
+    fn tells(&self, part: ChildSlot, to: ChildSlot) -> bool {
+        matches!((part, to), (ChildSlot::Child { index: before }, ChildSlot::Child { index }) if before < index)
     }
 
     fn close(&self, at: &dyn Known) -> TaskResult {

@@ -10,7 +10,7 @@ use super::{ResourceMetrics, SubtaskRequest, TaskResult};
 /// Where an error is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Location {
+pub struct SourceLocation {
     /// File as shown to a person.
     pub file: String,
     /// 1-based line.
@@ -232,7 +232,7 @@ pub struct Invalid {
     pub actual: String,
     /// Where it is given, if that is known before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub location: Option<Location>,
+    pub location: Option<SourceLocation>,
 }
 
 /// What a path of `file_paths` is to lead to.
@@ -424,10 +424,10 @@ pub struct TaskError {
     pub message: String,
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub location: Option<Location>,
+    pub location: Option<SourceLocation>,
     /// The calls that it came through, the innermost first (spec 8).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub related: Vec<Location>,
+    pub related: Vec<SourceLocation>,
     /// What was used.
     #[serde(default)]
     pub metrics: ResourceMetrics,
@@ -452,7 +452,7 @@ impl InputFaultDetails {
     }
 
     /// A file is not there; `near`: paths that may be meant; `location`: where a template names it.
-    pub fn no_file(&mut self, path: &str, near: &[String], location: Option<Location>) {
+    pub fn no_file(&mut self, path: &str, near: &[String], location: Option<SourceLocation>) {
         let (expected, actual) = Invalid::no_file(near);
         self.invalid.push(Invalid { name: path.to_owned(), expected, actual, location });
     }
@@ -485,9 +485,10 @@ impl InputFaultDetails {
     }
 
     /// The place of the first fault.
-    fn place(&self) -> Option<Location> {
+    fn place(&self) -> Option<SourceLocation> {
         let missing = self.missing.first().cloned();
-        let missing = missing.map(|Missing { file, line, column, task, .. }| Location { file, line, column, task });
+        let missing =
+            missing.map(|Missing { file, line, column, task, .. }| SourceLocation { file, line, column, task });
         missing.or_else(|| self.invalid.iter().find_map(|invalid| invalid.location.clone()))
     }
 

@@ -3,7 +3,8 @@
 use crate::template::tree::Origin;
 
 use super::{
-    Blame, Details, ErrorKind, Halt, Hears, Location, Reason, RecoveryAdvice, Resource, ResourceMetrics, TaskError,
+    Blame, Details, ErrorKind, Halt, Hears, Reason, RecoveryAdvice, Resource, ResourceMetrics, SourceLocation,
+    TaskError,
 };
 
 /// What a person can do about a reason.
@@ -118,8 +119,8 @@ pub(crate) fn located(mut error: TaskError, origin: &Origin, task: &str) -> Task
 }
 
 /// Where a task was written.
-pub(crate) fn location(origin: &Origin, task: &str) -> Location {
-    Location {
+pub(crate) fn location(origin: &Origin, task: &str) -> SourceLocation {
+    SourceLocation {
         file: origin.file.clone(),
         line: origin.spot.place.line,
         column: origin.spot.place.column,

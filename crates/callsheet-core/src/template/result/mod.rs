@@ -11,8 +11,8 @@ mod request;
 mod task_result;
 
 pub use error::{
-    Blame, Details, ErrorKind, Halt, Hears, InputFaultDetails, Invalid, ItemError, Iteration, Location, Missing,
-    PartialResult, Reason, RecoveryAdvice, Resource, TaskError,
+    Blame, Details, ErrorKind, Halt, Hears, InputFaultDetails, Invalid, ItemError, Iteration, Missing, PartialResult,
+    Reason, RecoveryAdvice, Resource, SourceLocation, TaskError,
 };
 pub use keys::snake_keys;
 pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, TokenUse, TurnUse, WallUse};

@@ -11,7 +11,7 @@ use callsheet_core::record::{
     Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, RepeatPolicy,
     ResultParts, Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
-use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
+use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
@@ -416,7 +416,7 @@ impl Player {
         (Retrieval::Found(self.keep(serde_json::to_vec(&found).unwrap())), empty)
     }
 
-    fn reply(&mut self, asked: &Asked) {
+    fn reply(&mut self, asked: &ModelCall) {
         let key = asked.key.clone();
         assert_eq!(key.phase, Phase::Execute);
         let task = key.task.clone().unwrap();
@@ -492,7 +492,7 @@ impl Player {
             .collect()
     }
 
-    fn read(&mut self, asked: &Asked) {
+    fn read(&mut self, asked: &ModelCall) {
         let key = asked.key.clone();
         let record = self.run.call_record(&key).expect("recorded");
         let reply: Value = serde_json::from_slice(&self.blobs[&record.reply]).unwrap();

@@ -1,6 +1,6 @@
 //! Words to facts.
 
-use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
@@ -9,8 +9,8 @@ use callsheet_core::record::{
 };
 use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{
-    BlobId, Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task,
-    ToolCall, ToolEffect,
+    BlobId, ExecutionMode, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target,
+    Task, ToolCall, ToolEffect,
 };
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::read_review;
@@ -148,8 +148,8 @@ impl Player {
                     skill.mode = SkillMode::Template;
                     skill.tools = vec![name.to_owned()];
                 }
-                ("together", _) => skill.execution = Execution::Together,
-                ("per-reference", _) => skill.execution = Execution::PerReference,
+                ("together", _) => skill.execution = ExecutionMode::Together,
+                ("per-reference", _) => skill.execution = ExecutionMode::PerReference,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
                 ("review", policy) => skill.review = serde_json::from_value(policy.into()).unwrap(),
                 ("check", name) => {
@@ -523,7 +523,8 @@ fn changes(file: &str) -> ChangeSet {
 
 fn issue(code: &str) -> Issue {
     let code = IssueCode::ALL.iter().copied().find(|known| known.as_str() == code).expect(code);
-    let place = Place { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
+    let place =
+        Location { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
     Issue {
         code,
         severity: Severity::Error,

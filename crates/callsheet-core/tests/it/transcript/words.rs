@@ -1,7 +1,7 @@
 //! Values to words.
 
 use callsheet_core::record::{CallKey, Gate, GateKind, Outcome, ReferenceStage};
-use callsheet_core::run::{Asked, Effect};
+use callsheet_core::run::{Effect, ModelCall};
 use callsheet_core::spec::Phase;
 
 pub fn outcome(outcome: Outcome) -> String {
@@ -30,7 +30,7 @@ pub fn short_unit(key: &CallKey) -> String {
     text
 }
 
-fn asked(asked: &Asked) -> String {
+fn asked(asked: &ModelCall) -> String {
     let mut text = unit(&asked.key);
     if asked.turn > 1 {
         text.push_str(&format!(", turn {}", asked.turn));

@@ -218,6 +218,6 @@ pub fn named_files(task: &Task) -> Vec<String> {
 
 /// Whether a task of this skill reads all references in one run however large they are together (spec 10.1).
 pub fn one_run(policy: &callsheet_core::spec::SkillPolicy) -> bool {
-    let together = policy.execution == callsheet_core::spec::Execution::Together;
+    let together = policy.execution == callsheet_core::spec::ExecutionMode::Together;
     policy.mode == callsheet_core::spec::SkillMode::Loop || together || policy.writer.is_some()
 }

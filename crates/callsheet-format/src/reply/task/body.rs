@@ -11,7 +11,7 @@ use crate::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, it
 use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::list::TASK_LABELS;
 use crate::reply::placeholder::is_copied_form;
-use crate::reply::{DetailFile, Execution};
+use crate::reply::{DetailFile, ExecutionReply};
 
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
@@ -137,8 +137,13 @@ pub(super) fn ends_in_change(document: &Document) -> bool {
 }
 
 /// Summary, markers and details files of a prepared reply.
-pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
-    let mut execution = Execution { document: document.whole(), ..Execution::default() };
+pub(super) fn read(
+    document: &Document,
+    parts: Parts,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> ExecutionReply {
+    let mut execution = ExecutionReply { document: document.whole(), ..ExecutionReply::default() };
     execution.more_work = document.take_marker(MORE_WORK, 0..document.len(), notes);
     execution.summary = summary(document, context, notes);
     if parts.details {

@@ -5,7 +5,7 @@ use callsheet_core::spec::Phase;
 
 use crate::edit::FileEdit;
 use crate::reading::{Diagnostics, ReadContext, Reading};
-use crate::reply::Execution;
+use crate::reply::ExecutionReply;
 use crate::reply::task::next_section;
 
 use super::body::{self, Parts};
@@ -15,20 +15,20 @@ use super::{links, write};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The reply; its changes have canonical paths.
-    pub execution: Execution,
+    pub execution: ExecutionReply,
     /// New texts of the changed files, in path order; empty after any error.
     pub edits: Vec<FileEdit>,
 }
 
 /// Reads an execution reply (spec 3.8), also the final reply of a loop task.
-pub fn read_execution(text: &str, context: &ReadContext) -> Reading<Execution> {
+pub fn read_execution(text: &str, context: &ReadContext) -> Reading<ExecutionReply> {
     let mut notes = notes(Phase::Execute, context);
     let execution = result(text, context, &mut notes);
     notes.finish(execution)
 }
 
 /// Reads a merge reply (spec 3.12): like an execution, without details files, and not linking to its own output.
-pub fn read_merge(text: &str, context: &ReadContext) -> Reading<Execution> {
+pub fn read_merge(text: &str, context: &ReadContext) -> Reading<ExecutionReply> {
     let mut notes = notes(Phase::Merge, context);
     let execution = merge(text, context, &mut notes);
     notes.finish(execution)
@@ -41,11 +41,11 @@ pub fn read_write_execution(text: &str, context: &ReadContext) -> Reading<Writte
     notes.finish(written)
 }
 
-pub(super) fn result(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
+pub(super) fn result(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> ExecutionReply {
     plain(text, Parts { details: true, changes: false }, context, notes)
 }
 
-pub(super) fn merge(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
+pub(super) fn merge(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> ExecutionReply {
     plain(text, Parts { details: false, changes: false }, context, notes)
 }
 
@@ -84,10 +84,10 @@ pub(super) fn notes(phase: Phase, context: &ReadContext) -> Diagnostics {
     notes
 }
 
-fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
+fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> ExecutionReply {
     let document = body::prepare(text, parts, context, notes);
     if !body::has_reply(&document, context, notes) {
-        return Execution::default();
+        return ExecutionReply::default();
     }
     let execution = body::read(&document, parts, context, notes);
     links::check(&document, &execution, context, notes);

@@ -9,7 +9,7 @@ use callsheet_core::spec::{Phase, Slug, Target};
 use crate::edit::{ChangeWay, headings};
 use crate::markdown::Document;
 use crate::reading::{Diagnostics, ReadContext, clause};
-use crate::reply::Execution;
+use crate::reply::ExecutionReply;
 use crate::reply::references::{Scope, check_target};
 
 /// Links looked at in one document.
@@ -44,7 +44,7 @@ pub fn document_headings(document: &str) -> Vec<String> {
 
 /// Canonical file targets linked from the summary, each once, in order (spec 2.12). Files that the task itself creates
 /// count, although they are not there yet.
-pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String> {
+pub fn summary_files(execution: &ExecutionReply, context: &ReadContext) -> Vec<String> {
     let scope = Scope::of_current(context);
     let mut files: Vec<String> = Vec::new();
     let lines = outside_fences(&execution.summary);
@@ -104,7 +104,7 @@ pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
 }
 
 /// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
-pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Diagnostics) {
+pub(super) fn check(document: &Document, execution: &ExecutionReply, context: &ReadContext, notes: &mut Diagnostics) {
     let scope = Scope::of_current(context);
     let mut anchors: Option<BTreeSet<String>> = None;
     let own = context.current.as_ref().map(|task| &task.slug);
@@ -170,14 +170,14 @@ fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Diagnostics) {
 }
 
 /// A file that the reply itself writes.
-fn is_changed(target: &Target, execution: &Execution) -> bool {
+fn is_changed(target: &Target, execution: &ExecutionReply) -> bool {
     let written =
         |path: &String| execution.changes.iter().any(|change| change.path == *path && change.way != ChangeWay::Delete);
     matches!(target, Target::File { path, .. } if written(path))
 }
 
 /// A details file named by its plain name.
-fn is_detail(target: &Target, execution: &Execution) -> bool {
+fn is_detail(target: &Target, execution: &ExecutionReply) -> bool {
     matches!(target, Target::File { path, .. } if execution.details.iter().any(|detail| detail.filename == *path))
 }
 

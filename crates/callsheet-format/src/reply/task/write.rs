@@ -8,7 +8,7 @@ use crate::edit;
 use crate::edit::{Change, ChangeBlock, ChangeFence, ChangeKey, ChangeWay, FileEdit, Files, Outlines, Shown};
 use crate::markdown::{Document, Heading, Label, PieceKind, Section};
 use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, clause};
-use crate::reply::Execution;
+use crate::reply::ExecutionReply;
 use crate::reply::references::is_near;
 use crate::reply::task::next_section::Tail;
 
@@ -48,7 +48,7 @@ pub(super) fn changes(
 /// Checks that changes and the marker of spec 3.11 fit together.
 pub(super) fn check_presence(
     document: &Document,
-    execution: &mut Execution,
+    execution: &mut ExecutionReply,
     blocks: usize,
     cut_off: bool,
     context: &ReadContext,

@@ -8,7 +8,7 @@ use callsheet_core::spec::{Refinement, Task};
 use callsheet_format::edit::diff_of;
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::task::Written;
-use callsheet_format::reply::{Execution, ListReply, LoopTurn};
+use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn};
 
 /// Repairs and issues, one a line.
 pub fn notes<T>(reading: &Reading<T>) -> String {
@@ -71,7 +71,7 @@ pub fn refinement(value: &Refinement) -> String {
     out
 }
 
-pub fn execution(value: &Execution) -> String {
+pub fn execution(value: &ExecutionReply) -> String {
     let mut out = String::new();
     line(&mut out, "summary", &value.summary);
     for detail in &value.details {

@@ -278,9 +278,9 @@ fn like_blobs_are_stored_once() {
         let first = started(&lock.run);
         store.append(&lock, &[if n == 1 { first } else { LogEntry { v: VERSION, n, at: n, event } }]).unwrap();
     }
-    let stored: usize = world.raw().query_row("SELECT sum(length(bytes)) FROM blobs", [], |row| row.get(0)).unwrap();
+    let stored: u32 = world.raw().query_row("SELECT sum(length(bytes)) FROM blobs", [], |row| row.get(0)).unwrap();
     let rules = rules.len();
-    assert!(stored < rules, "{stored} bytes for 100 times {rules}");
+    assert!(usize::try_from(stored).unwrap() < rules, "{stored} bytes for 100 times {rules}");
     let other = world.store();
     for prompt in &prompts {
         assert!(other.blob(&BlobId::of(prompt)).unwrap() == *prompt);
@@ -302,7 +302,7 @@ fn long_facts_are_stored_smaller() {
         Event::RunStarted { run: lock.run.clone(), entry, settings: Settings::default(), tools: Default::default() };
     let fact = LogEntry { v: VERSION, n: 1, at: 1, event };
     store.append(&lock, std::slice::from_ref(&fact)).unwrap();
-    let stored: usize = world.raw().query_row("SELECT length(body) FROM facts", [], |row| row.get(0)).unwrap();
+    let stored: u32 = world.raw().query_row("SELECT length(body) FROM facts", [], |row| row.get(0)).unwrap();
     assert!(stored < 2_000, "{stored}");
     assert_eq!(world.store().read(&lock.run, 1).unwrap(), [fact]);
     world.raw().execute("UPDATE facts SET size = size + 1", []).unwrap();

@@ -298,6 +298,8 @@ fn texts() -> Vec<Family> {
         numbered("large numbers", Execution, SUMMARY, |n| format!("{} ", n + 100_000)),
         same("open comments", Execution, SUMMARY, "<!-- ", "\n"),
         same("open elements", Execution, "<task>", "<task>", ""),
+        same("crossed elements", Execution, "<task>", "<a><b></a>", "</task>"),
+        same("stray end tags", Execution, "<task><a>", "</b>", "</a></task>"),
         same("elements", Execution, "<task>", "<a>b</a>", "</task>"),
         numbered("attributes", Execution, "<task ", |n| format!("a{n}=\"b\" ")),
         same("entities", Execution, SUMMARY, "&amp;&#65;", "\n"),

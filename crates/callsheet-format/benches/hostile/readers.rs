@@ -21,8 +21,11 @@ pub const KINDS: [ReplyKind; 9] = [
     ReplyKind::ToolCalls,
 ];
 
+/// A reader, with what a person calls it; it gives how much it found.
+pub type Other = (&'static str, fn(&str) -> usize);
+
 /// Other readers, with what a person calls them.
-pub const OTHERS: [(&str, fn(&str) -> usize); 13] = [
+pub const OTHERS: [Other; 13] = [
     ("answer", |text| read_answer(text, false).issues.len()),
     ("review", |text| read_review(text).issues.len()),
     ("route", |text| read_route(text, &["find_code", "review"]).issues.len()),

@@ -9,7 +9,7 @@ import statistics
 import time
 from pathlib import Path
 
-from harness import REQUEST, Figure, Project
+from harness import Figure, Project
 from server import Server
 
 STEPS, TASKS, CALL_MS, SLOTS = 10, 10, 5, 4
@@ -24,7 +24,7 @@ def measure_bytes(program):
     server = Server(STEPS, TASKS, CALL_MS, SLOTS)
     try:
         with Project(server) as project:
-            end(project.start(program, "run", "--plan", "always", REQUEST))
+            end(project.run(program))
             files = {file.name: file.stat().st_size for file in database(project).parent.glob("callsheet.db*")}
     finally:
         server.close()
@@ -43,7 +43,7 @@ def measure_history(program):
     try:
         with Project(server) as project:
             for _ in range(REAL):
-                end(project.start(program, "run", "--plan", "always", REQUEST))
+                end(project.run(program))
             multiply(database(project))
             listed = [end(project.start(program, "runs"))[1] * 1000 for _ in range(TIMES)]
             shown = project.start(program, "--json", "runs")

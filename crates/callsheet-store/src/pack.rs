@@ -28,8 +28,6 @@ pub(crate) struct Packed {
     /// How many there are; `None`: they are as they are.
     pub size: Option<usize>,
     pub bytes: Vec<u8>,
-    /// What is remembered once they are stored.
-    offered: Option<Base>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +35,13 @@ struct Base {
     hash: BlobId,
     marks: Marks,
     bytes: Arc<[u8]>,
+}
+
+impl Packed {
+    /// The bytes as they are.
+    pub fn plain(hash: BlobId, bytes: &[u8]) -> Self {
+        Self { hash, base: None, size: None, bytes: bytes.to_vec() }
+    }
 }
 
 /// Makes bytes small, with what it has seen before.
@@ -56,11 +61,11 @@ impl std::fmt::Debug for State {
 }
 
 impl Packer {
-    /// The bytes of a blob, smaller where that is worth it.
+    /// The bytes of a blob, smaller where that is worth it. Later ones may be told from them: whoever stores those looks
+    /// whether their base is there.
     pub fn pack(&self, hash: BlobId, bytes: &[u8]) -> Packed {
-        let plain = |hash, offered| Packed { hash, base: None, size: None, bytes: bytes.to_vec(), offered };
         if bytes.len() < LEAST {
-            return plain(hash, None);
+            return Packed::plain(hash, bytes);
         }
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let marks = marks(bytes);
@@ -68,13 +73,18 @@ impl Packer {
             && let Some(told) = state.compress(bytes, Some(&base.bytes))
             && told.len() < bytes.len() / 3
         {
-            return Packed { hash, base: Some(base.hash), size: Some(bytes.len()), bytes: told, offered: None };
+            return Packed { hash, base: Some(base.hash), size: Some(bytes.len()), bytes: told };
         }
-        let beginning = bytes.get(..BASE_BYTES).unwrap_or(bytes);
-        let offered = (bytes.len() >= LEAST_BASE).then(|| Base { hash: hash.clone(), marks, bytes: beginning.into() });
+        if bytes.len() >= LEAST_BASE {
+            if state.bases.len() >= BASES {
+                state.bases.pop_front();
+            }
+            let beginning = bytes.get(..BASE_BYTES).unwrap_or(bytes);
+            state.bases.push_back(Base { hash: hash.clone(), marks, bytes: beginning.into() });
+        }
         match state.compress(bytes, None).filter(|small| small.len() < bytes.len()) {
-            Some(small) => Packed { hash, base: None, size: Some(bytes.len()), bytes: small, offered },
-            None => plain(hash, offered),
+            Some(small) => Packed { hash, base: None, size: Some(bytes.len()), bytes: small },
+            None => Packed::plain(hash, bytes),
         }
     }
 
@@ -86,24 +96,15 @@ impl Packer {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.compress(text.as_bytes(), None).filter(|small| small.len() < text.len())
     }
-
-    /// These bytes are stored, and later ones may be told from them.
-    pub fn stored(&self, packed: Packed) {
-        let Some(base) = packed.offered else { return };
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.bases.len() >= BASES {
-            state.bases.pop_front();
-        }
-        state.bases.push_back(base);
-    }
 }
 
 impl State {
     /// The base that shares most marks, if any; it is now the one used last.
     fn like(&mut self, marks: &Marks) -> Option<Base> {
         let shared = |base: &Base| base.marks.iter().zip(marks).filter(|(a, b)| a == b).count();
-        let (index, most) = self.bases.iter().map(shared).enumerate().max_by_key(|(_, shared)| *shared)?;
-        let base = self.bases.remove(index).filter(|_| most > 0)?;
+        let most = self.bases.iter().map(shared).enumerate().max_by_key(|(_, shared)| *shared);
+        let (index, _) = most.filter(|(_, shared)| *shared > 0)?;
+        let base = self.bases.remove(index)?;
         self.bases.push_back(base.clone());
         Some(base)
     }
@@ -179,19 +180,12 @@ mod tests {
             .into_bytes()
     }
 
-    fn stored(packer: &Packer, bytes: &[u8]) -> (usize, Option<BlobId>) {
-        let packed = packer.pack(BlobId::of(bytes), bytes);
-        let told = (packed.bytes.len(), packed.base.clone());
-        packer.stored(packed);
-        told
-    }
-
     #[test]
-    fn what_is_like_a_stored_text_is_told_from_it() {
+    fn what_is_like_an_earlier_text_is_told_from_it() {
         let packer = Packer::default();
         let first = prompt(1);
-        let (whole, base) = stored(&packer, &first);
-        assert!(base.is_none() && whole < first.len() / 2, "{whole} of {}", first.len());
+        let whole = packer.pack(BlobId::of(&first), &first);
+        assert!(whole.base.is_none() && whole.bytes.len() < first.len() / 2, "{} bytes", whole.bytes.len());
         for n in 2..40 {
             let text = prompt(n);
             let packed = packer.pack(BlobId::of(&text), &text);
@@ -201,13 +195,19 @@ mod tests {
         }
     }
 
+    /// Texts that are like nothing take no base away, and the base that is used is kept longest.
     #[test]
-    fn a_text_that_was_not_stored_is_no_base() {
+    fn bases_stay_while_they_are_used() {
         let packer = Packer::default();
-        let lost = prompt(1);
-        assert!(packer.pack(BlobId::of(&lost), &lost).base.is_none());
-        assert!(stored(&packer, &prompt(2)).1.is_none());
-        assert_eq!(stored(&packer, &prompt(3)).1, Some(BlobId::of(&prompt(2))));
+        let first = prompt(1);
+        packer.pack(BlobId::of(&first), &first);
+        for n in 2..3 * BASES {
+            let other: Vec<u8> =
+                (0..60).flat_map(|line| BlobId::of(&[n as u8, line]).as_str().as_bytes().to_vec()).collect();
+            assert_eq!(packer.pack(BlobId::of(&other), &other).base, None);
+            let text = prompt(n);
+            assert_eq!(packer.pack(BlobId::of(&text), &text).base, Some(BlobId::of(&first)));
+        }
     }
 
     #[test]
@@ -235,8 +235,7 @@ mod tests {
         for text in &texts {
             let packed = packer.pack(BlobId::of(text), text);
             let base = packed.base.as_ref().and_then(|base| texts.iter().find(|text| BlobId::of(text) == *base));
-            assert!(unpack(packed.bytes.clone(), packed.size, base.map(Vec::as_slice)).as_ref() == Some(text));
-            packer.stored(packed);
+            assert!(unpack(packed.bytes, packed.size, base.map(Vec::as_slice)).as_ref() == Some(text));
         }
     }
 

@@ -131,18 +131,26 @@ impl SqliteStore {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn insert_blob(&self, connection: &Connection, packed: &Packed) -> Result<(), StoreFault> {
-        connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO blobs (hash, base, size, bytes)
-                 VALUES (?1, (SELECT id FROM blobs WHERE hash = ?2), ?3, ?4)",
-            )
-            .and_then(|mut statement| {
-                let base = packed.base.as_ref().map(hash_of);
-                statement.execute(params![hash_of(&packed.hash), base, packed.size.map(length), packed.bytes])
-            })
-            .map_err(|e| self.fault(&e))?;
-        Ok(())
+    /// Stores a blob, unless it is there. One whose base is not, since what would have stored that failed or has not come so
+    /// far, is stored as it is.
+    fn insert_blob(&self, connection: &Connection, packed: &Packed, bytes: &[u8]) -> Result<(), StoreFault> {
+        let insert = |packed: &Packed, base: Option<i64>| {
+            connection
+                .prepare_cached("INSERT OR IGNORE INTO blobs (hash, base, size, bytes) VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![hash_of(&packed.hash), base, packed.size.map(length), packed.bytes])
+        };
+        let base = |hash: &BlobId| {
+            let mut statement = connection.prepare_cached("SELECT id FROM blobs WHERE hash = ?1 AND base IS NULL")?;
+            statement.query_row(params![hash_of(hash)], |row| row.get(0)).optional()
+        };
+        let inserted = match &packed.base {
+            None => insert(packed, None),
+            Some(hash) => base(hash).and_then(|base| match base {
+                Some(_) => insert(packed, base),
+                None => insert(&Packed::plain(packed.hash.clone(), bytes), None),
+            }),
+        };
+        inserted.map(drop).map_err(|e| self.fault(&e))
     }
 
     /// The number that the rows of a run go by.
@@ -297,8 +305,8 @@ impl Store for SqliteStore {
         let packed: Vec<Packed> = staged.iter().map(|(id, bytes)| self.packer.pack(id.clone(), bytes)).collect();
         self.write(|transaction| {
             let number = self.must_hold(transaction, lock)?;
-            for blob in &packed {
-                self.insert_blob(transaction, blob)?;
+            for (blob, (_, bytes)) in packed.iter().zip(&staged) {
+                self.insert_blob(transaction, blob, bytes)?;
             }
             let mut columns = self.columns(transaction, &lock.run)?;
             let mut insert = transaction
@@ -317,7 +325,6 @@ impl Store for SqliteStore {
             waiting.remove(id);
         }
         drop(waiting);
-        packed.into_iter().for_each(|blob| self.packer.stored(blob));
         self.checkpoints.note(&self.path);
         Ok(())
     }
@@ -378,8 +385,7 @@ impl Store for SqliteStore {
             .map_err(|e| self.fault(&e))?;
         if !known {
             let packed = self.packer.pack(id.clone(), bytes);
-            self.write(|transaction| self.insert_blob(transaction, &packed))?;
-            self.packer.stored(packed);
+            self.write(|transaction| self.insert_blob(transaction, &packed, bytes))?;
         }
         Ok(id)
     }

@@ -291,6 +291,19 @@ fn like_blobs_are_stored_once() {
     assert!(matches!(other.blob(&last), Err(StoreFault::Broken(_))), "told from another blob");
 }
 
+/// A base that was never stored, since its batch was refused and its process ended, is none to others.
+#[test]
+fn a_base_that_is_not_there_is_done_without() {
+    let world = world();
+    let store = world.store();
+    let text = |n: u32| format!("{}{n}", "Prompts of one skill begin alike, with many words. ".repeat(40)).into_bytes();
+    let first = store.put_blob(&text(1)).unwrap();
+    world.raw().execute("DELETE FROM blobs", []).unwrap();
+    let second = store.put_blob(&text(2)).unwrap();
+    assert_eq!(world.store().blob(&second).unwrap(), text(2));
+    assert!(matches!(store.blob(&first), Err(StoreFault::NoBlob(_))));
+}
+
 #[test]
 fn long_facts_are_stored_smaller() {
     let world = world();

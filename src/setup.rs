@@ -190,13 +190,15 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
         .collect::<Vec<_>>()
         .join("-");
     let stem = format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words });
-    let taken: Vec<String> =
-        store.runs().map_err(store_failure)?.into_iter().map(|run| run.run.as_str().to_owned()).collect();
+    let is_taken = |id: &RunId| match store.has_messages(id) {
+        Err(StoreFault::NoRun(_)) => Ok(false),
+        known => known.map(|_| true).map_err(store_failure),
+    };
     let mut number = 1;
     loop {
         let id = RunId::new(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
         number += 1;
-        if taken.iter().any(|name| name == id.as_str()) {
+        if is_taken(&id)? {
             continue;
         }
         match Session::open(Arc::clone(store), &id) {

@@ -13,6 +13,9 @@ const LEAST: usize = 128;
 const LEAST_BASE: usize = 512;
 /// Bytes of a base that are used: its beginning, within what deflate can look back.
 const BASE_BYTES: usize = 24 * 1024;
+/// What is told from a base is at least this many times smaller. What is not is a base of its own, so that those after it
+/// have a better one.
+const TOLD: usize = 5;
 /// Bases that are remembered; the one used longest ago is forgotten first.
 const BASES: usize = 32;
 const LEVEL: u32 = 3;
@@ -71,7 +74,7 @@ impl Packer {
         let marks = marks(bytes);
         if let Some(base) = state.like(&marks)
             && let Some(told) = state.compress(bytes, Some(&base.bytes))
-            && told.len() < bytes.len() / 3
+            && told.len() < bytes.len() / TOLD
         {
             return Packed { hash, base: Some(base.hash), size: Some(bytes.len()), bytes: told };
         }

@@ -295,7 +295,13 @@ proptest! {
         ];
         let expected = [None, Some("docs/a long name.md"), Some("notes/new.md")][pick];
         let text = grammar::write_execution(&WriteOffer::of(&files, expected)).grammar().sample(seed);
-        let (changes, _) = text.split_once("\n## Result summary\n").unwrap();
+        // A file to be made comes first; else what is to be changed is said first.
+        let changes = if text.starts_with("## Result summary\n") {
+            let begins = ["\n## Change details\n", "\n**no changes needed**\n"].map(|mark| text.find(mark));
+            &text[begins.into_iter().flatten().min().unwrap() + 1..]
+        } else {
+            text.split_once("\n## Result summary\n").unwrap().0
+        };
         if let Some(rest) = changes.strip_prefix("**no changes needed**\n- **file_path** ") {
             let path = rest.lines().next().unwrap();
             prop_assert!(files.iter().any(|file| file.path == path) && expected.is_none_or(|expected| expected == path));

@@ -239,7 +239,7 @@ fn a_change_whose_kind_is_missing_is_the_way_with_most_of_its_members() {
     };
     let symbol = |place: &str| json!({ "file_path": "src/net.rs", "symbol": "Net.run", "location": place });
     let removed = read(symbol("remove"));
-    assert!(removed.text.contains("- **ast_path** Net.run\n- **location** remove\n## Result"), "{}", removed.text);
+    assert!(removed.text.contains("- **ast_path** Net.run\n- **location** remove"), "{}", removed.text);
     let mut replaced = symbol("replace");
     // A replacement that lost its text is not taken for a removal.
     assert!(!read(replaced.clone()).text.contains("remove"));
@@ -261,8 +261,8 @@ fn what_needs_no_change_stands_beside_the_list_of_changes() {
         json!({ "changes": [], "unchanged_file": "docs/a b.md", "quotation": "One line.", "summary": "It is there." });
     let read = read_json_form(&twin.to_string(), &write_execution(&WriteOffer::of(&files, None)), Phase::Execute)
         .expect("a JSON form");
-    let text = "**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```\n\
-                ## Result summary\nIt is there.";
+    let text =
+        "## Result summary\nIt is there.\n**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```";
     assert_eq!((read.text.as_str(), read.issues.len(), read.repairs.len()), (text, 0, 0));
     let schema = write_execution(&WriteOffer::of(&files, Some("docs/new.md"))).schema();
     assert_eq!(

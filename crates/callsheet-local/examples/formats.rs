@@ -19,7 +19,7 @@ use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
 };
 use callsheet_format::grammar;
-use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
@@ -105,7 +105,7 @@ fn form(name: &str) -> Form {
         "last turn" => grammar::loop_turn(&[]),
         _ => {
             let file = |(path, shown_in_full): (&str, bool)| EditableFile { path: path.into(), shown_in_full };
-            grammar::write_execution(&FILES.map(file), None)
+            grammar::write_execution(&WriteOffer::of(&FILES.map(file), None))
         }
     }
 }

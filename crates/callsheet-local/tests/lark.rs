@@ -4,7 +4,7 @@
 
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_format::grammar;
-use callsheet_format::grammar::{EditableFile, Grammar, ListShape};
+use callsheet_format::grammar::{EditableFile, Grammar, ListShape, WriteOffer};
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv};
 use llguidance::{Matcher, ParserFactory};
@@ -74,9 +74,9 @@ fn all() -> Vec<(&'static str, Grammar)> {
         ("merge", grammar::merge()),
         ("review", grammar::review()),
         ("loop turn", grammar::loop_turn(&tools())),
-        ("write execution", grammar::write_execution(&files, None)),
-        ("write a known file", grammar::write_execution(&files, Some("a b/c.md"))),
-        ("write a new file", grammar::write_execution(&files, Some("notes/new.md"))),
+        ("write execution", grammar::write_execution(&WriteOffer::of(&files, None))),
+        ("write a known file", grammar::write_execution(&WriteOffer::of(&files, Some("a b/c.md")))),
+        ("write a new file", grammar::write_execution(&WriteOffer::of(&files, Some("notes/new.md")))),
     ];
     forms.into_iter().map(|(name, form)| (name, form.grammar())).collect()
 }
@@ -102,7 +102,7 @@ fn a_new_file_may_share_a_folder_with_a_known_one() {
     let files = [EditableFile { path: "src/net.rs".into(), shown_in_full: false }];
     let text = "## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
                 ```rust\nfn main() {}\n```\n## Result summary\nA file.";
-    let mut matcher = matcher(&factory(), &grammar::write_execution(&files, None).grammar());
+    let mut matcher = matcher(&factory(), &grammar::write_execution(&WriteOffer::of(&files, None)).grammar());
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());
     assert!(matcher.is_accepting().unwrap());

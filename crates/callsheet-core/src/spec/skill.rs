@@ -85,6 +85,9 @@ pub struct SkillPolicy {
     /// The check that its changes have to pass, by its name in the settings; one that is not set there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// Of new files, its tasks create only those that they name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub new_files_named: bool,
     /// Limits of its tasks.
     pub limits: SkillLimits,
     /// Why its tasks are writers (spec 11.1), in words for a person; `None`: readers.

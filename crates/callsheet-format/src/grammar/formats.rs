@@ -145,35 +145,59 @@ pub fn loop_turn(tools: &[ToolSpec]) -> Form {
     Form { parts }
 }
 
-/// A writer's execution: the changes, then what they are. `files` are the existing files that were shown, which it may
-/// change in any of the ways of spec 3.9 but deletion; it may also create files, or say which of the shown files is already
-/// as the task asks (spec 3.11). `expected` is the file that the task is about: the first change is one of that file, and
-/// the only one if the file is to be made.
-pub fn write_execution(files: &[EditableFile], expected: Option<&str>) -> Form {
-    let files: Vec<&EditableFile> = files.iter().filter(|file| stands_in_a_line(&file.path)).collect();
-    let expected = expected.filter(|path| stands_in_a_line(path));
-    let known = files.iter().copied().find(|file| Some(file.path.as_str()) == expected);
-    let own: Vec<&EditableFile> = known.into_iter().collect();
-    let first = match expected {
-        None => ways("## Change details", &files, Some(Value::NewPath)),
-        Some(_) if known.is_some() => ways("## Change details", &own, None),
-        Some(path) => ways("## Change details", &[], Some(Value::Path(vec![path.to_owned()]))),
-    };
+/// What a writer may change.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOffer {
+    /// Existing files that were shown; it may change these in any of the ways of spec 3.9 but deletion.
+    pub files: Vec<EditableFile>,
+    /// The one file that it is to make: nothing else is changed.
+    pub made: Option<String>,
+    /// The first change is of one of these, as far as they were shown; empty: of any.
+    pub named: Vec<String>,
+    /// It may create files where there are some to change.
+    pub creates: bool,
+    /// It may say which of the shown files is already as the task asks (spec 3.11).
+    pub may_decline: bool,
+}
+
+impl WriteOffer {
+    /// Any change of shown files and any new file; `about`: the file that the task is about, which it makes if it was not
+    /// shown.
+    pub fn of(files: &[EditableFile], about: Option<&str>) -> Self {
+        let is_shown = about.is_some_and(|path| files.iter().any(|file| file.path == path));
+        let (named, made): (Vec<String>, Vec<String>) = about.map(str::to_owned).into_iter().partition(|_| is_shown);
+        Self { files: files.to_vec(), made: made.into_iter().next(), named, creates: true, may_decline: true }
+    }
+}
+
+/// A writer's execution. A file to be made comes first, and what it is last: what was written needs no plan. Who changes
+/// files says first what is to be changed and where, which is where a change goes wrong.
+pub fn write_execution(offer: &WriteOffer) -> Form {
     let change = |ways| vec![Part::OneOf { name: String::new(), ways }];
-    let empty = match expected {
-        None => unchanged(&files),
-        Some(_) => unchanged(&own),
-    };
-    // A model that has written the one file it was asked for would else go through all that it was shown.
-    let (first, item, max) = match expected {
-        Some(_) if known.is_none() => (None, change(first), 1),
-        _ => (Some(change(first)), change(ways("\n## Change details", &files, Some(Value::NewPath))), MAX_CHANGES),
-    };
-    let (name, min) = ("changes".into(), u32::from(empty.is_empty()));
-    let changes = Part::List { name, first, item, min, max, empty };
     // What was changed is in the changes: a long summary would only use up the tokens they need.
-    let summary = Member::needed("summary", "\n## Result summary\n", Value::Block { lines: 4, line: 300 });
-    Form { parts: vec![changes, summary] }
+    let summary = |before: &str| Member::needed("summary", before, Value::Block { lines: 4, line: 300 });
+    let name = || "changes".to_owned();
+    if let Some(made) = offer.made.as_deref().filter(|path| stands_in_a_line(path)) {
+        let item = change(ways("## Change details", &[], Some(Value::Path(vec![made.to_owned()]))));
+        let changes = Part::List { name: name(), first: None, item, min: 1, max: 1, empty: Vec::new() };
+        return Form { parts: vec![changes, summary("\n## Result summary\n")] };
+    }
+    let files: Vec<&EditableFile> = offer.files.iter().filter(|file| stands_in_a_line(&file.path)).collect();
+    let named: Vec<&EditableFile> = files.iter().copied().filter(|file| offer.named.contains(&file.path)).collect();
+    let new = (offer.creates || files.is_empty()).then_some(Value::NewPath);
+    let first = match named.as_slice() {
+        [] => ways("\n## Change details", &files, new.clone()),
+        named => ways("\n## Change details", named, None),
+    };
+    let empty = match named.as_slice() {
+        _ if !offer.may_decline => Vec::new(),
+        [] => unchanged(&files),
+        named => unchanged(named),
+    };
+    let item = change(ways("\n## Change details", &files, new));
+    let min = u32::from(empty.is_empty());
+    let changes = Part::List { name: name(), first: Some(change(first)), item, min, max: MAX_CHANGES, empty };
+    Form { parts: vec![summary("## Result summary\n"), changes] }
 }
 
 fn stands_in_a_line(path: &str) -> bool {
@@ -194,7 +218,7 @@ fn unchanged(files: &[&EditableFile]) -> Vec<Part> {
     if files.is_empty() {
         return Vec::new();
     }
-    let line = "**no changes needed**\n- **file_path** ";
+    let line = "\n**no changes needed**\n- **file_path** ";
     vec![Member::needed("unchanged_file", line, paths(files.iter())), fence("quotation", 20)]
 }
 

@@ -19,7 +19,7 @@ mod sections;
 pub use expr::{Expr, Grammar};
 pub use form::{Form, Member, Part, Sections, Value, coarse_name, new_link, new_name};
 pub use formats::{
-    EditableFile, continuation, execution, iteration, loop_turn, merge, plan, refinement, review, route,
+    EditableFile, WriteOffer, continuation, execution, iteration, loop_turn, merge, plan, refinement, review, route,
     write_execution,
 };
 pub(crate) use json_form::names;

@@ -151,13 +151,11 @@ const ROUTE: &[Slot] = &[
 ];
 
 // The material first: what any two requests about a project share.
-const DIRECT: &[Slot] =
-    &[need("precursor", Cap::Whole), DESCRIPTION, ENVIRONMENT, SKILL, ISSUES, need("request", Cap::Whole)];
+const DIRECT: &[Slot] = &[need("precursor", Cap::Whole), ENVIRONMENT, SKILL, ISSUES, need("request", Cap::Whole)];
 
 // Its form stands behind the material, too.
 const DIRECT_WRITE: &[Slot] = &[
     need("precursor", Cap::Whole),
-    DESCRIPTION,
     ENVIRONMENT,
     SKILL,
     Slot { part: Part::User, ..FORM },

@@ -25,6 +25,8 @@ pub(super) struct Header {
     pub(super) merge: Option<MergePolicy>,
     pub(super) review: Option<Policy>,
     pub(super) check: Option<String>,
+    /// Only files that a task names may be created.
+    pub(super) new_files_named: bool,
     pub(super) limits: SkillLimits,
     /// Where keys of Callsheet stand, for remarks about several of them.
     pub(super) places: BTreeMap<&'static str, At>,
@@ -133,6 +135,7 @@ fn key(
         }
         "review" => header.review = entry.word(&policies, report),
         "check" => header.check = entry.text(report),
+        "new_files" => header.new_files_named = entry.word(&[("any", false), ("named", true)], report).unwrap_or(false),
         _ => limits(entry, quoted, header, report),
     }
 }

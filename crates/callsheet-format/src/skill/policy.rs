@@ -79,6 +79,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         merge: header.merge,
         review: header.review,
         check: header.check.clone(),
+        new_files_named: header.new_files_named,
         limits: header.limits.clone(),
         writer: writer_reason(header.writes, &header.tools, context),
         writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),

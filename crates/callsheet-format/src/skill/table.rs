@@ -110,6 +110,12 @@ pub(super) const KEYS: &[SkillKey] = &[
         KeyKind::Text,
         "check of its changes: a command's name in `[checks]` of the configuration",
     ),
+    key(
+        "new_files",
+        &["new-files"],
+        KeyKind::Word(&["any", "named"]),
+        "which files its tasks may create: any, or only those that they name",
+    ),
     key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
     key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
 ];

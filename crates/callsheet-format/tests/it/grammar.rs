@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_format::grammar;
-use callsheet_format::grammar::{EditableFile, Grammar, ListShape};
+use callsheet_format::grammar::{EditableFile, Grammar, ListShape, WriteOffer};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ fn build(input: &Value) -> Grammar {
                 shown_in_full: file["shown_in_full"] == true,
             };
             let files: Vec<EditableFile> = input["files"].as_array().unwrap().iter().map(file).collect();
-            grammar::write_execution(&files, input["expected"].as_str())
+            grammar::write_execution(&WriteOffer::of(&files, input["expected"].as_str()))
         }
         other => panic!("unknown kind {other}"),
     };
@@ -137,7 +137,7 @@ fn a_grammar_of_a_full_sheet_is_short() {
         ("merge", grammar::merge()),
         ("review", grammar::review()),
         ("loop turn", grammar::loop_turn(&crate::sections::tools())),
-        ("write execution", grammar::write_execution(&files, None)),
+        ("write execution", grammar::write_execution(&WriteOffer::of(&files, None))),
     ];
     for (name, form) in forms {
         let size = form.grammar().to_gbnf().len();
@@ -294,8 +294,14 @@ proptest! {
             EditableFile { path: "docs/a long name.md".into(), shown_in_full: false },
         ];
         let expected = [None, Some("docs/a long name.md"), Some("notes/new.md")][pick];
-        let text = grammar::write_execution(&files, expected).grammar().sample(seed);
-        let (changes, _) = text.split_once("\n## Result summary\n").unwrap();
+        let text = grammar::write_execution(&WriteOffer::of(&files, expected)).grammar().sample(seed);
+        // A file to be made comes first; else what is to be changed is said first.
+        let changes = if text.starts_with("## Result summary\n") {
+            let begins = ["\n## Change details\n", "\n**no changes needed**\n"].map(|mark| text.find(mark));
+            &text[begins.into_iter().flatten().min().unwrap() + 1..]
+        } else {
+            text.split_once("\n## Result summary\n").unwrap().0
+        };
         if let Some(rest) = changes.strip_prefix("**no changes needed**\n- **file_path** ") {
             let path = rest.lines().next().unwrap();
             prop_assert!(files.iter().any(|file| file.path == path) && expected.is_none_or(|expected| expected == path));

@@ -3,7 +3,7 @@
 use crate::formats::{CONTENT, KINDS, World, full_world, worlds};
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::Phase;
-use callsheet_format::grammar::{EditableFile, Form, write_execution};
+use callsheet_format::grammar::{EditableFile, Form, WriteOffer, write_execution};
 use callsheet_format::reading::{Answer, Candidates, Lookup, ReadContext};
 use callsheet_format::reply::json_form::{JsonForm, read_json_form};
 use callsheet_format::reply::task::read_write_execution;
@@ -232,14 +232,14 @@ fn outlines_show_every_member() {
 #[test]
 fn a_change_whose_kind_is_missing_is_the_way_with_most_of_its_members() {
     let files = [EditableFile { path: "src/net.rs".to_owned(), shown_in_full: true }];
-    let form = write_execution(&files, None);
+    let form = write_execution(&WriteOffer::of(&files, None));
     let read = |change: Value| {
         let twin = json!({ "summary": "Done.", "changes": [change] }).to_string();
         read_json_form(&twin, &form, Phase::Execute).expect("a JSON form")
     };
     let symbol = |place: &str| json!({ "file_path": "src/net.rs", "symbol": "Net.run", "location": place });
     let removed = read(symbol("remove"));
-    assert!(removed.text.contains("- **ast_path** Net.run\n- **location** remove\n## Result"), "{}", removed.text);
+    assert!(removed.text.contains("- **ast_path** Net.run\n- **location** remove"), "{}", removed.text);
     let mut replaced = symbol("replace");
     // A replacement that lost its text is not taken for a removal.
     assert!(!read(replaced.clone()).text.contains("remove"));
@@ -259,11 +259,12 @@ fn what_needs_no_change_stands_beside_the_list_of_changes() {
     let files = [EditableFile { path: "docs/a b.md".to_owned(), shown_in_full: false }];
     let twin =
         json!({ "changes": [], "unchanged_file": "docs/a b.md", "quotation": "One line.", "summary": "It is there." });
-    let read = read_json_form(&twin.to_string(), &write_execution(&files, None), Phase::Execute).expect("a JSON form");
-    let text = "**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```\n\
-                ## Result summary\nIt is there.";
+    let read = read_json_form(&twin.to_string(), &write_execution(&WriteOffer::of(&files, None)), Phase::Execute)
+        .expect("a JSON form");
+    let text =
+        "## Result summary\nIt is there.\n**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```";
     assert_eq!((read.text.as_str(), read.issues.len(), read.repairs.len()), (text, 0, 0));
-    let schema = write_execution(&files, Some("docs/new.md")).schema();
+    let schema = write_execution(&WriteOffer::of(&files, Some("docs/new.md"))).schema();
     assert_eq!(
         (&schema["properties"]["changes"]["minItems"], &schema["properties"]["unchanged_file"]),
         (&json!(1), &Value::Null)

@@ -219,7 +219,11 @@ fn llama_reads_the_gbnf_form_and_allows_every_walk() {
     let loaded = load::load(&path, &EmbeddedOptions::default()).unwrap();
     let vocab = loaded.model.vocab();
     let files = [grammar::EditableFile { path: "src/net.rs".into(), shown_in_full: true }];
-    let grammars = [plan(), grammar::execution().grammar(), grammar::write_execution(&files, None).grammar()];
+    let grammars = [
+        plan(),
+        grammar::execution().grammar(),
+        grammar::write_execution(&grammar::WriteOffer::of(&files, None)).grammar(),
+    ];
     for (index, grammar) in grammars.iter().enumerate() {
         for seed in 0..3 {
             let text = grammar.sample(seed);

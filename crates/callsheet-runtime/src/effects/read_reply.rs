@@ -24,7 +24,7 @@ use crate::fault::DriveFault;
 use crate::ports::ModelReply;
 use crate::prompting::recorded;
 use crate::reading;
-use crate::reading::expected::expected_file;
+use crate::reading::aim::write_aim;
 use crate::reading::list::reconcile;
 use crate::reading::route::direct_list;
 use crate::services::Services;
@@ -209,7 +209,8 @@ impl RecordedReply<'_> {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
-        context.expected_file = expected_file(self.services, &task.task).map(|file| file.path);
+        let edits = task.skill.as_ref().is_some_and(|skill| skill.new_files_named);
+        context.expected_file = write_aim(self.services, &task.task, edits).one();
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_write_execution);
         let Reading { value, repairs, mut issues, wanted } = reading;
         let mut changes = None;

@@ -32,7 +32,8 @@ pub struct MaterialRequest<'a> {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Material {
-    /// The named ones in their order, then the best first; sections of one file stand together in its order.
+    /// The whole project in path order where it fits; else the named ones in their order, then the best first, sections of one
+    /// file together in its order.
     pub references: Vec<MaterialReference>,
     /// Files that fit the words and found no room.
     pub left_out: usize,
@@ -63,6 +64,9 @@ impl Material {
 /// Finds material; the same files and request give the same answer. Reads files, so it blocks.
 pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) -> Material {
     let ranked = index.rank(disk.workspace, request.text);
+    if let Some(whole) = whole_project(disk.workspace, &ranked, request) {
+        return whole;
+    }
     let mut finder = Finder { disk, question: Question::of(request.text), found: Material::default() };
     let named = named_files(disk.workspace, request.named, &ranked);
     let demands: Vec<Demand> = named.iter().map(|named| Demand { tokens: named.tokens, carried: false }).collect();
@@ -94,6 +98,33 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
         finder.found.left_out += usize::from(taken == 0);
     }
     finder.found
+}
+
+/// All files in path order, where they fit together: nothing is missed, and all calls on a project begin alike, so that a
+/// provider reads it once. `None` where they do not fit, only a part is asked for, or the request names something else.
+fn whole_project(workspace: &Workspace, ranked: &[RankedFile], request: &MaterialRequest<'_>) -> Option<Material> {
+    if request.below.is_some() {
+        return None;
+    }
+    let mut files: Vec<(&RankedFile, u32)> =
+        ranked.iter().filter_map(|file| Some((file, file.tokens.filter(|tokens| *tokens > 0)?))).collect();
+    let total = files.iter().fold(0, |sum: u32, (_, tokens)| sum.saturating_add(*tokens));
+    if total > request.budget {
+        return None;
+    }
+    let named = named_files(workspace, request.named, ranked);
+    if !named.iter().all(|named| files.iter().any(|(file, _)| named.covers(&file.path))) {
+        return None;
+    }
+    files.sort_by(|a, b| a.0.path.cmp(&b.0.path));
+    let references = files.into_iter().map(|(file, tokens)| MaterialReference {
+        reference: referring(file_target(&file.path, None)),
+        tokens,
+        score: file.score,
+        named: named.iter().any(|named| named.covers(&file.path)),
+        fits: true,
+    });
+    Some(Material { references: references.collect(), left_out: 0 })
 }
 
 /// Something that a request names.
@@ -155,6 +186,12 @@ fn file_target(path: &str, fragment: Option<Fragment>) -> Target {
     Target::File { path: path.to_owned(), fragment }
 }
 
+fn referring(target: Target) -> Reference {
+    let mut reference = Reference { title: String::new(), target };
+    reference.title = reference_title(&reference);
+    reference
+}
+
 struct Finder<'a> {
     disk: Disk<'a>,
     question: Question,
@@ -163,9 +200,13 @@ struct Finder<'a> {
 
 impl Finder<'_> {
     fn add(&mut self, target: Target, tokens: u32, score: f64) {
-        let mut reference = Reference { title: String::new(), target };
-        reference.title = reference_title(&reference);
-        self.found.references.push(MaterialReference { reference, tokens, score, named: false, fits: true });
+        self.found.references.push(MaterialReference {
+            reference: referring(target),
+            tokens,
+            score,
+            named: false,
+            fits: true,
+        });
     }
 
     /// It is there in any case: with all it holds, else with its best sections, else cut by its prompt.

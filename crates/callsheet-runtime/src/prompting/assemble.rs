@@ -19,7 +19,7 @@ use crate::prompting::run_texts::Texts;
 use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
-use crate::reading::expected::{ExpectedFile, expected_file};
+use crate::reading::aim::{WriteAim, write_aim};
 use crate::reading::route::candidates;
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
@@ -73,8 +73,8 @@ pub(super) enum Job {
         outputs: String,
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
-        /// Of a writer whose reply is held to a form: the file that its task is about.
-        expected: Option<ExpectedFile>,
+        /// Of a writer whose reply is held to a form: the files that its task is about.
+        aim: WriteAim,
     },
     Merge(Box<MergePrompt>),
     /// Together they have so many tokens.
@@ -370,8 +370,9 @@ fn execute(
         skill,
     };
     let writes = held && matches!(prompt.kind, ExecutionKind::Write | ExecutionKind::DirectWrite);
-    let expected = if writes { expected_file(services, &task.task) } else { None };
-    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, expected })
+    let edits = prompt.skill.policy.new_files_named;
+    let aim = if writes { write_aim(services, &task.task, edits) } else { WriteAim::default() };
+    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, aim })
 }
 
 fn merge(services: &Services, run: &Run, asked: &ModelCall) -> Result<Job, DriveFault> {

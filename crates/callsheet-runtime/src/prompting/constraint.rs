@@ -6,14 +6,14 @@ use callsheet_core::fence::fence;
 use callsheet_core::links;
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
-use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
+use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::{grammar, sheet};
 use serde_json::Value;
 
 use crate::material::named_at;
 use crate::ports::{Constraint, ModelFault, ModelInfo};
-use crate::reading::expected::ExpectedFile;
+use crate::reading::aim::WriteAim;
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
@@ -226,8 +226,9 @@ pub(crate) fn merge() -> Form {
     grammar::merge()
 }
 
-/// The form of a writer's reply. A file that exists and was not shown is none that it could change.
-pub(crate) fn write_execution(resolved: &Resolved, expected: Option<&ExpectedFile>) -> Form {
+/// The form of a writer's reply. A file that exists and was not shown is none that it could change. A direct task does what
+/// a person asked for in so many words: it changes something, or fails.
+pub(crate) fn write_execution(resolved: &Resolved, aim: &WriteAim, skill: &SkillPolicy, direct: bool) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved
         .shown_in_part
@@ -235,6 +236,11 @@ pub(crate) fn write_execution(resolved: &Resolved, expected: Option<&ExpectedFil
         .filter(|path| !resolved.shown_in_full.contains_key(*path))
         .map(|path| EditableFile { path: path.clone(), shown_in_full: false });
     let files: Vec<EditableFile> = whole.chain(part).collect();
-    let expected = expected.filter(|file| !file.exists || files.iter().any(|shown| shown.path == file.path));
-    grammar::write_execution(&files, expected.map(|file| file.path.as_str()))
+    grammar::write_execution(&WriteOffer {
+        files,
+        made: aim.made.clone(),
+        named: aim.named.clone(),
+        creates: !skill.new_files_named,
+        may_decline: !direct,
+    })
 }

@@ -241,12 +241,13 @@ impl PromptDraft {
             Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
             Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
-            Job::Execute { prompt, tools, expected, .. } => match prompt.kind {
+            Job::Execute { prompt, tools, aim, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
                 ExecutionKind::Direct => return None,
                 ExecutionKind::Write | ExecutionKind::DirectWrite => {
-                    constraint::write_execution(resolved, expected.as_ref())
+                    let direct = matches!(prompt.kind, ExecutionKind::DirectWrite);
+                    constraint::write_execution(resolved, aim, &prompt.skill.policy, direct)
                 }
                 ExecutionKind::Plain => constraint::execution(),
             },

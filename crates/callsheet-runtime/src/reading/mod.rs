@@ -1,6 +1,6 @@
 //! What readers compare texts with, and the lookups that they ask for.
 
-pub(crate) mod expected;
+pub(crate) mod aim;
 pub(crate) mod list;
 pub(crate) mod route;
 

@@ -14,6 +14,7 @@ macro_rules! bundled {
 bundled!(
     "answer_from_documents",
     "edit_code",
+    "edit_document",
     "explore_code",
     "find_code",
     "read_files",

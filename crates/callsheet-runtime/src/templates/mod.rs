@@ -38,6 +38,11 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("bundled: triage.xml", include_str!("../../../../templates/triage.xml")),
 ];
 
+/// Whether a template file comes with Callsheet.
+pub(crate) fn is_bundled(file: &str) -> bool {
+    BUILT_IN.iter().any(|(name, _)| *name == file)
+}
+
 /// Where templates are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateDirs {

@@ -73,7 +73,9 @@ fn is_writer(template: &Template, tree: &Tree, writes: &dyn Fn(&str) -> bool) ->
 }
 
 fn skill(template: &Template, writes: bool) -> Skill {
-    let source = SkillSource { layer: SkillLayer::Project, path: template.origin.file.clone() };
+    let file = &template.origin.file;
+    let layer = if super::is_bundled(file) { SkillLayer::Bundled } else { SkillLayer::Project };
+    let source = SkillSource { layer, path: file.clone() };
     let inputs = template.takes();
     let lines = inputs.iter().map(|input| {
         let needed = if input.required { "" } else { "?" };

@@ -13,7 +13,7 @@ use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
 };
 use callsheet_format::grammar;
-use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
@@ -184,11 +184,11 @@ impl World {
             "merge" => grammar::merge(),
             "calls or result" => grammar::loop_turn(&self.tools),
             "last turn" => grammar::loop_turn(&[]),
-            "write execution" => grammar::write_execution(&self.files, None),
+            "write execution" => grammar::write_execution(&WriteOffer::of(&self.files, None)),
             "write a known file" => {
-                grammar::write_execution(&self.files, self.files.last().map(|file| file.path.as_str()))
+                grammar::write_execution(&WriteOffer::of(&self.files, self.files.last().map(|file| file.path.as_str())))
             }
-            "write a new file" => grammar::write_execution(&self.files, Some("notes/new.md")),
+            "write a new file" => grammar::write_execution(&WriteOffer::of(&self.files, Some("notes/new.md"))),
             other => panic!("kind {other}"),
         }
     }

@@ -1,0 +1,122 @@
+//! The files that a writer's task is about, by the form of its words.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::spec::{Target, Task};
+use callsheet_format::reading::{Answer, Lookup};
+use callsheet_format::reply::references::files_of;
+
+use crate::references;
+use crate::references::language;
+use crate::services::Services;
+
+/// Files that a task is about, relative to the project root.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriteAim {
+    /// The one that it makes.
+    pub made: Option<String>,
+    /// Files that are there and that it begins with; empty: any.
+    pub named: Vec<String>,
+}
+
+impl WriteAim {
+    /// The file that has to be among the changes, if it is one.
+    pub fn one(self) -> Option<String> {
+        match self.named.as_slice() {
+            [path] => Some(path.clone()),
+            _ => self.made,
+        }
+    }
+}
+
+/// What the task names. `edits`: its skill changes files, and creates none of its own accord.
+pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteAim {
+    let of = |text: &str| files_of(text).filter(|word| is_inside(word)).collect::<BTreeSet<String>>();
+    let (need, expected) = (of(&task.need), of(&task.expected));
+    let lookup = |path: &String| Lookup::Path { path: path.clone(), fragment: None };
+    let lookups: Vec<Lookup> = need.union(&expected).map(lookup).collect();
+    let answers = references::answer(&lookups, services.disk());
+    let exists = |path: &String| match answers.get(&lookup(path)) {
+        Some(Answer::File(facts)) if !facts.directory => Some(true),
+        Some(Answer::Missing(_)) if has_known_ending(path) => Some(false),
+        _ => None,
+    };
+    let named = |paths: &BTreeSet<String>| -> Vec<(String, bool)> {
+        paths.iter().filter_map(|path| Some((path.clone(), exists(path)?))).collect()
+    };
+    let linked = task.references.iter().filter_map(|reference| match &reference.target {
+        Target::File { path, .. } => Some(path.as_str()),
+        _ => None,
+    });
+    let linked: BTreeSet<&str> = linked.collect();
+    choose(&named(&need), &named(&expected), &linked, edits)
+}
+
+/// Which of the named files, each with whether it exists, the task is about. The only one that is not there is to be made;
+/// those that are there may be only what another is made from, unless the task edits files or sees nothing else.
+fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSet<&str>, edits: bool) -> WriteAim {
+    let paths = |list: &[(String, bool)], there: bool| -> BTreeSet<String> {
+        list.iter().filter(|(_, exists)| *exists == there).map(|(path, _)| path.clone()).collect()
+    };
+    let all = [need, expected].concat();
+    let (there, missing) = (paths(&all, true), paths(&all, false));
+    let made = match expected {
+        [(path, false)] => Some(path.clone()),
+        _ if there.is_empty() && missing.len() == 1 => missing.into_iter().next(),
+        _ => None,
+    };
+    let alone = there.len() == 1 && linked.iter().all(|path| there.contains(*path));
+    let named = if made.is_none() && (edits || alone) { there.into_iter().collect() } else { Vec::new() };
+    WriteAim { made, named }
+}
+
+/// A path below the project root that is written as it stands there.
+fn is_inside(word: &str) -> bool {
+    !word.starts_with(['/', '.', '~'])
+        && !word.ends_with('/')
+        && word.split('/').all(|part| !part.is_empty() && part != "..")
+}
+
+/// What else has a point inside, such as a name of code or a domain, has another ending.
+fn has_known_ending(path: &str) -> bool {
+    path.ends_with(".txt") || path.contains('.') && language(path) != "text"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn aim(need: &[(&str, bool)], expected: &[(&str, bool)], linked: &[&str], edits: bool) -> String {
+        let owned = |list: &[(&str, bool)]| -> Vec<(String, bool)> {
+            list.iter().map(|(path, exists)| ((*path).to_owned(), *exists)).collect()
+        };
+        let aim = choose(&owned(need), &owned(expected), &linked.iter().copied().collect(), edits);
+        format!("{} {}", aim.made.as_deref().unwrap_or("-"), aim.named.join(" "))
+    }
+
+    /// covers: 3.9
+    #[test]
+    fn the_file_is_the_one_to_be_made_or_one_that_is_named_for_editing() {
+        let (new, old, other) = (("notes.md", false), ("README.md", true), ("docs/manual.md", true));
+        assert_eq!(aim(&[new], &[], &["README.md"], false), "notes.md ");
+        assert_eq!(aim(&[new, old], &[new], &["README.md"], false), "notes.md ");
+        assert_eq!(aim(&[old], &[old], &["README.md"], false), "- README.md");
+        assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], false), "- ");
+        assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], true), "- README.md");
+        assert_eq!(aim(&[old, other], &[old], &[], false), "- ");
+        assert_eq!(aim(&[old, other], &[], &[], true), "- README.md docs/manual.md");
+        assert_eq!(aim(&[], &[], &["README.md"], true), "- ");
+    }
+
+    #[test]
+    fn names_of_code_and_places_outside_are_no_files_to_make() {
+        assert!(has_known_ending("docs/notes.md") && has_known_ending("a.txt"));
+        assert!(!has_known_ending("Net.run") && !has_known_ending("example.com") && !has_known_ending("Makefiles"));
+        assert!(is_inside("docs/notes.md"));
+        assert!(
+            ["/etc/notes.md", "../notes.md", "a/../notes.md", "docs/", "//host/a.md"]
+                .iter()
+                .all(|path| !is_inside(path))
+        );
+    }
+}

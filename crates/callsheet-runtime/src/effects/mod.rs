@@ -28,6 +28,7 @@ use crate::services::Services;
 
 pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
+pub use model::unpriced_words;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 

@@ -47,7 +47,8 @@ pub(super) fn sheet(
     if setup.json {
         super::print_json(&serde_json::json!({ "file": file, "summary": estimate }))?;
     } else {
-        let found = if issues.is_empty() { "no issues; ".to_owned() } else { format!("{}; ", counted(issues.len(), "issue")) };
+        let found =
+            if issues.is_empty() { "no issues; ".to_owned() } else { format!("{}; ", counted(issues.len(), "issue")) };
         tell!("{}", harmless(&format!("{file}: {found}{estimate}")));
     }
     tell_of_broken_skills(setup, &issues);

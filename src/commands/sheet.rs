@@ -34,7 +34,8 @@ fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
 fn new(setup: &Setup, arguments: &SheetNewArgs) -> Result<Exit, Failure> {
     let file = &arguments.file;
     let shown = file.display();
-    let made = OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut made| made.write_all(NEW.as_bytes()));
+    let made =
+        OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut made| made.write_all(NEW.as_bytes()));
     made.map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Failure::usage(format!("{shown} exists"), "choose another name, or edit that file; nothing was written")

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
-use crate::term::{dollars, duration, harmless, hunk_to_edit, one_line, page, outcome_words, state_mark, thousands};
+use crate::term::{dollars, duration, harmless, hunk_to_edit, one_line, outcome_words, page, state_mark, thousands};
 
 use super::answer::{asked_about, several_changes};
 use super::answered::{answer_text, joined_results};
@@ -95,7 +95,8 @@ fn as_json(
         return Ok(json!(request(store, call(run, number)?)?));
     }
     if arguments.plan {
-        let tasks = |step: &Vec<Slug>| step.iter().filter_map(|slug| run.task(slug)).map(|task| json!(task.task)).collect();
+        let tasks =
+            |step: &Vec<Slug>| step.iter().filter_map(|slug| run.task(slug)).map(|task| json!(task.task)).collect();
         let sections: Vec<Value> = run.steps().iter().map(tasks).collect();
         let text = sheet_text(run);
         return Ok(json!({ "run": found.run, "goals": run.goals(), "sections": sections, "text": text }));
@@ -103,8 +104,7 @@ fn as_json(
     let mut shown = run_json(setup, run, &found.run);
     shown["task_result"] = json!(result_of_tree(store, run));
     shown["waits"] = json!(waits(setup, &**store, run)?);
-    let asked: Vec<Value> =
-        questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
+    let asked: Vec<Value> = questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
     shown["question"] = asked.first().cloned().into();
     shown["questions"] = asked.into();
     Ok(shown)

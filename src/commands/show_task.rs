@@ -77,19 +77,19 @@ pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun) -> Result<
 /// The same as one object.
 pub(super) fn json(store: &Arc<dyn Store>, run: &Run, task: &TaskRun) -> Result<Value, Failure> {
     let mut shown = task_json(run, task);
-    let changes: Vec<Value> = task
-        .applied
-        .iter()
-        .map(|set| {
-            let text = |id| blob(store, id).ok();
-            let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
-            let refused = set.refused.as_ref().map(|refused| {
-                json!({ "told": refused.told, "words": refused.words, "diff": text(&refused.diff) })
-            });
-            let diff = set.changes.diff.as_ref().and_then(text);
-            json!({ "files": files, "diff": diff, "refused": refused, "reverted": set.reverted })
-        })
-        .collect();
+    let changes: Vec<Value> =
+        task.applied
+            .iter()
+            .map(|set| {
+                let text = |id| blob(store, id).ok();
+                let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
+                let refused = set.refused.as_ref().map(
+                    |refused| json!({ "told": refused.told, "words": refused.words, "diff": text(&refused.diff) }),
+                );
+                let diff = set.changes.diff.as_ref().and_then(text);
+                json!({ "files": files, "diff": diff, "refused": refused, "reverted": set.reverted })
+            })
+            .collect();
     let executions: Vec<Value> = task
         .runs
         .iter()
@@ -144,7 +144,8 @@ impl Read<'_> {
                 one_line(&format!("{}{title}", link_target(&reference.target)), 300)
             }
             Self::Call { call, words, bytes } => {
-                let size = bytes.map(|bytes| format!(", {} bytes", thousands(u64::try_from(bytes).unwrap_or(u64::MAX))));
+                let size =
+                    bytes.map(|bytes| format!(", {} bytes", thousands(u64::try_from(bytes).unwrap_or(u64::MAX))));
                 let made = one_line(&format!("{} {}", call.call.name, call.call.arguments), 200);
                 format!("{made}: {words}{}", size.unwrap_or_default())
             }

@@ -89,7 +89,9 @@ fn style_of(line: &str, in_diff: bool) -> Option<Style> {
         });
     }
     let first = line.trim_start();
-    if first.starts_with("==== ") || ["Run ", "Section ", "Step ", "# ", "## ", "### "].iter().any(|head| line.starts_with(head)) {
+    if first.starts_with("==== ")
+        || ["Run ", "Section ", "Step ", "# ", "## ", "### "].iter().any(|head| line.starts_with(head))
+    {
         return Some(style.bold());
     }
     match first.chars().next()? {
@@ -112,6 +114,9 @@ mod tests {
         let painted = painted(text);
         assert_eq!(console::strip_ansi_codes(&painted), text);
         assert!(painted.contains("\u{1b}[31m-old") && painted.contains("\u{1b}[32m+new"), "{painted}");
-        assert!(painted.contains("\n- cost: $0.10\n") && painted.contains("\n- item\n"), "only a diff is one: {painted}");
+        assert!(
+            painted.contains("\n- cost: $0.10\n") && painted.contains("\n- item\n"),
+            "only a diff is one: {painted}"
+        );
     }
 }

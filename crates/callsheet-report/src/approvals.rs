@@ -31,8 +31,12 @@ pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
 fn of_gate(gate: &Gate, answer: &Answer) -> Vec<Approval> {
     let (tasks, asked, set) = match &gate.kind {
         GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned(), None),
-        GateKind::BeforeApply { task, set, .. } => (vec![task.clone()], "whether to apply the change".to_owned(), Some(*set)),
-        GateKind::BeforeCall { task, call, .. } => (vec![task.clone()], format!("whether to make the call {call}"), None),
+        GateKind::BeforeApply { task, set, .. } => {
+            (vec![task.clone()], "whether to apply the change".to_owned(), Some(*set))
+        }
+        GateKind::BeforeCall { task, call, .. } => {
+            (vec![task.clone()], format!("whether to make the call {call}"), None)
+        }
     };
     let one = |task: Slug| {
         let (approved, verdict, words) = said(answer, &task)?;

@@ -68,7 +68,7 @@ mod tests {
             assert!(!html.contains(bad), "{bad}: {html}");
         }
         assert!(html.contains("<h4>Head</h4>") && html.contains("<a href=\"https://example.org\">w</a>"), "{html}");
-        assert!(html.contains("&lt;script&gt;") && html.contains(" f ") , "{html}");
+        assert!(html.contains("&lt;script&gt;") && html.contains(" f "), "{html}");
     }
 
     #[test]

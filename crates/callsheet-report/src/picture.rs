@@ -236,7 +236,13 @@ fn words(bars: &[Bar], ideal_ms: u64) -> String {
 }
 
 fn legend(yours: &[&Bar]) -> Markup {
-    let mut kinds = vec![("plan", "plan and answer"), ("refine", "refine"), ("execute", "execute"), ("tool", "tool"), ("change", "change")];
+    let mut kinds = vec![
+        ("plan", "plan and answer"),
+        ("refine", "refine"),
+        ("execute", "execute"),
+        ("tool", "tool"),
+        ("change", "change"),
+    ];
     if !yours.is_empty() {
         kinds.push(("you", "waiting for you"));
     }

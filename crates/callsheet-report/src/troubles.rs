@@ -56,6 +56,7 @@ fn repairs(call: &CallRecord) -> String {
     for repair in &call.repairs {
         *kinds.entry(repair.code.as_str()).or_default() += 1;
     }
-    let each = kinds.iter().map(|(code, count)| if *count == 1 { (*code).to_owned() } else { format!("{code} × {count}") });
+    let each =
+        kinds.iter().map(|(code, count)| if *count == 1 { (*code).to_owned() } else { format!("{code} × {count}") });
     format!("{} ({})", counted(call.repairs.len(), "repair"), each.collect::<Vec<_>>().join(", "))
 }

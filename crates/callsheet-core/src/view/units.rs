@@ -47,11 +47,8 @@ pub fn counted(number: usize, one: &str) -> String {
 
 /// The parts of a run's time, each with its words; none of no length.
 pub fn time_parts(times: &Times) -> Vec<(&'static str, u64)> {
-    let parts = [
-        ("waiting for models", times.models_ms),
-        ("working", times.working_ms),
-        ("waiting for you", times.you_ms),
-    ];
+    let parts =
+        [("waiting for models", times.models_ms), ("working", times.working_ms), ("waiting for you", times.you_ms)];
     parts.into_iter().filter(|(_, ms)| *ms > 0).collect()
 }
 

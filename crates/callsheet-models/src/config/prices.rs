@@ -45,10 +45,8 @@ impl Provider {
             return self.prices;
         }
         let own = vendors().iter().find(|row| row.name == self.name && row.dialect == self.dialect);
-        let runs_here = matches!(
-            self.dialect,
-            Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted
-        );
+        let runs_here =
+            matches!(self.dialect, Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted);
         if runs_here || own.is_some_and(|row| row.local) {
             return Prices::FREE;
         }

@@ -67,11 +67,7 @@ fn has_price_limit(run: &Run) -> bool {
 
 /// Under a limit of cost only those models whose price is known, since it cannot hold the others; all of them, and a
 /// warning, if a person said so.
-fn priced(
-    services: &Services,
-    run: &Run,
-    models: Vec<Arc<dyn Model>>,
-) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
+fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
     let Some(unpriced) = models.iter().find(|model| model.info().unpriced).filter(|_| has_price_limit(run)) else {
         return Ok(models);
     };

@@ -46,7 +46,7 @@ pub struct ReportArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Output file; `-` prints to stdout. By default the report stands in the folder of the run.
+    /// Output file; `-` prints to stdout. By default, the folder of the run gets it.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 

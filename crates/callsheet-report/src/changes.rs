@@ -45,7 +45,7 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
         @if own.is_empty() { p.note { "Nobody was asked about this task by itself." } }
         @else { ul.answers { @for answer in own { li { (answer_line(answer)) } } } }
         @for set in &task.applied {
-            @if set.reverted { p.bad { "Taken back later." } }
+            @if set.reverted { p.bad { "Reverted later." } }
             @let text = set.changes.diff.as_ref().and_then(|blob| (source.blob)(blob));
             @match text {
                 Some(text) => (diff(&text)),

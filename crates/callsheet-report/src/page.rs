@@ -40,7 +40,7 @@ pub fn html(source: &Source<'_>) -> String {
                 @if !picture.0.is_empty() { section { h2 { "Timeline" } (picture) } }
                 (tasks(source))
                 (troubles(run))
-                footer { "Run " (source.name) ", begun " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }
+                footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }
             }
         }
     };

@@ -168,7 +168,7 @@ fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> 
     }
     let Some(model) = models.unpriced() else { return Ok(()) };
     let words = unpriced_words(&model);
-    let (what, advice) = words.split_once("; ").unwrap_or((&words, ""));
+    let (what, advice) = words.split_once("; ").unwrap_or((words.as_str(), ""));
     Err(Failure::usage(what, format!("{advice}, or allow it with --allow-unpriced")))
 }
 

@@ -1,6 +1,6 @@
 //! `report`: a run as one file that can be sent to somebody.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use callsheet_core::run::Run;
 use callsheet_core::view;
@@ -61,7 +61,7 @@ fn began(run: &Run, at: u64) -> String {
     if run.follow_ups().is_empty() { date } else { format!("{date}, continued later") }
 }
 
-fn write(file: &PathBuf, text: &str, may_exist: bool) -> Result<(), Failure> {
+fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
     if !may_exist && std::fs::symlink_metadata(file).is_ok() {
         return Err(Failure::usage(
             format!("{} exists", file.display()),

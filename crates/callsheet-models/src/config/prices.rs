@@ -44,15 +44,14 @@ impl Provider {
         if self.prices != Prices::default() {
             return self.prices;
         }
-        let own = vendors().iter().find(|row| row.name == self.name && row.dialect == self.dialect);
         let runs_here =
             matches!(self.dialect, Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted);
-        if runs_here || own.is_some_and(|row| row.local) {
+        if runs_here || vendors().iter().any(|row| row.name == self.name && row.dialect == self.dialect && row.local) {
             return Prices::FREE;
         }
-        let vendor = own.or_else(|| vendors::of_dialect(self.dialect));
-        let at_vendor = vendor.filter(|row| self.dialect.address(&row.base_url) == self.base_url);
-        at_vendor.and_then(|row| of_table(&row.name, model)).unwrap_or_default()
+        let mut hosted = vendors().iter().filter(|row| !row.local);
+        let vendor = hosted.find(|row| self.dialect.address(&row.base_url) == self.base_url);
+        vendor.and_then(|row| of_table(&row.name, model)).unwrap_or_default()
     }
 }
 

@@ -9,8 +9,6 @@ pub(crate) struct Approval {
     pub task: Slug,
     /// What was asked.
     pub asked: String,
-    /// The number of the change set, for a gate about one.
-    pub set: Option<u32>,
     pub approved: bool,
     /// What was answered, and the words of the person, if there are any.
     pub verdict: &'static str,
@@ -29,18 +27,14 @@ pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
 }
 
 fn of_gate(gate: &Gate, answer: &Answer) -> Vec<Approval> {
-    let (tasks, asked, set) = match &gate.kind {
-        GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned(), None),
-        GateKind::BeforeApply { task, set, .. } => {
-            (vec![task.clone()], "whether to apply the change".to_owned(), Some(*set))
-        }
-        GateKind::BeforeCall { task, call, .. } => {
-            (vec![task.clone()], format!("whether to make the call {call}"), None)
-        }
+    let (tasks, asked) = match &gate.kind {
+        GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned()),
+        GateKind::BeforeApply { task, .. } => (vec![task.clone()], "whether to apply the change".to_owned()),
+        GateKind::BeforeCall { task, call, .. } => (vec![task.clone()], format!("whether to make the call {call}")),
     };
     let one = |task: Slug| {
         let (approved, verdict, words) = said(answer, &task)?;
-        Some(Approval { task, asked: asked.clone(), set, approved, verdict, words })
+        Some(Approval { task, asked: asked.clone(), approved, verdict, words })
     };
     tasks.into_iter().filter_map(one).collect()
 }

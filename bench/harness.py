@@ -1,4 +1,4 @@
-"""What the three benchmarks share: the binary, a throw-away project with its configuration, a watched process."""
+"""What the benchmarks share: the binary, a throw-away project with its configuration, a watched process."""
 
 import os
 import shutil
@@ -73,7 +73,8 @@ class Project:
         return Process([str(program), *arguments], self.root, self.environment)
 
     def run(self, program):
-        return self.start(program, "run", REQUEST)
+        # The calls that the server knows: a plan, and no answer written from the results.
+        return self.start(program, "run", "--plan", "always", "--join", "never", REQUEST)
 
 
 class Process:

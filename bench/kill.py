@@ -8,6 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import record
 from harness import Figure, Project
 from server import Server
 
@@ -73,13 +74,13 @@ def one(program, shape, moment):
             time.sleep(moment)
             if not process.kill():
                 return None
-            run, recorded = record(project.root)
+            run, known = what_is_recorded(project.root)
             # Requests already on their way reach the server before the next process starts.
             time.sleep(0.05)
             before = len(server.calls)
             resumed = project.start(program, "resume", run, "--headless", "stop")
             code, _ = resumed.wait()
-            return compare(server.calls[:before], server.calls[before:], recorded, code, moment, resumed.said())
+            return compare(server.calls[:before], server.calls[before:], known, code, moment, resumed.said())
     finally:
         server.close()
 
@@ -101,15 +102,14 @@ def compare(before, after, recorded, code, moment, said):
     }
 
 
-def record(root):
+def what_is_recorded(root):
     """The run, and every prompt whose reply is a fact. Reads a copy, so that the resume finds the files as they fell."""
     folder = Path(tempfile.mkdtemp(prefix="callsheet-bench-"))
     try:
         for file in root.parent.rglob("callsheet.db*"):
             shutil.copy(file, folder)
         connection = sqlite3.connect(folder / "callsheet.db")
-        blobs = dict(connection.execute("SELECT hash, bytes FROM blobs"))
-        facts = [json.loads(body) for (body,) in connection.execute("SELECT body FROM facts ORDER BY n")]
+        blobs, facts = record.blobs(connection), record.facts(connection)
         (run,) = connection.execute("SELECT run FROM runs").fetchone()
         connection.close()
         return run, {text_of(blobs[fact["prompt"]]) for fact in facts if fact["event"] == "reply_received"}

@@ -24,6 +24,7 @@ class Call:
     text: str
     begun: float
     ended: float = 0.0
+    reply_bytes: int = 0
     broken: bool = False
 
 
@@ -80,6 +81,7 @@ class Server:
         with self._free:
             try:
                 reply = self._reply(call)
+                call.reply_bytes = len(reply.encode())
                 if body.get("stream"):
                     self._stream(connection, call, reply)
                 else:

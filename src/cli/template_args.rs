@@ -45,8 +45,8 @@ pub struct TemplateRunArgs {
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Input values: `k=text`, `k=@file` for a file, or `k:=json`. Text without `=` fills the only missing input, or else
-    /// becomes context, with the files it names; `-` reads that text from stdin.
+    /// Input values: `k=text`, `k=@file` for a file, `k:=json`, or `k:=@file` for the list or value in a file. Text without `=`
+    /// fills the only missing input, or else becomes context, with the files it names; `-` reads that text from stdin.
     #[arg(value_name = "K=V")]
     pub values: Vec<String>,
 

@@ -2,6 +2,7 @@
 
 use callsheet_core::record::Tree;
 use callsheet_core::template::{Environment, Path, Template, missing_before_run, names_asked};
+use callsheet_format::values::ValueForm;
 use serde_json::Value;
 
 use crate::cli::Failure;
@@ -10,7 +11,7 @@ use crate::term::one_line;
 
 use super::run::request_text;
 
-/// `k=v`, `k=@file`, `k:=json`; anything else is text for the task, and `-` the text on stdin.
+/// `k=v`, `k=@file`, `k:=json`, `k:=@file`; anything else is text for the task, and `-` the text on stdin.
 pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<(), Failure> {
     let Some((key, value)) = given.split_once('=').filter(|(key, _)| is_name(key)) else {
         let text = request_text(given)?;
@@ -19,12 +20,7 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
         return Ok(());
     };
     let (key, value) = match key.strip_suffix(':') {
-        Some(key) => {
-            let parsed = serde_json::from_str::<Value>(value);
-            let parsed =
-                parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "after := write valid JSON"))?;
-            (key, parsed)
-        }
+        Some(key) => (key, json_value(key, value)?),
         None => match value.strip_prefix('@') {
             Some(path) => {
                 let value = file_value(setup, tree, key, path);
@@ -38,6 +34,19 @@ pub(super) fn take_value(setup: &Setup, tree: &mut Tree, given: &str) -> Result<
         None => Ok(()),
         Some(_) => Err(Failure::usage(format!("{key} occurs twice"), "give each value once")),
     }
+}
+
+/// JSON, or after `@` what a file holds: JSON, JSON Lines, a table or lines, by the ending of its name.
+fn json_value(key: &str, given: &str) -> Result<Value, Failure> {
+    let Some(path) = given.strip_prefix('@') else {
+        let advice = "after := write valid JSON, or @FILE for the value in a file";
+        return serde_json::from_str(given).map_err(|error| Failure::usage(format!("{key}: {error}"), advice));
+    };
+    let wrong = |what: String, advice| Failure::usage(format!("{key}: {path}: {what}"), advice);
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string(), ""))?;
+    let advice =
+        "a name that ends in .json, .jsonl, .csv or .tsv is read as that, any other file as a list of its lines";
+    ValueForm::of(path).read(&text).map_err(|fault| wrong(fault.to_string(), advice))
 }
 
 /// A file as a value: its path, as the project calls it, where the template reads the files of this input; else its text.

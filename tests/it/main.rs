@@ -36,6 +36,7 @@ mod e2e_template_beside;
 mod e2e_template_bundled;
 mod e2e_template_inside;
 mod e2e_template_limits;
+mod e2e_template_lists;
 mod e2e_template_run;
 mod e2e_template_skills;
 mod e2e_template_told;

@@ -6,6 +6,8 @@
 
 pub mod reading;
 
+pub mod values;
+
 pub mod markdown;
 
 pub mod sheet;

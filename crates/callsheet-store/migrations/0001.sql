@@ -1,27 +1,32 @@
--- Facts of every run, in the record version they were written in.
-CREATE TABLE facts (
-    run  TEXT    NOT NULL,
-    n    INTEGER NOT NULL,
-    at   INTEGER NOT NULL,
-    v    INTEGER NOT NULL,
-    body TEXT    NOT NULL,
-    PRIMARY KEY (run, n)
-);
-
 -- One row a run, kept up to date by the transaction that appends, so that listing never folds a log.
 CREATE TABLE runs (
-    run        TEXT    PRIMARY KEY,
+    id         INTEGER PRIMARY KEY,
+    run        TEXT    NOT NULL UNIQUE,
     request    TEXT    NOT NULL DEFAULT '',
     started_at INTEGER NOT NULL DEFAULT 0,
     changed_at INTEGER NOT NULL DEFAULT 0,
     facts      INTEGER NOT NULL DEFAULT 0,
-    outcome    TEXT
+    outcome    TEXT,
+    cost_usd   REAL    NOT NULL DEFAULT 0
 );
 
--- Bytes by their SHA-256.
+-- Facts of every run, in the record version they were written in. `key` is the run's id times 2^32 plus the number of the
+-- fact: a run's facts stand together and need no index. A body is JSON, as a text or, if it is long, compressed.
+CREATE TABLE facts (
+    key  INTEGER PRIMARY KEY,
+    at   INTEGER NOT NULL,
+    v    INTEGER NOT NULL,
+    size INTEGER,
+    body BLOB    NOT NULL
+);
+
+-- Bytes by their SHA-256. With a `size` they are compressed, with a `base` as what differs from that blob, which has none.
 CREATE TABLE blobs (
-    hash  TEXT PRIMARY KEY,
-    bytes BLOB NOT NULL
+    id    INTEGER PRIMARY KEY,
+    hash  BLOB    NOT NULL UNIQUE,
+    base  INTEGER,
+    size  INTEGER,
+    bytes BLOB    NOT NULL
 );
 
 -- Letters keep their number for ever: a discarded number is never given again.
@@ -40,4 +45,12 @@ CREATE TABLE locks (
     start TEXT    NOT NULL,
     host  TEXT    NOT NULL,
     since INTEGER NOT NULL
-);
+) WITHOUT ROWID;
+
+-- Metadata of files by absolute path; nothing of their content. Size and hash tell an entry that is out of date.
+CREATE TABLE global_index (
+    path TEXT    PRIMARY KEY,
+    text TEXT    NOT NULL,
+    size INTEGER NOT NULL,
+    hash TEXT    NOT NULL
+) WITHOUT ROWID;

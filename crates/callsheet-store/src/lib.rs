@@ -9,6 +9,8 @@ mod fault;
 mod index;
 mod memory;
 mod owner;
+mod pack;
+mod rows;
 mod schema;
 mod sqlite;
 mod summary;

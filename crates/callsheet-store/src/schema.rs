@@ -1,19 +1,22 @@
 //! The tables, and how an older file becomes a newer one.
 
+use std::path::Path;
+
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Scripts in order; the file's `user_version` counts those it has had. A script is never changed once released.
-const MIGRATIONS: &[&str] = &[
-    include_str!("../migrations/0001.sql"),
-    include_str!("../migrations/0002.sql"),
-    include_str!("../migrations/0003.sql"),
-];
+/// Scripts in order. A script is never changed once released.
+const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001.sql")];
+
+/// Forms that no release had. The file's `user_version` counts them and the scripts it has had.
+const NEVER_RELEASED: usize = 3;
+
+const NEWEST: usize = NEVER_RELEASED + MIGRATIONS.len();
 
 /// Why a file could not be brought up to date.
 pub(crate) enum MigrationFault {
     Sqlite(rusqlite::Error),
-    TooNew(StoreFault),
+    Refused(StoreFault),
 }
 
 impl From<rusqlite::Error> for MigrationFault {
@@ -22,25 +25,29 @@ impl From<rusqlite::Error> for MigrationFault {
     }
 }
 
-/// Brings the file to the newest schema, in one transaction. Several processes may try at once.
-pub(crate) fn migrate(connection: &mut Connection) -> Result<(), MigrationFault> {
-    if version(connection)? == MIGRATIONS.len() {
+/// Brings the file at `path` to the newest schema, in one transaction. Several processes may try at once.
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), MigrationFault> {
+    if version(connection)? == NEWEST {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated between the look and the lock.
-    let done = version(&transaction)?;
-    if done > MIGRATIONS.len() {
+    let found = version(&transaction)?;
+    if found > NEWEST {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        return Err(MigrationFault::TooNew(StoreFault::TooNew {
-            found: number(done),
-            known: number(MIGRATIONS.len()),
-        }));
+        let fault = StoreFault::TooNew { found: number(found), known: number(NEWEST) };
+        return Err(MigrationFault::Refused(fault));
     }
-    for script in MIGRATIONS.iter().skip(done) {
+    if (1..=NEVER_RELEASED).contains(&found) {
+        let file = path.display();
+        return Err(MigrationFault::Refused(StoreFault::Broken(format!(
+            "{file} has the form of an unreleased Callsheet. Move it away to start fresh"
+        ))));
+    }
+    for script in MIGRATIONS.iter().skip(found.saturating_sub(NEVER_RELEASED)) {
         transaction.execute_batch(script)?;
     }
-    transaction.pragma_update(None, "user_version", i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
+    transaction.pragma_update(None, "user_version", i64::try_from(NEWEST).unwrap_or(i64::MAX))?;
     transaction.commit()?;
     Ok(())
 }

@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
+use callsheet_core::record::{LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
 use crate::checkpoint::Checkpoints;
 use crate::fault::{of_io, of_sqlite};
 use crate::owner::{Life, Owner, new_token};
+use crate::pack::{Packed, Packer, unpack};
+use crate::rows::{BlobRow, FactRow, blob_of, columns_of, hash_of, key_of, length, signed, unsigned};
 use crate::schema::{MigrationFault, migrate};
 use crate::summary::Columns;
 
@@ -38,6 +41,7 @@ pub struct SqliteStore {
     reader: Mutex<Connection>,
     /// Blobs that the next `append` writes. They leave only once it is committed, so that `blob` finds them always.
     staged: Mutex<BTreeMap<BlobId, Arc<Vec<u8>>>>,
+    packer: Packer,
 }
 
 impl SqliteStore {
@@ -54,6 +58,7 @@ impl SqliteStore {
             writer: Mutex::new(writer),
             reader: Mutex::new(reader),
             staged: Mutex::default(),
+            packer: Packer::default(),
         })
     }
 
@@ -95,6 +100,15 @@ impl SqliteStore {
         })
     }
 
+    /// A fact as it is stored: JSON, with the size that it has if it is compressed.
+    fn body_of(&self, fact: &LogEntry) -> Result<(Option<i64>, Value), StoreFault> {
+        let text = to_json(&fact.event)?;
+        Ok(match self.packer.text(&text) {
+            Some(small) => (Some(length(text.len())), Value::Blob(small)),
+            None => (None, Value::Text(text)),
+        })
+    }
+
     fn fault(&self, error: &rusqlite::Error) -> StoreFault {
         of_sqlite(&self.path, error)
     }
@@ -117,27 +131,34 @@ impl SqliteStore {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn insert_blob(&self, connection: &Connection, id: &BlobId, bytes: &[u8]) -> Result<(), StoreFault> {
+    fn insert_blob(&self, connection: &Connection, packed: &Packed) -> Result<(), StoreFault> {
         connection
-            .prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")
-            .and_then(|mut statement| statement.execute(params![id.as_str(), bytes]))
+            .prepare_cached(
+                "INSERT OR IGNORE INTO blobs (hash, base, size, bytes)
+                 VALUES (?1, (SELECT id FROM blobs WHERE hash = ?2), ?3, ?4)",
+            )
+            .and_then(|mut statement| {
+                let base = packed.base.as_ref().map(hash_of);
+                statement.execute(params![hash_of(&packed.hash), base, packed.size.map(length), packed.bytes])
+            })
             .map_err(|e| self.fault(&e))?;
         Ok(())
     }
 
-    fn must_exist(&self, connection: &Connection, run: &RunId) -> Result<(), StoreFault> {
-        let found = connection
-            .prepare_cached("SELECT 1 FROM runs WHERE run = ?1")
-            .and_then(|mut statement| statement.exists(params![run.as_str()]))
-            .map_err(|e| self.fault(&e))?;
-        if found { Ok(()) } else { Err(StoreFault::NoRun(run.clone())) }
+    /// The number that the rows of a run go by.
+    fn number(&self, connection: &Connection, run: &RunId) -> Result<i64, StoreFault> {
+        connection
+            .prepare_cached("SELECT id FROM runs WHERE run = ?1")
+            .and_then(|mut statement| statement.query_row(params![run.as_str()], |row| row.get(0)).optional())
+            .map_err(|e| self.fault(&e))?
+            .ok_or_else(|| StoreFault::NoRun(run.clone()))
     }
 
-    /// Refuses unless `lock` is the run's lock now.
-    fn must_hold(&self, connection: &Connection, lock: &Lock) -> Result<(), StoreFault> {
-        self.must_exist(connection, &lock.run)?;
+    /// The number of a run. Refuses unless `lock` is the run's lock now.
+    fn must_hold(&self, connection: &Connection, lock: &Lock) -> Result<i64, StoreFault> {
+        let number = self.number(connection, &lock.run)?;
         match self.holder(connection, &lock.run)? {
-            Some((token, _)) if token == lock.token => Ok(()),
+            Some((token, _)) if token == lock.token => Ok(number),
             Some((_, owner)) => Err(StoreFault::LockLost { owner: owner.to_string() }),
             None => Err(StoreFault::LockLost { owner: "nobody; it was unlocked".to_owned() }),
         }
@@ -197,9 +218,9 @@ pub(crate) fn open_database(folder: &Path) -> Result<(PathBuf, Connection), Stor
     create_private(folder).map_err(|error| of_io(folder, &error))?;
     let path = database(folder);
     let mut writer = connect(&path, true)?;
-    migrate(&mut writer).map_err(|fault| match fault {
+    migrate(&mut writer, &path).map_err(|fault| match fault {
         MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
-        MigrationFault::TooNew(fault) => fault,
+        MigrationFault::Refused(fault) => fault,
     })?;
     Ok((path, writer))
 }
@@ -272,23 +293,24 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
-        // Serialised before the transaction, which every other process waits for.
-        let bodies = facts.iter().map(|fact| to_json(&fact.event)).collect::<Result<Vec<_>, _>>()?;
+        // Made before the transaction, which every other process waits for.
+        let bodies = facts.iter().map(|fact| self.body_of(fact)).collect::<Result<Vec<_>, _>>()?;
         let staged: Vec<(BlobId, Arc<Vec<u8>>)> =
             self.staged().iter().map(|(id, bytes)| (id.clone(), Arc::clone(bytes))).collect();
+        let packed: Vec<Packed> = staged.iter().map(|(id, bytes)| self.packer.pack(id.clone(), bytes)).collect();
         self.write(|transaction| {
-            self.must_hold(transaction, lock)?;
-            for (id, bytes) in &staged {
-                self.insert_blob(transaction, id, bytes)?;
+            let number = self.must_hold(transaction, lock)?;
+            for blob in &packed {
+                self.insert_blob(transaction, blob)?;
             }
             let mut columns = self.columns(transaction, &lock.run)?;
             let mut insert = transaction
-                .prepare_cached("INSERT INTO facts (run, n, at, v, body) VALUES (?1, ?2, ?3, ?4, ?5)")
+                .prepare_cached("INSERT INTO facts (key, at, v, size, body) VALUES (?1, ?2, ?3, ?4, ?5)")
                 .map_err(|e| self.fault(&e))?;
-            for (fact, body) in facts.iter().zip(&bodies) {
+            for (fact, (size, body)) in facts.iter().zip(&bodies) {
                 columns.note(&lock.run, fact)?;
                 insert
-                    .execute(params![lock.run.as_str(), signed(fact.n), signed(fact.at), fact.v, body])
+                    .execute(params![key_of(number, fact.n), signed(fact.at), fact.v, size, body])
                     .map_err(|e| self.fault(&e))?;
             }
             self.save(transaction, &lock.run, &columns)
@@ -298,31 +320,29 @@ impl Store for SqliteStore {
             waiting.remove(id);
         }
         drop(waiting);
+        packed.into_iter().for_each(|blob| self.packer.stored(blob));
         self.checkpoints.note(&self.path);
         Ok(())
     }
 
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault> {
         let connection = self.reading();
-        self.must_exist(&connection, run)?;
-        let rows: Vec<(i64, i64, u32, String)> = connection
-            .prepare_cached("SELECT n, at, v, body FROM facts WHERE run = ?1 AND n >= ?2 ORDER BY n")
+        let number = self.number(&connection, run)?;
+        let rows: Vec<FactRow> = connection
+            .prepare_cached("SELECT key, at, v, size, body FROM facts WHERE key BETWEEN ?1 AND ?2 ORDER BY key")
             .and_then(|mut statement| {
-                statement
-                    .query_map(params![run.as_str(), signed(from)], |row| {
-                        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-                    })?
-                    .collect()
+                let (first, last) = (key_of(number, from), key_of(number, u64::MAX));
+                statement.query_map(params![first, last], FactRow::of)?.collect()
             })
             .map_err(|e| self.fault(&e))?;
         drop(connection);
-        rows.into_iter().map(|(n, at, v, body)| fact_of(&self.path, run, n, at, v, &body)).collect()
+        rows.into_iter().map(|row| row.fact(&self.path, run)).collect()
     }
 
     fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault> {
         let body = to_json(letter)?;
         self.write(|transaction| {
-            self.must_exist(transaction, run)?;
+            self.number(transaction, run)?;
             transaction
                 .execute("INSERT INTO letters (run, body) VALUES (?1, ?2)", params![run.as_str(), body])
                 .map_err(|e| self.fault(&e))?;
@@ -338,7 +358,7 @@ impl Store for SqliteStore {
 
     fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault> {
         let connection = self.reading();
-        self.must_exist(&connection, run)?;
+        self.number(&connection, run)?;
         self.letters_of(&connection, run).map(|letters| !letters.is_empty())
     }
 
@@ -357,10 +377,12 @@ impl Store for SqliteStore {
         let known = self
             .reading()
             .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")
-            .and_then(|mut statement| statement.exists(params![id.as_str()]))
+            .and_then(|mut statement| statement.exists(params![hash_of(&id)]))
             .map_err(|e| self.fault(&e))?;
         if !known {
-            self.write(|transaction| self.insert_blob(transaction, &id, bytes))?;
+            let packed = self.packer.pack(id.clone(), bytes);
+            self.write(|transaction| self.insert_blob(transaction, &packed))?;
+            self.packer.stored(packed);
         }
         Ok(id)
     }
@@ -375,18 +397,23 @@ impl Store for SqliteStore {
         if let Some(bytes) = self.staged().get(id) {
             return Ok(bytes.to_vec());
         }
-        let bytes: Vec<u8> = self
+        let (bytes, size, base): BlobRow = self
             .reading()
-            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
-            .and_then(|mut statement| statement.query_row(params![id.as_str()], |row| row.get(0)).optional())
+            .prepare_cached(
+                "SELECT blob.bytes, blob.size, base.bytes, base.size
+                 FROM blobs blob LEFT JOIN blobs base ON base.id = blob.base WHERE blob.hash = ?1",
+            )
+            .and_then(|mut statement| statement.query_row(params![hash_of(id)], blob_of).optional())
             .map_err(|e| self.fault(&e))?
             .ok_or_else(|| StoreFault::NoBlob(id.clone()))?;
-        if BlobId::of(&bytes) != *id {
+        let base = base.map(|(bytes, size)| unpack(bytes, size, None).unwrap_or_default());
+        let bytes = unpack(bytes, size, base.as_deref()).filter(|bytes| BlobId::of(bytes) == *id);
+        let Some(bytes) = bytes else {
             return Err(StoreFault::Broken(format!(
                 "{}: the bytes of blob {id} are not the ones that were stored; restore the file from a copy",
                 self.path.display()
             )));
-        }
+        };
         Ok(bytes)
     }
 }
@@ -435,31 +462,6 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Result<LogEntry, StoreFault> {
-    if v > VERSION {
-        return Err(StoreFault::TooNew { found: v, known: VERSION });
-    }
-    let event: Event = serde_json::from_str(body).map_err(|error| {
-        StoreFault::Broken(format!(
-            "{}: fact {n} of {run} cannot be read ({error}); restore the file from a copy, or fork the run before it",
-            path.display()
-        ))
-    })?;
-    Ok(LogEntry { v, n: unsigned(n), at: unsigned(at), event })
-}
-
-fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {
-    let outcome: Option<String> = row.get(4)?;
-    Ok(Columns {
-        request: row.get(0)?,
-        started_at: unsigned(row.get(1)?),
-        changed_at: unsigned(row.get(2)?),
-        facts: unsigned(row.get(3)?),
-        outcome: outcome.and_then(|word| serde_json::from_value(serde_json::Value::String(word)).ok()),
-        cost_usd: row.get(5)?,
-    })
-}
-
 fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
     match serde_json::to_value(outcome) {
         Ok(serde_json::Value::String(word)) => Ok(word),
@@ -470,15 +472,6 @@ fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
 fn to_json(value: &impl serde::Serialize) -> Result<String, StoreFault> {
     serde_json::to_string(value)
         .map_err(|error| StoreFault::Broken(format!("a fact cannot be written as JSON: {error}")))
-}
-
-/// SQLite's integers are signed; numbers of ours beyond that range do not occur and are clamped.
-fn signed(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn unsigned(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
 }
 
 mod limits {

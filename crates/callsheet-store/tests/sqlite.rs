@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, LogEntry, VERSION};
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 use callsheet_store::SqliteStore;
@@ -62,6 +62,18 @@ fn this_test_as_child(test: &str, project: &Path) -> Command {
     command
 }
 
+/// Bytes that do not get smaller.
+fn noise(bytes: usize) -> Vec<u8> {
+    let next = |state: &mut u64| {
+        *state ^= *state << 13;
+        *state ^= *state >> 7;
+        *state ^= *state << 17;
+        Some(state.to_le_bytes())
+    };
+    let mut state = 0x9e37_79b9_7f4a_7c15;
+    std::iter::from_fn(|| next(&mut state)).flatten().take(bytes).collect()
+}
+
 fn project_of_child() -> Option<std::path::PathBuf> {
     std::env::var_os("CALLSHEET_TEST_PROJECT").map(Into::into)
 }
@@ -86,7 +98,7 @@ fn a_power_cut_takes_whole_batches_from_the_end() {
     store.append(&lock, &[started(&lock.run)]).unwrap();
     for n in [2, 4, 6] {
         let cancel = |n| LogEntry { v: VERSION, n, at: n, event: Event::CancelRequested };
-        store.stage_blob(vec![b'x'; 9_000]);
+        store.stage_blob(noise(9_000));
         store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
     }
     let files = world.0.path();
@@ -145,7 +157,7 @@ fn a_file_size_limit_is_full_and_records_nothing() {
     if let Some(project) = project_of_child() {
         let store = SqliteStore::open(&project).unwrap();
         let lock = store.lock(&run).unwrap();
-        let bytes = vec![7_u8; 4_000_000];
+        let bytes = noise(4_000_000);
         println!("blob: {:?}", store.put_blob(&bytes).map_err(|fault| matches!(fault, StoreFault::Full(_))));
         println!("append: {:?}", store.append(&lock, &[started(&run)]).is_ok());
         return;
@@ -248,6 +260,62 @@ fn a_changed_blob_is_broken_not_returned() {
     let id = store.put_blob(b"honest").unwrap();
     world.raw().execute("UPDATE blobs SET bytes = x'00'", []).unwrap();
     assert!(matches!(store.blob(&id), Err(StoreFault::Broken(_))));
+}
+
+/// Prompts of one skill share most of their text: each but the first is stored as what is its own, and comes back whole, also
+/// in another process.
+#[test]
+fn like_blobs_are_stored_once() {
+    let world = world();
+    let store = world.store();
+    let lock = store.lock(&RunId::new("like")).unwrap();
+    let rules: String =
+        (0..200_u32).map(|n| format!("Rule {n}: {} comes before {}.\n", n * 7919 % 997, n * n)).collect();
+    let prompts: Vec<Vec<u8>> = (0..50).map(|n| format!("{rules}Job {n} of {rules}").into_bytes()).collect();
+    for (n, prompt) in (1..).zip(&prompts) {
+        store.stage_blob(prompt.clone());
+        let event = Event::CancelRequested;
+        let first = started(&lock.run);
+        store.append(&lock, &[if n == 1 { first } else { LogEntry { v: VERSION, n, at: n, event } }]).unwrap();
+    }
+    let stored: u32 = world.raw().query_row("SELECT sum(length(bytes)) FROM blobs", [], |row| row.get(0)).unwrap();
+    let rules = rules.len();
+    assert!(usize::try_from(stored).unwrap() < 3 * rules, "{stored} bytes for 100 times {rules}");
+    let other = world.store();
+    for prompt in &prompts {
+        assert!(other.blob(&BlobId::of(prompt)).unwrap() == *prompt);
+    }
+    let from = "UPDATE blobs SET base = (SELECT id FROM blobs WHERE base IS NOT NULL LIMIT 1) WHERE base IS NOT NULL";
+    world.raw().execute(from, []).unwrap();
+    let last = BlobId::of(prompts.last().unwrap());
+    assert!(matches!(other.blob(&last), Err(StoreFault::Broken(_))), "told from another blob");
+}
+
+#[test]
+fn long_facts_are_stored_smaller() {
+    let world = world();
+    let store = world.store();
+    let lock = store.lock(&RunId::new("long")).unwrap();
+    let prompt = "Where does each of these stand? ".repeat(400);
+    let entry = Entry::Prompt { prompt };
+    let event =
+        Event::RunStarted { run: lock.run.clone(), entry, settings: Settings::default(), tools: Default::default() };
+    let fact = LogEntry { v: VERSION, n: 1, at: 1, event };
+    store.append(&lock, std::slice::from_ref(&fact)).unwrap();
+    let stored: u32 = world.raw().query_row("SELECT length(body) FROM facts", [], |row| row.get(0)).unwrap();
+    assert!(stored < 2_000, "{stored}");
+    assert_eq!(world.store().read(&lock.run, 1).unwrap(), [fact]);
+    world.raw().execute("UPDATE facts SET size = size + 1", []).unwrap();
+    assert!(matches!(store.read(&lock.run, 1), Err(StoreFault::Broken(_))));
+}
+
+#[test]
+fn a_file_of_an_unreleased_form_is_told() {
+    let world = world();
+    world.store();
+    world.raw().pragma_update(None, "user_version", 2).unwrap();
+    let fault = SqliteStore::open(world.0.path()).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Broken(text) if text.contains("Move it away")), "{fault}");
 }
 
 #[test]

@@ -24,6 +24,8 @@ pub(super) struct KnownNames {
 #[derive(Debug, Default)]
 pub struct Memory {
     names: BTreeMap<BlobId, Arc<KnownNames>>,
+    /// What each tree begins with, and the request that it was made of: a caller may give long lists.
+    roots: BTreeMap<usize, (String, Arc<BTreeMap<String, Bound>>)>,
 }
 
 fn parameters(tree: &Tree) -> Option<Result<BTreeMap<String, Bound>, InputFault>> {
@@ -128,7 +130,7 @@ impl Evaluator<'_> {
     }
 
     fn scope_in(&self, op: &NodeInstance, ambient: &Arc<Environment>) -> Arc<Environment> {
-        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root(op))) };
+        let Some(above) = self.parent(op) else { return Arc::new(ambient.around(self.root(op))) };
         match op.place {
             ChildSlot::Body => self.called(above, ambient),
             ChildSlot::Match => Arc::new(ambient.inner(self.candidates(above))),
@@ -151,8 +153,17 @@ impl Evaluator<'_> {
         parameters(self.tree)
     }
 
-    fn root(&self, op: &NodeInstance) -> BTreeMap<String, Bound> {
-        root(self.tree, self.request(op))
+    fn root(&self, op: &NodeInstance) -> Arc<BTreeMap<String, Bound>> {
+        let request = self.request(op);
+        let mut memory = self.memory.borrow_mut();
+        if let Some((of, known)) = memory.roots.get(&op.mount)
+            && of == request
+        {
+            return Arc::clone(known);
+        }
+        let names = Arc::new(root(self.tree, request));
+        memory.roots.insert(op.mount, (request.to_owned(), Arc::clone(&names)));
+        names
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.

@@ -46,7 +46,7 @@ pub const LIMIT_ROWS: [LimitRow; 11] = [
     LimitRow { name: "max_cost_usd", range: LimitRange::Amount, inherited: true },
     count("timeout_seconds", 86_400, true),
     count("max_depth", 5, true),
-    count("max_items", 1_000, false),
+    count("max_items", 1_000_000, false),
     // One turn repeats nothing.
     LimitRow { name: "no_progress_repeats", range: LimitRange::Count { least: 2, most: 1_000 }, inherited: false },
     LimitRow { name: "warning_threshold", range: LimitRange::Share, inherited: false },

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Slug;
 
 /// A Markdown link in a task: `[title](target)`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reference {
     /// Link text; may be empty.
     pub title: String,

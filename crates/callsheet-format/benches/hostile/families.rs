@@ -58,6 +58,7 @@ pub fn families() -> Vec<Family> {
     all.extend(lines());
     all.extend(calls());
     all.extend(results());
+    all.extend(texts());
     all
 }
 
@@ -266,5 +267,69 @@ fn results() -> Vec<Family> {
             "## Change\n",
             "",
         ),
+    ]
+}
+
+/// Texts that nobody had thought of for a certain reader.
+fn texts() -> Vec<Family> {
+    use ReplyKind::{Execution, Plan, ToolCalls, WriteExecution};
+    const REQUESTS: &str = "{\"status\": \"CONTINUATION\", \"notes\": {\"subtask_requests\": [";
+    vec![
+        same("small fences", Execution, SUMMARY, "```\na\n```\n", ""),
+        same("small fences apart", Execution, SUMMARY, "```\na\n```\n\n", ""),
+        same("tilde fences", Execution, SUMMARY, "~~~\na\n~~~\n", ""),
+        same("fences of one line", Execution, SUMMARY, "```a```\n", ""),
+        numbered("fences in a list", Plan, PLAN, |n| format!("- **Job {n}**\n  ```\n  a\n  ```\n")),
+        same("fences in quotes", Execution, SUMMARY, "> ```\n> a\n> ```\n", ""),
+        numbered("result tables", Execution, SUMMARY, |n| format!("| a{n} | b |\n|---|---|\n| 1 | 2 |\n\n")),
+        same("one wide table", Execution, "| a |\n|---|\n", "| a ", "\n"),
+        same("one long table", Execution, "| a |\n|---|\n", "| a |\n", ""),
+        numbered("key lines", Execution, SUMMARY, |n| format!("key{n}: value\n")),
+        numbered("bold key lines", Plan, PLAN, |n| format!("**Key {n}**: value\n")),
+        same("lines of DOS", Plan, PLAN, "- **What is needed** a\r\n- **Skill** find_code\r\n\r\n", ""),
+        same("lines of old Macs", Plan, PLAN, "- **What is needed** a\r", ""),
+        same("nothing to see", Plan, PLAN, "\u{200b}", "\n"),
+        same("nothing to see, by lines", Plan, PLAN, "\u{200b}\u{feff}\n", ""),
+        same("combining", Plan, PLAN, "a\u{301}\u{302}", "\n"),
+        same("right to left", Execution, SUMMARY, "\u{202e}a\u{202c} ", "\n"),
+        numbered("inline code", Execution, SUMMARY, |n| format!("`name{n}` ")),
+        numbered("quotations", Execution, SUMMARY, |n| format!("He said \"a b c {n}\". ")),
+        same("open quotations", Execution, SUMMARY, "\"a b c ", "\n"),
+        numbered("large numbers", Execution, SUMMARY, |n| format!("{} ", n + 100_000)),
+        same("open comments", Execution, SUMMARY, "<!-- ", "\n"),
+        same("open elements", Execution, "<task>", "<task>", ""),
+        same("crossed elements", Execution, "<task>", "<a><b></a>", "</task>"),
+        same("stray end tags", Execution, "<task><a>", "</b>", "</a></task>"),
+        same("elements", Execution, "<task>", "<a>b</a>", "</task>"),
+        numbered("attributes", Execution, "<task ", |n| format!("a{n}=\"b\" ")),
+        same("entities", Execution, SUMMARY, "&amp;&#65;", "\n"),
+        same("open angles", Execution, SUMMARY, "<", "\n"),
+        same("closing tags", Execution, SUMMARY, "</a>", "\n"),
+        same("data sections", Execution, "<task>", "<![CDATA[a]]>", "</task>"),
+        same("placeholders", Execution, SUMMARY, "{{a}} ", "\n"),
+        same("open placeholders", Execution, SUMMARY, "{{", "\n"),
+        numbered("footnotes", Execution, SUMMARY, |n| format!("[^{n}]: a\n")),
+        numbered("link definitions", Execution, SUMMARY, |n| format!("[a{n}]: b\n[a{n}]\n")),
+        same("images", Execution, SUMMARY, "![a](b) ", "\n"),
+        same("tasks done", Plan, PLAN, "- [x] a\n", ""),
+        same("tabs", Plan, PLAN, "\t- a\n", ""),
+        numbered("numbered items", Plan, PLAN, |n| format!("{n}. **What is needed**: a\n")),
+        same("backslashes", Execution, SUMMARY, "\\", "\n"),
+        same("stars", Execution, SUMMARY, "* ", "a\n"),
+        same("under lines", Execution, SUMMARY, "_a", "\n"),
+        numbered("data usage", Execution, SUMMARY, |_| "\n## Data usage\na\n".into()),
+        same("JSON strings", ToolCalls, "{\"name\": \"a\", \"arguments\": {\"b\": \"", "\\\"", "\"}}\n"),
+        same("JSON lines", ToolCalls, "", "{\"a\": 1}\n", ""),
+        numbered("JSON numbers", ToolCalls, "[0", |n| format!(",{n}")),
+        numbered("hunks", WriteExecution, SUMMARY, |n| {
+            format!("## Change details\n- **file_path** src/a.rs\n```diff\n@@ -{n} +{n} @@\n-line {n}\n+x\n```\n")
+        }),
+        numbered("search and replace", WriteExecution, SUMMARY, |n| {
+            format!(
+                "## Change details\n- **file_path** src/a.rs\n```\n<<<<<<< SEARCH\nline {n}\n=======\nx\n>>>>>>> REPLACE\n```\n"
+            )
+        }),
+        same("subtask requests", Execution, REQUESTS, "{},", "{}]}}\n"),
+        same("verdicts", Execution, "", "**Complete**: yes\n", ""),
     ]
 }

@@ -1,6 +1,6 @@
 //! Milliseconds that reading takes for each family of hostile replies, at four sizes: `just bench-read [WORD...]`.
 //! Linear reading doubles from column to column. Only families whose name holds one of the words are read. For a profiler
-//! `--one NAME` reads the family of exactly this name once, at 1 MB; `--at BYTES` at another size.
+//! `--all` reads every family with every reader, at 1 MB, and prints those above 50 ms with what 0.25 MB takes. `--one NAME` reads the family of exactly this name once, at 1 MB; `--at BYTES` at another size.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_macros,
@@ -9,11 +9,16 @@
 )]
 
 mod families;
+mod readers;
 mod world;
+
+/// A reader of a text, and what a person calls it.
+type Reader = (String, Box<dyn Fn(&str) -> f64>);
 
 use std::time::Instant;
 
 use families::families;
+use readers::{KINDS, OTHERS};
 use world::{read, settle, world};
 
 const SIZES: [usize; 4] = [256 * 1024, 512 * 1024, 1024 * 1024, 2 * 1024 * 1024 - 4096];
@@ -60,7 +65,70 @@ fn read_one(name: &str) {
     }
 }
 
+/// Milliseconds, the best of three unless it is slow.
+fn timed(mut work: impl FnMut()) -> f64 {
+    let mut best = f64::MAX;
+    for _ in 0..3 {
+        let start = Clock::start();
+        work();
+        best = best.min(start.milliseconds());
+        if best > 500.0 {
+            break;
+        }
+    }
+    best
+}
+
+fn readers() -> Vec<Reader> {
+    let replies = KINDS.iter().map(|kind| {
+        let kind = *kind;
+        let time = move |text: &str| {
+            let mut context = world();
+            settle(kind, text, &mut context);
+            timed(|| {
+                std::hint::black_box(read(kind, text, &context));
+            })
+        };
+        (format!("{kind:?}"), Box::new(time) as Box<dyn Fn(&str) -> f64>)
+    });
+    let others = OTHERS.iter().map(|(name, reader)| {
+        let time = move |text: &str| {
+            timed(|| {
+                std::hint::black_box(reader(text));
+            })
+        };
+        ((*name).to_owned(), Box::new(time) as Box<dyn Fn(&str) -> f64>)
+    });
+    replies.chain(others).collect()
+}
+
+/// Every family with every reader.
+fn read_all(words: &[String]) {
+    println!("{:28} {:18} {:>9} {:>9}", "above 50 ms at 1 MB", "reader", "0.25 MB", "1 MB");
+    let (mut pairs, mut above) = (0, 0);
+    for family in families() {
+        let (small, large) = (family.text(256 * 1024), family.text(1024 * 1024));
+        for (name, reader) in readers() {
+            let is_asked = |word: &String| family.name.contains(word.as_str()) || name.contains(word.as_str());
+            if !words.is_empty() && !words.iter().any(is_asked) {
+                continue;
+            }
+            pairs += 1;
+            let first = reader(&small);
+            let second = if first > 1_000.0 { f64::INFINITY } else { reader(&large) };
+            if second > 50.0 {
+                above += 1;
+                println!("{:28} {name:18} {first:9.1} {second:9.1}", family.name);
+            }
+        }
+    }
+    println!("{above} of {pairs} above 50 ms");
+}
+
 fn main() {
+    if std::env::args().any(|word| word == "--all") {
+        return read_all(&std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect::<Vec<_>>());
+    }
     if let Some(name) = option("--one") {
         return read_one(&name);
     }
@@ -76,15 +144,7 @@ fn main() {
             let text = family.text(size);
             let mut context = world();
             settle(family.kind, &text, &mut context);
-            let mut best = f64::MAX;
-            for _ in 0..3 {
-                let start = Clock::start();
-                notes = read(family.kind, &text, &context);
-                best = best.min(start.milliseconds());
-                if best > 500.0 {
-                    break;
-                }
-            }
+            let best = timed(|| notes = read(family.kind, &text, &context));
             row.push_str(&format!(" {best:8.1}"));
             if best > 4_000.0 {
                 break;

@@ -61,10 +61,13 @@ pub fn read_turn(text: &str, native: &[ToolCall], taken: &std::collections::BTre
     let plain: Vec<(&str, &Value)> = calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
     let said = BlobId::of(&serde_json::to_vec(&(text.trim(), plain)).unwrap_or_default());
     let mut used = taken.clone();
+    let mut numbers = std::collections::BTreeMap::new();
     for call in &mut calls {
         if call.id.is_empty() || used.contains(&call.id) {
-            let numbered = (1_u32..).map(|number| format!("{}-{number}", call.name));
-            call.id = numbered.into_iter().find(|id| !used.contains(id)).unwrap_or_default();
+            let number = numbers.entry(call.name.clone()).or_insert(1_u32);
+            let ids = (*number..).map(|next| (next, format!("{}-{next}", call.name)));
+            let (found, id) = ids.into_iter().find(|(_, id)| !used.contains(id)).unwrap_or_default();
+            (*number, call.id) = (found, id);
         }
         used.insert(call.id.clone());
     }

@@ -142,7 +142,8 @@ pub(crate) fn without_bounds(schema: &Value) -> Value {
 /// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
 /// that is taken. Names become canonical again.
 pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
-    let mut taken: Vec<String> = Vec::new();
+    let mut taken = std::collections::BTreeSet::new();
+    let mut numbers = std::collections::BTreeMap::new();
     for message in &request.messages {
         if let Message::Assistant { calls, .. } = message {
             taken.extend(calls.iter().map(|call| call.id.clone()));
@@ -153,12 +154,12 @@ pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolC
     for call in calls {
         let call = RawCall { name: names.canonical(call.name), ..call };
         let mut id = call.id;
-        let mut n = 1_u32;
         while id.is_empty() || taken.contains(&id) {
+            let n = numbers.entry(call.name.clone()).or_insert(0_u32);
+            *n = n.saturating_add(1);
             id = format!("{}-{n}", call.name);
-            n = n.saturating_add(1);
         }
-        taken.push(id.clone());
+        taken.insert(id.clone());
         named.push(ToolCall { name: call.name, id, arguments: call.arguments });
     }
     named

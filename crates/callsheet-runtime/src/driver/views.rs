@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+use std::thread::JoinHandle;
 
 use callsheet_core::record::{DetailBlob, Event};
 use callsheet_core::run::{Execution, Run, TaskRun};
@@ -141,8 +142,12 @@ enum Order {
     Reached(SyncSender<()>),
 }
 
-/// Writes task files in the order they are given, on a thread of its own that ends with it.
-pub(crate) struct ViewWriter(Sender<Order>);
+/// Writes task files in the order they are given, on a thread of its own that ends with it. The thread holds the store, and
+/// only whoever is the last to close that leaves no log behind: it is waited for.
+pub(crate) struct ViewWriter {
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl ViewWriter {
     /// `None` if the system gives no thread; the caller then writes itself.
@@ -158,12 +163,13 @@ impl ViewWriter {
                 }
             }
         });
-        begun.ok().map(|_| Self(orders))
+        begun.ok().map(|thread| Self { orders: Some(orders), thread: Some(thread) })
     }
 
     /// Has the files written soon. Gives them back if nobody writes any more.
     pub fn write(&self, views: Vec<TaskView>) -> Result<(), Vec<TaskView>> {
-        self.0.send(Order::Write(views)).map_err(|refused| match refused.0 {
+        let Some(orders) = &self.orders else { return Err(views) };
+        orders.send(Order::Write(views)).map_err(|refused| match refused.0 {
             Order::Write(views) => views,
             Order::Reached(_) => Vec::new(),
         })
@@ -172,8 +178,17 @@ impl ViewWriter {
     /// Waits until everything given so far is written.
     pub fn wait(&self) {
         let (reached, waits) = sync_channel(1);
-        if self.0.send(Order::Reached(reached)).is_ok() {
+        if self.orders.as_ref().is_some_and(|orders| orders.send(Order::Reached(reached)).is_ok()) {
             let _ = waits.recv();
+        }
+    }
+}
+
+impl Drop for ViewWriter {
+    fn drop(&mut self) {
+        self.orders = None;
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::debug!("the thread of the views ended abnormally");
         }
     }
 }

@@ -244,7 +244,11 @@ impl Finder<'_, '_> {
                 // A mark of a list, of code or of a quote before the value.
                 at += 1;
             } else {
-                at += rest.find(['\n', '<']).filter(|next| *next > 0).unwrap_or_else(|| first_char(rest));
+                at += match rest.find(['\n', '<']) {
+                    Some(0) => first_char(rest),
+                    Some(next) => next,
+                    None => rest.len(),
+                };
                 line_start = false;
             }
         }

@@ -49,8 +49,14 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
     if !form.names().iter().any(|name| value.contains_key(*name)) {
         return None;
     }
+    let (mut line, mut counted) = (1, 0);
     for mend in &document.mends {
-        let line = line_at(text, start.saturating_add(mend.at));
+        // Mends stand in order: the lines between two are counted once.
+        let at = start.saturating_add(mend.at);
+        (line, counted) = match text.get(counted..at) {
+            Some(between) => (line_at(between, between.len()).saturating_add(line).saturating_sub(1), at),
+            None => (line_at(text, at), at),
+        };
         notes.repair(mend.code, Span::line(line), &mend.before, &mend.after);
     }
     let end = document.values.first().map_or(0, |located| located.end);

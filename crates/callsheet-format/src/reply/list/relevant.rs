@@ -1,5 +1,7 @@
 //! The links under `No longer relevant` (spec 5.10).
 
+use std::collections::BTreeSet;
+
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::links::{TargetFault, link_target, parse_name, parse_target};
 use callsheet_core::spec::Target;
@@ -11,6 +13,7 @@ use crate::reply::references::{WrittenLink, written_links};
 /// or directory of exactly that name, or else it is told that it marks nothing (spec 5.2).
 pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut Diagnostics) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
     for link in marks(text) {
         let target = match parse_target(&link.target) {
             Ok(target) => target,
@@ -26,7 +29,7 @@ pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut
             Err(_) => continue,
         };
         let target = link_target(&target);
-        if !found.contains(&target) {
+        if seen.insert(target.clone()) {
             found.push(target);
         }
     }

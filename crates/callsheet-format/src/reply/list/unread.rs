@@ -70,8 +70,12 @@ pub(super) fn swallowed(document: &Document<'_>, notes: &mut Diagnostics) {
 
 /// A comment that holds a task or a heading: whether they count is a guess.
 pub(super) fn commented(text: &str, document: &Document<'_>, notes: &mut Diagnostics) {
-    let in_fence =
-        |number: u32| document.fences.iter().any(|fence| (fence.span.first..=fence.span.last).contains(&number));
+    // Fences stand in order, and lines are gone through once.
+    let mut fences = document.fences.iter().map(|fence| fence.span).peekable();
+    let mut in_fence = move |number: u32| {
+        while fences.next_if(|fence| fence.last < number).is_some() {}
+        fences.peek().is_some_and(|fence| fence.first <= number)
+    };
     let mut open: Option<u32> = None;
     for (number, line) in (1..).zip(text.lines()).filter(|(number, _)| !in_fence(*number)) {
         let ends = line.rfind("-->");

@@ -69,10 +69,11 @@ pub fn summary_files(execution: &ExecutionReply, context: &ReadContext) -> Vec<S
 /// The summary with a link to each details file below it (spec 3.8).
 pub fn summary_with_details<'a>(summary: &str, slug: &Slug, details: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = summary.to_owned();
+    let mut added = BTreeSet::new();
     for (index, file) in details.into_iter().enumerate() {
         let target = Target::TaskDetail { slug: slug.clone(), file: file.to_owned() };
         let link = format!("[{file}]({})", link_target(&target));
-        if !text.contains(&link) {
+        if !summary.contains(&link) && added.insert(link.clone()) {
             text.push_str(if index == 0 { "\n\n" } else { "\n" });
             text.push_str(&format!("- {link}"));
         }

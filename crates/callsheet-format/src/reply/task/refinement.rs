@@ -220,9 +220,10 @@ impl Reader<'_> {
         // Every call's run carries all references, so that their sizes add up.
         scope.one_run |= !self.value.calls.is_empty();
         let mut found: Vec<Reference> = Vec::new();
+        let mut seen = BTreeSet::new();
         for (value, line) in values.iter().filter(|(value, _)| !is_none(value)) {
             for reference in check_value(value, *line, &scope, self.context, notes) {
-                if !found.contains(&reference) {
+                if seen.insert(reference.clone()) {
                     found.push(reference);
                 }
             }
@@ -258,7 +259,7 @@ impl Reader<'_> {
     fn paths(&mut self, span: Span, notes: &mut Diagnostics) {
         let context = self.context;
         let reads = |name: &str| context.tools.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Read);
-        let mut invented = Vec::new();
+        let mut invented = BTreeSet::new();
         for call in self.value.calls.iter_mut().filter(|call| reads(&call.name)) {
             let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
             if let Some(folder) = all_of_a_folder(path, context, notes) {
@@ -271,7 +272,7 @@ impl Reader<'_> {
             if is_missing && !is_named(path, context) {
                 let facts = [("tool", call.name.as_str()), ("path", path)];
                 notes.push(notes.issue(IssueCode::CallPathMissing, "", span, &facts).item(&call.id));
-                invented.push(call.id.clone());
+                invented.insert(call.id.clone());
             }
         }
         self.value.calls.retain(|call| !invented.contains(&call.id));

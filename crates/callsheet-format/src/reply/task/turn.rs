@@ -46,6 +46,10 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Di
     if !input.native.is_empty() {
         return check_native(input.native, &rules, notes);
     }
+    // Most results hold nothing that a call could be made of, and are read once.
+    if !text.contains(['{', '`', '~']) && !text.contains("<function=") {
+        return Vec::new();
+    }
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = Diagnostics::new(Phase::Execute, false);
     let document = Document::read(text, &formats::LOOP, prepare, &mut scratch);

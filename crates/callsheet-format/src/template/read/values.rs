@@ -145,7 +145,7 @@ impl Reader<'_> {
     /// `ident[:type][=default]`, comma separated; one with a default may not precede one without.
     fn check_params(&mut self, value: &Mapped) {
         let text = value.as_str();
-        let mut names: Vec<&str> = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
         let mut optional = false;
         for param in split_params(text) {
             let span = value.span(param.start, param.end);
@@ -158,11 +158,11 @@ impl Reader<'_> {
             }
             if !is_ident(param.name) {
                 self.add(not_ident("params", span).found(param.name));
-            } else if names.contains(&param.name) {
+            } else if names.contains(param.name) {
                 let draft = Draft::new(Code::T021, span, format!("the parameter `{}` is named twice", param.name));
                 self.add(draft.found(param.name).advice("rename one of the two"));
             }
-            names.push(param.name);
+            names.insert(param.name);
             if let Some(word) = param.kind.filter(|word| ValueType::parse(word).is_none()) {
                 self.add(not_type(word, span).found(word));
             }

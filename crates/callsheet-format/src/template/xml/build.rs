@@ -183,6 +183,7 @@ impl Builder<'_> {
 
     fn attributes(&mut self, raw: &[RawAttribute]) -> Vec<Attribute> {
         let mut out: Vec<Attribute> = Vec::new();
+        let mut names = std::collections::BTreeSet::new();
         for attribute in raw {
             let name = self.lexer.slice(attribute.name);
             let text = self.lexer.slice(attribute.value);
@@ -195,7 +196,7 @@ impl Builder<'_> {
                 continue;
             }
             let local = self.local(attribute.name);
-            if out.iter().any(|known| known.name == local) {
+            if !names.insert(local.clone()) {
                 let message = format!("the attribute `{local}` occurs twice");
                 self.lexer.faults.push(Fault::malformed(attribute.name, message, "write it once"));
                 continue;
@@ -223,6 +224,9 @@ impl Builder<'_> {
             }
             return;
         };
+        // They stand by depth, and those that are awaited no more are the last.
+        let awaited = self.owed.partition_point(|(_, least)| *least <= index);
+        self.owed.truncate(awaited);
         while self.stack.len() > index + 1 {
             let Some(top) = self.stack.last() else { break };
             let (open, tag) = (top.name.clone(), top.tag);
@@ -240,8 +244,6 @@ impl Builder<'_> {
             self.lexer.faults.push(Fault::malformed(span, message, "use one spelling"));
         }
         self.pop(span, false);
-        let depth = self.stack.len();
-        self.owed.retain(|(_, least)| *least <= depth);
     }
 
     /// Takes the innermost open element off and gives it to its parent. `end` is its end tag.

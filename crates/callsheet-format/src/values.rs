@@ -1,0 +1,123 @@
+//! Values that people keep in files: JSON, JSON Lines, tables (CSV, TSV) and plain lines.
+
+use serde_json::{Map, Value};
+
+/// How a file holds a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueForm {
+    /// One JSON value.
+    Json,
+    /// A JSON value a line.
+    JsonLines,
+    /// A table with a line of names; the byte separates its columns.
+    Table(u8),
+    /// Anything else: its lines.
+    Lines,
+}
+
+/// Why a text is no value of its form.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct ValueFault {
+    /// Line, from 1.
+    pub line: u64,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+impl ValueForm {
+    /// By the ending of a file's name.
+    pub fn of(path: &str) -> Self {
+        let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
+        match ending.as_str() {
+            "json" => Self::Json,
+            "jsonl" | "ndjson" => Self::JsonLines,
+            "csv" => Self::Table(b','),
+            "tsv" => Self::Table(b'\t'),
+            _ => Self::Lines,
+        }
+    }
+
+    /// The value of a text. All but JSON give a list: of values, of objects by the names of the columns, of the lines that hold
+    /// more than blanks.
+    ///
+    /// # Errors
+    /// The text does not have this form.
+    pub fn read(self, text: &str) -> Result<Value, ValueFault> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        match self {
+            Self::Json => serde_json::from_str(text).map_err(|error| fault(error.line(), &error)),
+            Self::JsonLines => {
+                let value = |(number, line)| serde_json::from_str(line).map_err(|error| fault(number, &error));
+                full_lines(text).map(value).collect::<Result<_, _>>().map(Value::Array)
+            }
+            Self::Table(separator) => table(text, separator).map(Value::Array),
+            Self::Lines => Ok(full_lines(text).map(|(_, line)| Value::from(line)).collect()),
+        }
+    }
+}
+
+fn fault(line: usize, what: &dyn std::fmt::Display) -> ValueFault {
+    ValueFault { line: u64::try_from(line).unwrap_or(u64::MAX), what: what.to_string() }
+}
+
+fn full_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
+}
+
+fn table(text: &str, separator: u8) -> Result<Vec<Value>, ValueFault> {
+    let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
+    let wrong = |error: &csv::Error| match error.kind() {
+        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => ValueFault {
+            line: pos.as_ref().map_or(1, csv::Position::line),
+            what: format!("{len} columns, but the first line names {expected_len}"),
+        },
+        _ => ValueFault { line: error.position().map_or(1, csv::Position::line), what: error.to_string() },
+    };
+    let names = reader.headers().map_err(|error| wrong(&error))?.clone();
+    let mut seen = std::collections::BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+        return Err(ValueFault { line: 1, what: format!("two columns are called `{twice}`") });
+    }
+    let row = |record: csv::StringRecord| {
+        let cells = names.iter().zip(&record).map(|(name, cell)| (name.to_owned(), Value::from(cell)));
+        Value::Object(cells.collect::<Map<_, _>>())
+    };
+    reader.records().map(|record| record.map(row).map_err(|error| wrong(&error))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(path: &str, text: &str) -> Result<Value, String> {
+        ValueForm::of(path).read(text).map_err(|fault| fault.to_string())
+    }
+
+    #[test]
+    fn the_ending_says_the_form() {
+        let rows = json!([{"name": "Ann", "age": "7"}, {"name": "Bo, jr.", "age": ""}]);
+        assert_eq!(read("a.CSV", "\u{feff}name,age\r\nAnn,7\r\n\"Bo, jr.\",\r\n"), Ok(rows.clone()));
+        assert_eq!(read("a.tsv", "name\tage\nAnn\t7\nBo, jr.\t\n"), Ok(rows));
+        assert_eq!(read("a/b.jsonl", "{\"a\": 1}\n\n[2]\n\"x\""), Ok(json!([{"a": 1}, [2], "x"])));
+        assert_eq!(read("b.ndjson", ""), Ok(json!([])));
+        assert_eq!(read("b.json", "{\"a\": [1]}\n"), Ok(json!({"a": [1]})));
+        assert_eq!(read("names.txt", "Ann\n\n  Bo\n"), Ok(json!(["Ann", "  Bo"])));
+        assert_eq!(read("names", ""), Ok(json!([])));
+        assert_eq!(read("a.csv", ""), Ok(json!([])));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let wrong = |path, text, line: &str| {
+            let fault = read(path, text).unwrap_err();
+            assert!(fault.starts_with(line), "{fault}");
+        };
+        wrong("a.csv", "a,b\n1,2\n3\n", "line 3: 1 columns, but the first line names 2");
+        wrong("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
+        wrong("a.jsonl", "{}\n\n{\n", "line 3: ");
+        wrong("a.json", "[1,\n2", "line 2: ");
+    }
+}

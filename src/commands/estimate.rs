@@ -62,7 +62,7 @@ impl Estimate {
             about_tokens: rounded(input.saturating_add(output)),
             about_usd: prices(setup).and_then(|prices| {
                 let usage = callsheet_core::record::Usage { input, output, ..Default::default() };
-                prices.cost_usd(&usage)
+                prices.cost_usd(&usage).map(two_digits)
             }),
             reads: reads.collect(),
         }
@@ -95,6 +95,11 @@ impl fmt::Display for Estimate {
 fn rounded(tokens: u64) -> u64 {
     let unit = 10_u64.pow(tokens.checked_ilog10().unwrap_or(0).saturating_sub(1));
     tokens.saturating_add(unit / 2) / unit * unit
+}
+
+fn two_digits(usd: f64) -> f64 {
+    // Only the printed digits matter.
+    format!("{usd:.1e}").parse().unwrap_or(usd)
 }
 
 fn file_of(target: &Target) -> Option<String> {
@@ -134,7 +139,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_rounded_to_two_digits() {
+    fn estimates_are_rounded_to_two_digits() {
+        assert_eq!([0.0, 0.019_44, 3.26].map(two_digits), [0.0, 0.019, 3.3]);
         assert_eq!([0, 7, 94, 1_249, 12_499, 12_500].map(rounded), [0, 7, 94, 1_200, 12_000, 13_000]);
     }
 }

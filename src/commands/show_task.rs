@@ -20,7 +20,10 @@ pub(super) fn find<'a>(run: &'a Run, slug: &str) -> Result<&'a TaskRun, Failure>
     run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
         let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
-        let all = || format!("there are: {}", one_line(&names.join(", "), 600));
+        let all = || match names.is_empty() {
+            true => "this run has no tasks yet".to_owned(),
+            false => format!("there are: {}", one_line(&names.join(", "), 600)),
+        };
         Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
     })
 }

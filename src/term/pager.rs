@@ -61,14 +61,14 @@ fn paged(text: &str) -> bool {
 fn painted(text: &str) -> String {
     let mut lines = text.lines().peekable();
     let mut out = String::with_capacity(text.len());
-    let mut in_diff = false;
+    let (mut in_diff, mut is_name) = (false, false);
     while let Some(line) = lines.next() {
-        in_diff = if line.starts_with("--- ") {
-            lines.peek().is_some_and(|next| next.starts_with("+++ "))
-        } else {
-            in_diff && line.starts_with(['+', '-', ' ', '@', '\\'])
-        };
-        out.push_str(&match style_of(line, in_diff) {
+        // The names of a file are a pair; another line may begin like one of them.
+        let is_first = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        in_diff = is_first || in_diff && line.starts_with(['+', '-', ' ', '@', '\\']);
+        let style = if is_first || is_name { Some(Style::new().bold()) } else { style_of(line, in_diff) };
+        is_name = is_first;
+        out.push_str(&match style {
             Some(style) => style.force_styling(true).apply_to(line).to_string(),
             None => line.to_owned(),
         });
@@ -81,7 +81,6 @@ fn style_of(line: &str, in_diff: bool) -> Option<Style> {
     let style = Style::new();
     if in_diff {
         return Some(match line.as_bytes() {
-            [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => style.bold(),
             [b'+', ..] => style.green(),
             [b'-', ..] => style.red(),
             [b'@', ..] => style.cyan(),

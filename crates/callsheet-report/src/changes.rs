@@ -61,14 +61,34 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
 
 /// A unified diff, a line an element.
 pub(crate) fn diff(text: &str) -> Markup {
-    let class = |line: &str| match line.as_bytes() {
-        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => "file",
-        [b'+', ..] => "add",
-        [b'-', ..] => "del",
-        [b'@', ..] => "hunk",
-        _ => "same",
-    };
-    html! {
-        pre.diff { code { @for line in shown(text).lines() { span class=(class(line)) { (line) "\n" } } } }
+    let text = shown(text);
+    let mut lines = text.lines().peekable();
+    let mut classed = Vec::new();
+    let mut is_name = false;
+    while let Some(line) = lines.next() {
+        // The names of a file are a pair; another line may begin like one of them.
+        let is_first = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        let class = match line.as_bytes().first() {
+            _ if is_first || is_name => "file",
+            Some(b'+') => "add",
+            Some(b'-') => "del",
+            Some(b'@') => "hunk",
+            _ => "same",
+        };
+        is_name = is_first;
+        classed.push((class, line));
+    }
+    html! { pre.diff { code { @for (class, line) in classed { span class=(class) { (line) "\n" } } } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_removed_line_of_dashes_is_no_name_of_a_file() {
+        let html = diff("--- a/x.md\n+++ b/x.md\n@@ -1,2 +1 @@\n--- rule\n same\n").into_string();
+        let classes: Vec<&str> = html.split("class=\"").skip(2).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(classes, ["file", "file", "hunk", "del", "same"], "{html}");
     }
 }

@@ -55,6 +55,15 @@ fn class(words: &str) -> &'static str {
     }
 }
 
+/// A model as it may be shown to others: without the folders of this machine.
+fn model_name(model: &str) -> String {
+    let kind = ["embedded:", "scripted:"].into_iter().find(|kind| model.starts_with(kind));
+    shown(match kind {
+        Some(_) => model.rsplit('/').next().unwrap_or(model),
+        None => model,
+    })
+}
+
 /// Which models answered, and what each cost.
 fn models(run: &Run) -> Markup {
     let mut rows: BTreeMap<&str, (usize, u64, u64, f64, u64)> = BTreeMap::new();
@@ -74,7 +83,7 @@ fn models(run: &Run) -> Markup {
                 tbody {
                     @for (model, (calls, input, output, usd, ms)) in rows {
                         tr {
-                            td { (shown(model)) } td.number { (calls) } td.number { (thousands(input)) }
+                            td { (model_name(model)) } td.number { (calls) } td.number { (thousands(input)) }
                             td.number { (thousands(output)) }
                             td.number { (if usd > 0.0 { dollars(usd) } else { "–".to_owned() }) }
                             td.number { (duration(ms)) }

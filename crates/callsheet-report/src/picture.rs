@@ -159,18 +159,18 @@ fn clock(scale: &Scale, height: f64) -> Markup {
         let first = piece.from.div_ceil(step);
         (first..=piece.to / step).map(move |number| number * step)
     });
-    let mut last = f64::MIN;
-    let apart: Vec<(f64, u64)> = ticks
+    let mut last = (f64::MIN, String::new());
+    let apart: Vec<(f64, String)> = ticks
         .filter_map(|at| {
-            let x = scale.x(at);
-            let far = x - last >= 60.0 && x < WIDTH - 30.0;
-            far.then(|| last = x).map(|()| (x, at))
+            let (x, words) = (scale.x(at), duration(at));
+            let far = x - last.0 >= 60.0 && x < WIDTH - 30.0 && words != last.1;
+            far.then(|| last = (x, words.clone())).map(|()| (x, words))
         })
         .collect();
     html! {
-        @for (x, at) in apart {
+        @for (x, words) in apart {
             line.tick x1=(px(x)) x2=(px(x)) y1="13" y2=(px(height)) {}
-            text.clock x=(px(x + 3.0)) y="11" { (duration(at)) }
+            text.clock x=(px(x + 3.0)) y="11" { (words) }
         }
         @for piece in scale.pieces.iter().filter(|piece| piece.pause) {
             rect.pause x=(px(piece.left)) y=(px(TOP)) width=(px(piece.right - piece.left)) height=(px(height - TOP)) {

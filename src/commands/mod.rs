@@ -69,11 +69,10 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
         return print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete);
     }
-    if let Command::Man(arguments) = command {
-        return man::man(arguments);
-    }
-    if matches!(command, Command::Doctor) {
-        return doctor::doctor(cli);
+    match command {
+        Command::Man(arguments) => return man::man(arguments),
+        Command::Doctor => return doctor::doctor(cli),
+        _ => {}
     }
     let setup = Setup::new(cli, flags)?;
     let works = matches!(

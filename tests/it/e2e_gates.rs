@@ -150,10 +150,13 @@ fn a_cost_is_a_number() {
 fn json_is_all_that_is_printed_with_json() {
     let garden = TestProject::with("answer");
     garden.expect(0, &["run", "who waters?"]);
-    for what in [&["--plan"][..], &["--task", "read-water-1"], &["--call", "1"]] {
+    for (what, field) in
+        [(&["--plan"][..], "/text"), (&["--task", "read-water-1"], "/document"), (&["--call", "1"], "/reply/text")]
+    {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
         let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
-        assert!(json["text"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
+        let text = json.pointer(field).and_then(serde_json::Value::as_str);
+        assert!(text.is_some_and(|text| !text.is_empty()), "{shown}");
     }
 }
 

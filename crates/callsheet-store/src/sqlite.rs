@@ -230,8 +230,8 @@ impl Store for SqliteStore {
         let connection = self.reading();
         let rows: Vec<(String, Columns, Option<Owner>)> = connection
             .prepare_cached(
-                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host
-                 FROM runs r LEFT JOIN locks l ON l.run = r.run
+                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host \
+                 FROM runs r LEFT JOIN locks l ON l.run = r.run \
                  WHERE r.facts > 0 ORDER BY r.started_at DESC, r.run DESC",
             )
             .and_then(|mut statement| {

@@ -123,7 +123,6 @@ pub struct Limits {
     /// Cost of a run, US dollars.
     pub max_cost_usd: Option<f64> = None,
     /// Models whose price nobody knows may be asked under a limit of cost, which does not hold them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_unpriced: bool = false,
     /// Wall time of one task without waiting for a person, seconds.
     pub timeout_seconds: u32 = 600,

@@ -232,7 +232,8 @@ fn cost_needs_both_prices() {
 fn prices_come_from_the_settings_or_the_table() {
     let all = configured(
         "[openai]\nprice_input = 9.0\nprice_output = 9.0\n[anthropic]\nbase_url = \"http://127.0.0.1:9\"\n\
-         [mine]\ndialect = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\n[claude]\ndialect = \"anthropic\"\n",
+         [mine]\ndialect = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\n[claude]\ndialect = \"anthropic\"\n\
+         [embedded]\nslots = 1\n[scripted]\nslots = 1\n",
     );
     let prices = |name: &str, model: &str| Provider::resolve(name, &all).unwrap().prices_of(model);
     assert_eq!(prices("openai", "gpt-5-mini").input, Some(9.0));

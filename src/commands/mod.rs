@@ -44,7 +44,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Command, Exit, Failure, SheetCommand, TemplateCommand};
+use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, SheetCommand, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
@@ -64,12 +64,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Sheet(SheetCommand::Check(arguments)) => work_flags(&arguments.work),
         _ => Vec::new(),
     };
-    if let Command::Completions(arguments) = command {
-        let mut script = Vec::new();
-        clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
-        return print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete);
-    }
     match command {
+        Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
         Command::Doctor => return doctor::doctor(cli),
         _ => {}
@@ -117,6 +113,12 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Trust(arguments) => trust::trust(&setup, arguments),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
+}
+
+fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
+    print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete)
 }
 
 /// Writes to stdout. A closed pipe is the reader's wish, not a failure.

@@ -151,7 +151,7 @@ fn json_is_all_that_is_printed_with_json() {
     let garden = TestProject::with("answer");
     garden.expect(0, &["run", "who waters?"]);
     for (what, field) in
-        [(&["--plan"][..], "/text"), (&["--task", "read-water-1"], "/document"), (&["--call", "1"], "/reply/text")]
+        [(&["--plan"][..], "/text"), (&["--task", "read-water-1"], "/summary"), (&["--call", "1"], "/reply/text")]
     {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
         let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));

@@ -10,7 +10,7 @@ use super::args::WorkArgs;
 #[derive(Debug, Subcommand)]
 pub enum SheetCommand {
     /// Check a sheet: print each issue with its line and column, and what a run of it would do. Runs nothing.
-    Check(SheetCheckArgs),
+    Check(Box<SheetCheckArgs>),
     /// Create a commented sheet to start from; never overwrites a file.
     New(SheetNewArgs),
 }

@@ -93,7 +93,7 @@ fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
     garden.write("list.md", "## Tasks\n- **What is needed** Who waters.\n- **Expected output** A name.\n");
     let refused = garden.expect(2, &["run", "--sheet", "list.md"]);
     assert!(refused.err.contains("Goals / summary"), "{}", refused.err);
-    let checked = garden.expect(2, &["run", "--sheet", "list.md", "--check"]);
+    let checked = garden.expect(2, &["sheet", "check", "list.md"]);
     assert!(checked.out.contains("error goals-missing"), "{}", checked.out);
     assert!(garden.call(&["runs"]).out.is_empty(), "nothing was begun");
     garden.expect(0, &["run", "--sheet", "list.md", "who waters?"]);
@@ -150,10 +150,13 @@ fn a_cost_is_a_number() {
 fn json_is_all_that_is_printed_with_json() {
     let garden = TestProject::with("answer");
     garden.expect(0, &["run", "who waters?"]);
-    for what in [&["--plan"][..], &["--task", "read-water-1"], &["--call", "1"]] {
+    for (what, field) in
+        [(&["--plan"][..], "/text"), (&["--task", "read-water-1"], "/summary"), (&["--call", "1"], "/reply/text")]
+    {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
         let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
-        assert!(json["text"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
+        let text = json.pointer(field).and_then(serde_json::Value::as_str);
+        assert!(text.is_some_and(|text| !text.is_empty()), "{shown}");
     }
 }
 

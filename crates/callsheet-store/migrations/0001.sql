@@ -6,7 +6,8 @@ CREATE TABLE runs (
     started_at INTEGER NOT NULL DEFAULT 0,
     changed_at INTEGER NOT NULL DEFAULT 0,
     facts      INTEGER NOT NULL DEFAULT 0,
-    outcome    TEXT
+    outcome    TEXT,
+    cost_usd   REAL    NOT NULL DEFAULT 0
 );
 
 -- Facts of every run, in the record version they were written in. `key` is the run's id times 2^32 plus the number of the

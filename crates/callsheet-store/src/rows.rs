@@ -78,6 +78,7 @@ pub(crate) fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {
         changed_at: unsigned(row.get(2)?),
         facts: unsigned(row.get(3)?),
         outcome: outcome.and_then(|word| serde_json::from_value(serde_json::Value::String(word)).ok()),
+        cost_usd: row.get(5)?,
     })
 }
 

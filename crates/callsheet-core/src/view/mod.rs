@@ -5,10 +5,12 @@ mod answer;
 mod report;
 mod summary;
 mod timeline;
+mod units;
 mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
-pub use report::{problem_line, report, review_words};
-pub use summary::Summary;
-pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};
+pub use report::{outcome_word, problem_line, report, review_words};
+pub use summary::{Summary, reuse_words};
+pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};
+pub use units::{counted, dollars, duration, thousands, time_parts, time_words};
 pub use why::{why_line, why_words};

@@ -23,7 +23,7 @@ use super::steps::Steps;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
 use super::tools::ToolResults;
-use super::{Run, limits};
+use super::Run;
 
 /// Folds log entries into a run.
 pub(super) struct Fold<'a>(pub &'a mut Run);
@@ -52,7 +52,7 @@ impl Fold<'_> {
             Event::ListAdopted { origin, list, repairs, issues } => {
                 Lists(run).adopted(origin, list, (repairs, issues), at);
             }
-            Event::Started { effect } => self.started(effect),
+            Event::Started { effect, reserved } => self.started(effect, *reserved),
             Event::ReplyReceived { .. }
             | Event::CallFailed { .. }
             | Event::ReplyRefused { .. }
@@ -116,8 +116,8 @@ impl Fold<'_> {
             Event::Joined { key, answer, unsupported, repairs, issues } => {
                 Joins(self.0).joined(key, (answer, unsupported), repairs, issues);
             }
-            Event::CallsAsked { key, calls, said, again, repairs, issues } => {
-                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), *again), repairs, issues);
+            Event::CallsAsked { key, calls, said, repeats, repairs, issues } => {
+                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), repeats), repairs, issues);
             }
             _ => {}
         }
@@ -170,12 +170,11 @@ impl Fold<'_> {
     }
 
     /// An effect is about to be performed.
-    fn started(&mut self, key: &EffectKey) {
+    fn started(&mut self, key: &EffectKey, reserved: u64) {
         let run = &mut *self.0;
         match key {
             EffectKey::Ask(call) => {
-                let tokens = limits::reserve(run, call.task.as_ref().and_then(|slug| run.tasks.get(slug)));
-                run.ledger.started(call, tokens);
+                run.ledger.started(call, reserved);
                 if let Some(slug) = call.task.as_ref().filter(|_| call.phase != Phase::Refine) {
                     TaskChange(run).enter_running(slug);
                 }

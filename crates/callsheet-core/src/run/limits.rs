@@ -104,9 +104,9 @@ pub(super) fn forbids_call(run: &Run, task: Option<&TaskRun>, listed: &Listed) -
 
 /// The limit for which a call has to wait until others return what they reserved of it (spec "Templates" 9): nothing above
 /// it may overspend. What a call costs is known only when it is over: each of those in flight is taken to cost as much as
-/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it.
-pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> Option<Limit> {
-    let own = reserve(run, task);
+/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it. `own`: tokens that it
+/// reserves itself.
+pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, own: u64, listed: &Listed) -> Option<Limit> {
     run.ledger.chain(task.map(|task| &task.task.slug)).find_map(|(number, account)| {
         let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
         let (calls, tokens) = listed.of(number);

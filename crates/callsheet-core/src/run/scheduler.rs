@@ -84,8 +84,8 @@ impl<'a> Scheduler<'a> {
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
         let mut returns = false;
         let forbidden = match effect {
-            Effect::AskModel(_) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
-                let limit = limits::call_waits(self.run, task, &self.listed)?;
+            Effect::AskModel(asked) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
+                let limit = limits::call_waits(self.run, task, asked.reserved, &self.listed)?;
                 // It is owed all the same: others return what they do not use.
                 self.waiting.push(effect.key());
                 returns = true;
@@ -107,9 +107,8 @@ impl<'a> Scheduler<'a> {
             return false;
         }
         match effect {
-            Effect::AskModel(_) => {
-                let tokens = limits::reserve(self.run, task);
-                self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), tokens);
+            Effect::AskModel(asked) => {
+                self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), asked.reserved);
             }
             Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
                 self.exclusive.insert(call.name.clone());

@@ -131,6 +131,7 @@ impl<'a> Units<'a> {
             budget_scale: attempts.scale,
             deadline_ms: limits::deadline_ms(self.0, task),
             max_tokens: limits::tokens_for_call(self.0, task),
+            reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
         };
         if is_reading { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }

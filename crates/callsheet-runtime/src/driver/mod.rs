@@ -201,7 +201,7 @@ impl Driver {
     /// Starts effects once their starts are on disk.
     fn start_all(&mut self, fresh: Vec<Effect>) -> Result<(), DriveFault> {
         let prompts = notified::prompts_used(&self.services, self.session.run(), &fresh);
-        let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
+        let started = fresh.iter().map(Effect::started);
         let started = prompts.into_iter().chain(started).collect();
         self.session.record(&self.services, started)?;
         if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {

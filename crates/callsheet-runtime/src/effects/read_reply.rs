@@ -235,9 +235,9 @@ impl RecordedReply<'_> {
             LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
                 Ok(Event::CallsAsked {
                     key: self.asked.key.clone(),
+                    repeats: self.run.repeats(task, exec, &calls),
                     calls,
                     said: None,
-                    again: self.run.may_call_again(task, exec),
                     repairs: reading.repairs,
                     issues: reading.issues,
                 })

@@ -178,6 +178,17 @@ impl Effect {
         Event::Started { effect: self.key(), reserved }
     }
 
+    /// Whether this is its key.
+    pub fn has_key(&self, key: &EffectKey) -> bool {
+        match (self, key) {
+            (Self::AskModel(asked), EffectKey::Ask(call)) | (Self::ReadReply(asked), EffectKey::Read(call)) => {
+                asked.key == *call
+            }
+            (Self::AskModel(_) | Self::ReadReply(_), _) | (_, EffectKey::Ask(_) | EffectKey::Read(_)) => false,
+            _ => self.key() == *key,
+        }
+    }
+
     /// The key under which the effect is started and never performed twice at once.
     pub fn key(&self) -> EffectKey {
         match self {

@@ -31,6 +31,9 @@ pub(super) struct Fold<'a>(pub &'a mut Run);
 impl Fold<'_> {
     pub fn event(&mut self, event: &Event, at: u64) {
         let run = &mut *self.0;
+        if !concerns_one_task(event) {
+            run.flights.look_again();
+        }
         match event {
             Event::RunStarted { run: id, entry, settings, tools } => {
                 run.setup.start(id, entry, settings, tools);
@@ -203,4 +206,28 @@ impl Fold<'_> {
         }
         run.flights.start(key.clone());
     }
+}
+
+/// Whether an entry leaves alone what all tasks have under way but one that it names.
+fn concerns_one_task(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Started { .. }
+            | Event::ReplyReceived { .. }
+            | Event::CallFailed { .. }
+            | Event::ReplyRefused { .. }
+            | Event::TaskRefined { .. }
+            | Event::RunFinished { .. }
+            | Event::Reviewed { .. }
+            | Event::CallsAsked { .. }
+            | Event::ReferencesChecked { .. }
+            | Event::ToolFinished { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::RunsMerged { .. }
+            | Event::ChangesChecked { .. }
+            | Event::ChangesApplied { .. }
+            | Event::SheetRendered { .. }
+            | Event::PromptsUsed { .. }
+            | Event::LimitNear { .. }
+    )
 }

@@ -124,6 +124,16 @@ pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, own: u64, listed: &L
     })
 }
 
+/// Whether the run's own limits allow no task of a list a further call, whatever it is, or have it wait.
+pub(super) fn forbids_all_calls(run: &Run, listed: &Listed) -> bool {
+    if run.operators.are_at_work() {
+        // What handlers reserve differs.
+        return false;
+    }
+    let least = u64::from(run.settings().budget.prompt).saturating_add(REPLY);
+    forbids_call(run, None, listed).or_else(|| call_waits(run, None, least, listed)).is_some()
+}
+
 /// Whether a task of a tree, or what is above it short of the run, has spent what it may.
 pub(super) fn is_spent(run: &Run, op: &NodeInstance) -> bool {
     let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);

@@ -10,7 +10,8 @@ use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
-use super::scope::{Scope, numbered_start};
+use super::scope::Scope;
+use crate::reading::numbered_start;
 use super::{paths, tasks, titled};
 
 const KEY: &str = "References";

@@ -1,4 +1,4 @@
-"""What the three benchmarks share: the binary, a throw-away project with its configuration, a watched process."""
+"""What the benchmarks share: the binary, a throw-away project with its configuration, a watched process."""
 
 import os
 import shutil

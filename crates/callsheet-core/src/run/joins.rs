@@ -9,7 +9,7 @@ use crate::spec::{Phase, Policy, Slug};
 
 use super::joined::Joined;
 use super::ledger::Listed;
-use super::state::{Stage, State};
+use super::state::Stage;
 use super::task::TaskRun;
 use super::task_change::return_reserves;
 use super::{Run, limits};

@@ -317,9 +317,7 @@ impl TaskTable {
 
     /// Listed tasks with a unit that may hold a slot, in sheet order, each with its place.
     pub fn holding(&self) -> impl Iterator<Item = (usize, &TaskRun)> {
-        let places = |task: &TaskRun| self.numbers.get(&task.task.slug).and_then(|number| self.known.get(*number));
-        let holding = self.chosen(&self.sets.holding, 0..self.ranked.len());
-        holding.filter_map(move |task| Some((places(task)?.key, task)))
+        self.chosen_with_keys(&self.sets.holding, 0..self.ranked.len())
     }
 
     /// All tasks with a unit that may hold a slot.
@@ -503,8 +501,16 @@ impl TaskTable {
         set: &'a BTreeSet<usize>,
         keys: std::ops::Range<usize>,
     ) -> impl Iterator<Item = &'a TaskRun> {
+        self.chosen_with_keys(set, keys).map(|(_, task)| task)
+    }
+
+    fn chosen_with_keys<'a>(
+        &'a self,
+        set: &'a BTreeSet<usize>,
+        keys: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (usize, &'a TaskRun)> {
         let (all, some) = if self.is_known() { (0..0, Some(set.range(keys))) } else { (keys, None) };
-        some.into_iter().flatten().copied().chain(all).filter_map(|key| self.at(key))
+        some.into_iter().flatten().copied().chain(all).filter_map(|key| Some((key, self.at(key)?)))
     }
 
     fn look_at(&mut self, number: usize) {

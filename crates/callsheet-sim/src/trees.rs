@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::record::{
-    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord,
-    Tree, Usage,
+    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};

@@ -11,8 +11,7 @@ use crate::spec::{
 
 use super::{
     Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
-    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree,
-    Usage,
+    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.

@@ -97,12 +97,7 @@ struct Former<'a> {
 
 /// Calls of a turn that an equal earlier one answers, by id, with the id of that: no call was made since that does more than
 /// read, and it had an effect, which is left (spec 10.7).
-pub(super) fn repeats(
-    whole: &Run,
-    task: &TaskRun,
-    run: &Execution,
-    calls: &[ToolCall],
-) -> BTreeMap<String, String> {
+pub(super) fn repeats(whole: &Run, task: &TaskRun, run: &Execution, calls: &[ToolCall]) -> BTreeMap<String, String> {
     // What was answered from an earlier call was not made: what counts is what it stands for.
     let made = run.calls.iter().filter(|call| !call.is_repeated());
     let mut made: Vec<Former<'_>> = made.map(|run| Former { call: &run.call, run: Some(run) }).collect();
@@ -122,9 +117,9 @@ fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &Too
     let mut since = false;
     for former in made.iter().rev() {
         if former.call.name == call.name && former.call.arguments == call.arguments {
-            let undone = former.run.is_some_and(|run| {
-                run.had_no_effect() || task.is_taken_back(run) || since && was_refused(whole, run)
-            });
+            let undone = former
+                .run
+                .is_some_and(|run| run.had_no_effect() || task.is_taken_back(run) || since && was_refused(whole, run));
             return (!undone).then_some(former.call.id.as_str());
         }
         if whole.policy(&former.call.name).effect != ToolEffect::Read {

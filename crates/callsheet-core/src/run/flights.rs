@@ -26,7 +26,8 @@ pub(super) struct Flights {
 /// What is under way is as it was when it was begun; only that it is matters.
 impl PartialEq for Flights {
     fn eq(&self, other: &Self) -> bool {
-        let keys = |flights: &Self| -> Vec<EffectKey> { flights.under_way.values().flatten().map(Effect::key).collect() };
+        let keys =
+            |flights: &Self| -> Vec<EffectKey> { flights.under_way.values().flatten().map(Effect::key).collect() };
         let same = self.in_flight == other.in_flight && self.blocked_on_budget == other.blocked_on_budget;
         same && self.pending == other.pending && keys(self) == keys(other)
     }

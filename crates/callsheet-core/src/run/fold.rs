@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Event};
 use crate::spec::{Phase, Slug};
 
+use super::Run;
 use super::answers::Answers;
 use super::changes::SetKey;
 use super::changing::Changing;
@@ -23,7 +24,6 @@ use super::steps::Steps;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
 use super::tools::ToolResults;
-use super::Run;
 
 /// Folds log entries into a run.
 pub(super) struct Fold<'a>(pub &'a mut Run);

@@ -69,7 +69,9 @@ impl Traits {
 impl Execution {
     /// Nothing of it is to be done but to ask its model.
     fn wants_only_a_call(&self) -> bool {
-        self.attempts.reading.is_none() && self.result().is_none() && self.calls.iter().all(|call| call.output().is_some())
+        self.attempts.reading.is_none()
+            && self.result().is_none()
+            && self.calls.iter().all(|call| call.output().is_some())
     }
 }
 

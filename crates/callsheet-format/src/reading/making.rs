@@ -50,7 +50,8 @@ impl Making {
         let path = plain(path);
         let name = path.rsplit('/').next().unwrap_or_default();
         let key = if directory { format!("{path}/") } else { path.to_owned() };
-        let before = |steps: Option<&BTreeMap<u32, usize>>| steps.is_some_and(|steps| steps.range(..step).next().is_some());
+        let before =
+            |steps: Option<&BTreeMap<u32, usize>>| steps.is_some_and(|steps| steps.range(..step).next().is_some());
         let named = |key: &str| before(self.named.get(key));
         let within = |folder: &str| before(self.within.get(folder));
         let short = key.get(..key.len().min(LONGEST)).unwrap_or_default();

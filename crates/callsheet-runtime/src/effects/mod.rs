@@ -53,7 +53,9 @@ pub(crate) fn perform_quick(
         Effect::CheckReferences { task, n, stage } => {
             vec![check_references::check_references(services, run, task, *n, *stage)?]
         }
-        Effect::Evaluate { task, n, moment } => vec![evaluate::evaluate(services, run, task, *n, *moment, &mut kept.memory)?],
+        Effect::Evaluate { task, n, moment } => {
+            vec![evaluate::evaluate(services, run, task, *n, *moment, &mut kept.memory)?]
+        }
         Effect::MergeByCode { task, n } => vec![merge::merge_by_code(services, run, task, *n)?],
         Effect::MountTemplate { task, run: exec, call } => vec![template::mount(services, run, task, exec, call)?],
         Effect::ReturnTemplate { task, run: exec, call } => vec![template::returned(services, run, task, exec, call)?],

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan,
-    ResultParts, Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts, Retrieval,
+    StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};

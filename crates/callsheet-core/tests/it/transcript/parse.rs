@@ -4,8 +4,8 @@ use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
-    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason,
-    ToolPolicy, ToolRecord, Usage, Verdict,
+    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,
+    ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{

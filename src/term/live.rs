@@ -140,7 +140,7 @@ impl Scene {
         }
         self.heard = Instant::now();
         match &fact.event {
-            Event::Started { effect: EffectKey::Ask(key) } => {
+            Event::Started { effect: EffectKey::Ask(key), .. } => {
                 let words = call_words(key, self.run.part(key));
                 self.flights.insert(key.clone(), (words, Instant::now()));
                 self.written.remove(key);

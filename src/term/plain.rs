@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Mutex;
 
-use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};
 
@@ -19,6 +19,8 @@ pub struct PlainLines {
 #[derive(Default)]
 struct ShownStates {
     states: BTreeMap<Slug, State>,
+    /// What the run had counted when it was looked at last.
+    looks: u64,
 }
 
 impl Default for PlainLines {
@@ -75,7 +77,9 @@ impl Observer for Notices {
 impl ShownStates {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut tasks: Vec<(&TaskRun, State)> = run.all_tasks().map(|task| (task, run.standing(task))).collect();
+        let changed = run.changed_since(self.looks).into_iter();
+        self.looks = run.looks();
+        let mut tasks: Vec<_> = changed.map(|(_, task, _)| (task, run.standing(task))).collect();
         // What ends together with tasks below it ends behind them.
         tasks.sort_by_key(|(task, standing)| standing.is_ended() && task.below.is_none());
         for (task, standing) in tasks {

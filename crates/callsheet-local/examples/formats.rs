@@ -161,7 +161,7 @@ fn context(cut: bool) -> ReadContext {
     ReadContext {
         catalog: SKILLS.iter().map(skill).collect(),
         tools: tools().into_iter().map(Arc::new).collect(),
-        tasks: vec![known("Find it", true).into(), known("Review 1", false).into()],
+        tasks: vec![known("Find it", true).into(), known("Review 1", false).into()].into(),
         taken: [slug_of("Find it")].into(),
         current: Some(task("Review 1", Some("review"))),
         prompt_budget: 24_000,

@@ -65,7 +65,7 @@ impl Witness {
     /// # Errors
     /// A promise is about to be broken.
     pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
-        let Event::Started { effect } = &fact.event else { return Ok(()) };
+        let Event::Started { effect, .. } = &fact.event else { return Ok(()) };
         if run.is_in_flight(effect) || !run.is_outstanding(effect) {
             return Ok(());
         }
@@ -99,7 +99,7 @@ impl Witness {
         match event {
             Event::RunStarted { settings, .. } => self.settings = settings.clone(),
             Event::RunResumed { settings } => self.note_resumed(settings),
-            Event::Started { effect } => self.note_start(run, effect),
+            Event::Started { effect, .. } => self.note_start(run, effect),
             Event::RunContinued { settings, .. } => {
                 self.note_resumed(settings);
                 self.all_writers = false;
@@ -498,8 +498,8 @@ impl Witness {
     /// A task that an accepted edit removed before it started never starts (spec 2.18).
     fn removed_tasks_never_start(&self, event: &Event) -> Kept {
         let task = match event {
-            Event::Started { effect: EffectKey::Ask(key) } => key.task.as_ref(),
-            Event::Started { effect: EffectKey::Tool { task, .. } } => Some(task),
+            Event::Started { effect: EffectKey::Ask(key), .. } => key.task.as_ref(),
+            Event::Started { effect: EffectKey::Tool { task, .. }, .. } => Some(task),
             _ => None,
         };
         match task.filter(|slug| self.removed.contains(*slug)) {

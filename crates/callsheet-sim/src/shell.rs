@@ -152,7 +152,7 @@ impl Shell {
                     // A start of this turn moved the list on.
                     continue;
                 }
-                self.append(Event::Started { effect: key.clone() })?
+                self.append(effect.started())?
                     .map_err(|reject| format!("a start of something owed is refused: {reject}"))?;
             }
             self.performing.push((key, effect.clone()));
@@ -245,7 +245,7 @@ impl Shell {
             return Err(format!("nothing finished is performed again: {:?} was folded twice", fact.event));
         }
         if taken.is_ok()
-            && let Event::Started { effect } = &fact.event
+            && let Event::Started { effect, .. } = &fact.event
         {
             // It was owed and the shell performs it from here on.
             let owed = self.run.outstanding().into_iter().find(|owed| owed.key() == *effect);

@@ -25,7 +25,7 @@ impl TreeWitness {
     /// A limit of a task or of one above it is about to be passed.
     pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         match &fact.event {
-            Event::Started { effect: EffectKey::Ask(key) } => {
+            Event::Started { effect: EffectKey::Ask(key), .. } => {
                 let effect = EffectKey::Ask(key.clone());
                 if run.is_in_flight(&effect) || !run.is_outstanding(&effect) {
                     return Ok(());

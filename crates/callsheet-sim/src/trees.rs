@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::record::{
-    Answer, CallFault, Entry, Event, Gate, GateKind, RepeatPolicy, ResultParts, Retrieval, StopReason, ToolRecord,
-    Tree, Usage,
+    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
@@ -182,7 +181,7 @@ impl Trees {
         let taken = taken.map(|call| call.call.id.clone()).collect();
         match read_turn(&text, &calls, &taken, false) {
             Said::Calls(calls, said) => {
-                Event::CallsAsked { key, calls, said: Some(said), again: RepeatPolicy::Answer, repairs, issues }
+                Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), repairs, issues }
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

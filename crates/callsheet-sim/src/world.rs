@@ -7,7 +7,7 @@ use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -508,14 +508,10 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked {
-                key,
-                calls: self.calls(),
-                said: None,
-                again: RepeatPolicy::Remake,
-                repairs,
-                issues,
-            };
+            let calls = self.calls();
+            let exec = key.run.as_ref().and_then(|id| task?.run(id));
+            let repeats = task.zip(exec).map(|(task, exec)| run.repeats(task, exec, &calls)).unwrap_or_default();
+            return Event::CallsAsked { key, calls, said: None, repeats, repairs, issues };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

@@ -11,8 +11,7 @@ use crate::spec::{
 
 use super::{
     Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
-    PromptFile, ReferenceStage, RepeatPolicy, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree,
-    Usage,
+    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -87,6 +86,9 @@ pub enum Event {
     Started {
         /// Which.
         effect: EffectKey,
+        /// Tokens that a model call reserves of the budgets above it, until it is over.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        reserved: u64,
     },
     /// A model replied; nothing has acted on it yet.
     ReplyReceived {
@@ -216,7 +218,7 @@ pub enum Event {
         /// Warnings.
         issues: Vec<Issue>,
     },
-    /// A turn of a loop task asks for tool calls. The machine answers calls equal to earlier ones itself (spec 10.7).
+    /// A turn of a loop task asks for tool calls. Calls equal to earlier ones may be answered from these (spec 10.7).
     CallsAsked {
         /// Which call.
         key: CallKey,
@@ -225,9 +227,9 @@ pub enum Event {
         /// Hash of what a handler said and asked for, without ids, for the check of progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<BlobId>,
-        /// What equal earlier calls that had no effect, or none that is left, answer of these.
-        #[serde(default, skip_serializing_if = "RepeatPolicy::is_answer")]
-        again: RepeatPolicy,
+        /// By id, those that are not made since an equal earlier call answers them, with the id of that call.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        repeats: BTreeMap<String, String>,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
@@ -463,4 +465,9 @@ pub enum Event {
         /// The report's text.
         report: BlobId,
     },
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

@@ -3,11 +3,9 @@
 mod event;
 mod operators;
 mod parts;
-mod repeat;
 
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
-pub use repeat::RepeatPolicy;
 
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,

@@ -238,9 +238,20 @@ impl Run {
         }
     }
 
-    /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
-    pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
-        self.tasks.in_order_with_steps().filter(|(task, _)| task.is_own())
+    /// Counts what happened to tasks.
+    pub fn looks(&self) -> u64 {
+        self.tasks.looks()
+    }
+
+    /// Every task of the run that something happened to since that count was `looks`, with its number in the order of first
+    /// appearance and its 0-based step in the current list. In sheet order, each before those of the templates that it calls.
+    pub fn changed_since(&self, looks: u64) -> Vec<(usize, &TaskRun, Option<usize>)> {
+        self.tasks.looked_since(looks)
+    }
+
+    /// Whether a step before that of a task has a writer that has not ended.
+    pub fn has_writer_before(&self, task: &Slug) -> bool {
+        self.tasks.has_writer_before(task)
     }
 
     /// Finished tasks, in the order of first appearance.

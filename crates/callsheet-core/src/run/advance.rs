@@ -103,7 +103,7 @@ impl Advancing<'_> {
         let run = &mut *self.0;
         run.tasks.refresh();
         let mut free = Vec::new();
-        for task in run.tasks.all_holding().filter(|task| task.has_begun()) {
+        for task in run.tasks.changed_holders().filter(|task| task.has_begun()) {
             for (index, exec) in task.runs.iter().enumerate().filter(|(_, exec)| exec.attempts.admitted) {
                 let found = Units(run).work_of_execution(task, exec);
                 if exec.is_ended() || (found.work.is_empty() && found.person) {
@@ -128,13 +128,22 @@ impl Advancing<'_> {
     }
 
     /// Notes what is to be done now. A run limit that leaves nothing to do ends the run (spec 2.15).
-    pub fn schedule(&mut self) {
+    /// `former`: the stage before.
+    pub fn schedule_from(&mut self, former: Stage) {
         let run = &mut *self.0;
+        if run.stage() != former || run.operators.has_any() {
+            // What may be done of one task depends on more than it.
+            run.flights.look_again();
+        }
+        for place in run.tasks.changed_places().collect::<Vec<_>>() {
+            run.flights.look_again_at(place);
+        }
         let mut work = Schedule(run).work();
         for limit in std::mem::take(&mut work.reached) {
             run.progress.notified_mut().note_reached(limit);
         }
-        if let (true, Some(limit)) = (work.effects.is_empty(), work.blocked)
+        let rests = work.effects.is_empty() && work.under_way.is_empty() && run.flights.count_under_way() == 0;
+        if let (true, Some(limit)) = (rests, work.blocked)
             && limit != Limit::Exclusive
         {
             let left = limits::tokens_left(run).filter(|left| limit == Limit::MaxTokens && *left > 0);
@@ -146,6 +155,6 @@ impl Advancing<'_> {
             work = Schedule(run).work();
         }
         work.effects.extend(Schedule(run).people());
-        run.flights.set_pending(work.effects, work.waiting);
+        run.flights.set_pending(work.effects, work.under_way, work.waiting);
     }
 }

@@ -23,10 +23,12 @@ impl Answers<'_> {
     /// The gate lists all pending writers (spec 2.7); without a step only those of templates that tasks at work call.
     pub fn ask_before_run(&mut self, step: Option<usize>) {
         let approval = Approval(self.0);
-        let asks = step.is_none_or(|step| approval.unapproved_writers(step).next().is_some());
+        if step.is_some_and(|step| approval.unapproved_writers(step).next().is_none()) {
+            return self.0.gates.close_before_run();
+        }
         let writers = approval.writers_from(step.unwrap_or(0));
         let listed: Vec<&TaskRun> = writers.filter(|task| step.is_some() || approval.is_called(task)).collect();
-        if !asks || listed.is_empty() {
+        if listed.is_empty() {
             return self.0.gates.close_before_run();
         }
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = self.0.gates.before_run()
@@ -188,7 +190,8 @@ impl Answers<'_> {
     /// Nobody can be asked: gates and questions rest until an answer or a resume (spec 11.8).
     pub fn wait_for_person(&mut self, outcome: Outcome) {
         self.0.progress.wait(outcome);
-        self.0.flights.abort(|key| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
+        // They reserve nothing.
+        let _ = self.0.flights.abort(|key| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
     }
 }
 

@@ -38,12 +38,16 @@ impl<'a> Approval<'a> {
     }
 
     pub fn unapproved_writers(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
-        self.0.tasks.writers(step).filter(move |task| !task.state().is_ended() && !self.has(task))
+        self.0.tasks.unapproved(step).filter(move |task| self.waits_for_approval(task))
     }
 
     /// Unapproved writers of a step and of those behind it: the before-run gate lists them together.
     pub fn writers_from(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
-        (step..self.0.steps().len()).flat_map(move |step| self.unapproved_writers(step))
+        self.0.tasks.unapproved_from(step).filter(move |task| self.waits_for_approval(task))
+    }
+
+    fn waits_for_approval(self, task: &TaskRun) -> bool {
+        task.writer.is_some() && !task.state().is_ended() && !self.has(task)
     }
 
     /// Writers that the before-run gate of a step waits for: they are still to be refined.

@@ -60,7 +60,7 @@ impl<'a> Check<'a> {
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::TaskFailed { task, .. } => self.fails(task),
-            Event::Started { effect } => self.started(effect),
+            Event::Started { effect, .. } => self.started(effect),
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
@@ -72,7 +72,7 @@ impl<'a> Check<'a> {
             | Event::RunFinished { .. }
             | Event::Reviewed { .. }
             | Event::Joined { .. } => self.reading(event),
-            Event::CallsAsked { key, calls, .. } => self.requests(key, calls),
+            Event::CallsAsked { key, calls, repeats, .. } => self.requests(key, calls, repeats),
             Event::ReferencesChecked { task, n, stage, .. } => {
                 let pending = ReferenceCheck::Pending { n: *n, stage: *stage };
                 let key = || Reject::NotInFlight(EffectKey::Check { task: task.clone(), n: *n });
@@ -207,8 +207,8 @@ impl<'a> Check<'a> {
         require(state.may_become(State::Failed), || transition(slug, state, State::Failed))
     }
 
-    /// A turn of a conversation: call ids are unique inside the task.
-    fn requests(self, key: &CallKey, calls: &[ToolCall]) -> Checked {
+    /// A turn of a conversation: call ids are unique inside the task, and what answers a call was asked for before it.
+    fn requests(self, key: &CallKey, calls: &[ToolCall], repeats: &BTreeMap<String, String>) -> Checked {
         let not_awaited = || Reject::NotAwaited(key.clone());
         let (Phase::Execute, Some(slug), Some(id)) = (key.phase, &key.task, &key.run) else {
             return Err(not_awaited());
@@ -218,6 +218,11 @@ impl<'a> Check<'a> {
         for (index, call) in calls.iter().enumerate() {
             let earlier = calls.iter().take(index).any(|other| other.id == call.id);
             require(!earlier && run.call(&call.id).is_none(), || Reject::DuplicateCall(call.id.clone()))?;
+        }
+        for (id, of) in repeats {
+            let before = calls.iter().take_while(|call| call.id != *id).any(|call| call.id == *of);
+            let known = calls.iter().any(|call| call.id == *id) && (before || run.call(of).is_some());
+            require(known, || Reject::UnknownCall { call: id.clone(), of: of.clone() })?;
         }
         self.to_be_read(key, true)
     }

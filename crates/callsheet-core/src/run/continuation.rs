@@ -7,6 +7,7 @@ use super::Run;
 use super::next_stage::without_follow_up;
 use super::resume::Resume;
 use super::state::Stage;
+use super::task_change::return_reserves;
 
 /// Takes in follow-ups.
 pub(super) struct Continuation<'a>(pub &'a mut Run);
@@ -42,8 +43,8 @@ impl Continuation<'_> {
             run.progress.unsay();
         }
         let of_follow_up = |call: &CallKey| matches!(call.phase, Phase::Continue | Phase::Route);
-        run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if of_follow_up(call)));
-        run.ledger.released_but(|call| !of_follow_up(call));
+        let given_up = run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if of_follow_up(call)));
+        return_reserves(run, &given_up);
         run.progress.routing_mut().forget_draft();
         run.follow_ups.withdraw();
         run.calls.restart_list(Phase::Continue);

@@ -1,7 +1,9 @@
 //! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
 
+use std::collections::BTreeMap;
+
 use crate::issue::{Issue, Repair};
-use crate::record::{CallKey, RepeatPolicy};
+use crate::record::CallKey;
 use crate::spec::{BlobId, ExecutionId, Slug, ToolCall, ToolEffect};
 
 use super::attempts::GivenUp;
@@ -22,7 +24,7 @@ impl Conversations<'_> {
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
-        (said, again): (Option<&BlobId>, RepeatPolicy),
+        (said, repeats): (Option<&BlobId>, &BTreeMap<String, String>),
         repairs: &[Repair],
         issues: &[Issue],
     ) {
@@ -31,11 +33,6 @@ impl Conversations<'_> {
         let Some(run) = task.run(id) else { return };
         let withdrawn = limits::withdraws_tools(self.0, task, run);
         let handler = task.is_handler();
-        let answered = if handler {
-            calls.iter().cloned().map(ToolRun::new).collect()
-        } else {
-            answer_repeats(self.0, task, run, calls, again)
-        };
         Replies(self.0).accept(key, repairs, issues);
         TaskChange(self.0).enter_running(slug);
         if let Some(limit) = withdrawn {
@@ -53,11 +50,16 @@ impl Conversations<'_> {
         run.attempts.counted = false;
         run.attempts.issues.clear();
         run.attempts.refused = None;
-        let repeats = answered.iter().filter(|call| call.output().is_some()).count();
-        run.repeats = run.repeats.saturating_add(u32::try_from(repeats).unwrap_or(u32::MAX));
+        run.repeats = run.repeats.saturating_add(u32::try_from(repeats.len()).unwrap_or(u32::MAX));
         let ids = calls.iter().map(|call| call.id.clone()).collect();
         run.turns.push(Turn { key: key.clone(), reply, calls: ids, said: said.cloned() });
-        run.calls.extend(answered);
+        for call in calls {
+            let mut tool = ToolRun::new(call.clone());
+            if let Some(of) = repeats.get(&call.id) {
+                tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
+            }
+            run.calls.push(tool);
+        }
         if handler {
             return self.end_without_progress(slug, id);
         }
@@ -86,56 +88,50 @@ impl Conversations<'_> {
     }
 }
 
-/// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-fn answer_repeats(
-    whole: &Run,
-    task: &TaskRun,
-    run: &Execution,
-    calls: &[ToolCall],
-    again: RepeatPolicy,
-) -> Vec<ToolRun> {
-    let mut answered: Vec<ToolRun> = Vec::new();
+/// A call as far as it may answer an equal one.
+struct Former<'a> {
+    call: &'a ToolCall,
+    /// It was made in an earlier turn.
+    run: Option<&'a ToolRun>,
+}
+
+/// Calls of a turn that an equal earlier one answers, by id, with the id of that: no call was made since that does more than
+/// read, and it had an effect, which is left (spec 10.7).
+pub(super) fn repeats(whole: &Run, task: &TaskRun, run: &Execution, calls: &[ToolCall]) -> BTreeMap<String, String> {
+    // What was answered from an earlier call was not made: what counts is what it stands for.
+    let made = run.calls.iter().filter(|call| !call.is_repeated());
+    let mut made: Vec<Former<'_>> = made.map(|run| Former { call: &run.call, run: Some(run) }).collect();
+    let mut repeats = BTreeMap::new();
     for call in calls {
-        let mut tool = ToolRun::new(call.clone());
-        // Whether another call was made since: what it gave may be why a refused one is asked for again.
-        let mut since = false;
-        let formers = run.calls.iter().chain(&answered).rev();
-        // One that was answered from an earlier one was not made: what counts is what it stands for.
-        let counts = |former: &&ToolRun| again == RepeatPolicy::Answer || !former.is_repeated();
-        for former in formers.filter(counts) {
-            let of = match &former.state {
-                ToolState::Done(ToolOutput::Repeated { of }) => of,
-                _ => &former.call.id,
-            };
-            if former.call.name == call.name && former.call.arguments == call.arguments {
-                let undone =
-                    former.had_no_effect() || task.is_taken_back(former) || since && was_refused(whole, former);
-                if again == RepeatPolicy::Remake && undone {
-                    break;
-                }
-                tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
-                break;
-            }
-            let made = !former.is_repeated();
-            if made && whole.policy(&former.call.name).effect != ToolEffect::Read {
-                break;
-            }
-            since |= made;
+        match equal_before(whole, task, &made, call) {
+            Some(of) => drop(repeats.insert(call.id.clone(), of.to_owned())),
+            None => made.push(Former { call, run: None }),
         }
-        answered.push(tool);
     }
-    answered
+    repeats
+}
+
+/// The call that answers an equal one.
+fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &ToolCall) -> Option<&'a str> {
+    // Whether another call was made since: what it gave may be why a refused one is asked for again.
+    let mut since = false;
+    for former in made.iter().rev() {
+        if former.call.name == call.name && former.call.arguments == call.arguments {
+            let undone = former
+                .run
+                .is_some_and(|run| run.had_no_effect() || task.is_taken_back(run) || since && was_refused(whole, run));
+            return (!undone).then_some(former.call.id.as_str());
+        }
+        if whole.policy(&former.call.name).effect != ToolEffect::Read {
+            return None;
+        }
+        since = true;
+    }
+    None
 }
 
 /// A call that would have staged changes and was refused before anything was done.
 fn was_refused(run: &Run, call: &ToolRun) -> bool {
     let failed = matches!(call.output(), Some(ToolOutput::Text { error: true, .. }));
     failed && run.policy(&call.call.name).stages_changes()
-}
-
-/// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
-/// effect, or none that is left.
-pub(super) fn may_call_again(whole: &Run, task: &TaskRun, run: &Execution) -> RepeatPolicy {
-    let may = run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || was_refused(whole, call));
-    if may { RepeatPolicy::Remake } else { RepeatPolicy::Answer }
 }

@@ -1,6 +1,6 @@
 //! What a run owes the world, derived from its state alone.
 
-use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
+use crate::record::{CallKey, ChangeSet, EffectKey, Event, Gate, Outcome, ReferenceStage};
 use crate::spec::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::template::operators::EvalPhase;
 
@@ -21,6 +21,8 @@ pub struct ModelCall {
     pub deadline_ms: u64,
     /// Tokens of prompt and reply that the budgets of its run, its task and the tasks above it leave it; `None`: no budget.
     pub max_tokens: Option<u64>,
+    /// Tokens that it reserves of them while it is in flight.
+    pub reserved: u64,
     /// Others hold a part of those budgets and will return what they do not use: what does not fit may wait.
     pub may_wait: bool,
 }
@@ -167,6 +169,23 @@ impl Effect {
             | Self::ApplyChanges { task, .. }
             | Self::RollBack { task, .. } => Some(task),
             Self::AskApproval(_) | Self::AskPerson { .. } | Self::Conclude(_) => None,
+        }
+    }
+
+    /// Its start, to be recorded before it is performed.
+    pub fn started(&self) -> Event {
+        let reserved = if let Self::AskModel(asked) = self { asked.reserved } else { 0 };
+        Event::Started { effect: self.key(), reserved }
+    }
+
+    /// Whether this is its key.
+    pub fn has_key(&self, key: &EffectKey) -> bool {
+        match (self, key) {
+            (Self::AskModel(asked), EffectKey::Ask(call)) | (Self::ReadReply(asked), EffectKey::Read(call)) => {
+                asked.key == *call
+            }
+            (Self::AskModel(_) | Self::ReadReply(_), _) | (_, EffectKey::Ask(_) | EffectKey::Read(_)) => false,
+            _ => self.key() == *key,
         }
     }
 

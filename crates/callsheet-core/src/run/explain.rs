@@ -14,7 +14,7 @@ use super::gates::gate_names;
 use super::limit::Limit;
 use super::operators::{NodeInstance, OpState, TreeQuery};
 use super::schedule::Schedule;
-use super::scheduler::{Refused, Scheduler};
+use super::scheduler::{Refusal, Scheduler};
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
 use super::units::Units;
@@ -224,7 +224,7 @@ impl Explainer<'_> {
 
     /// What is outstanding for it.
     fn at_work(&self, slug: &Slug) -> Option<Why> {
-        let of_task = self.run.flights.pending().iter().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
+        let of_task = self.run.flights.pending().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
         let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.flights.contains(key));
         if !running.is_empty() {
             return Some(Why::Running { work: running });
@@ -254,13 +254,14 @@ impl Explainer<'_> {
         let scheduler = self.scheduler.as_ref()?;
         let owes = Units(self.run).of(task).any(|unit| !Units(self.run).work_of(&unit).work.is_empty());
         let refused = scheduler.refused.iter().find(|refused| *refused.task == task.task.slug);
-        owes.then(|| match refused {
-            Some(Refused { limit: Limit::Exclusive, .. }) => self.exclusive(task),
-            Some(Refused { limit, returns, .. }) => {
-                let budget = returns.then(|| self.budget(*limit)).flatten();
-                budget.unwrap_or_else(|| self.limit(Some(task), *limit))
+        let refusal = refused.map(|refused| refused.refusal).or(scheduler.no_call);
+        owes.then(|| match refusal {
+            Some(Refusal { limit: Limit::Exclusive, .. }) => self.exclusive(task),
+            Some(Refusal { limit, returns }) => {
+                let budget = returns.then(|| self.budget(limit)).flatten();
+                budget.unwrap_or_else(|| self.limit(Some(task), limit))
             }
-            // The scheduler goes on until no slot is left.
+            // The scheduler goes on until no slot is left, or no call may be made.
             None => self.slot(),
         })
     }
@@ -272,14 +273,14 @@ impl Explainer<'_> {
                 Effect::Retrieve { .. } | Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_)
             )
         };
-        let work = self.run.flights.pending().iter().filter(holds).map(Effect::key).collect();
+        let work = self.run.flights.pending().filter(holds).map(Effect::key).collect();
         Why::Slot { jobs: limits::jobs(self.run), work }
     }
 
     fn budget(&self, limit: Limit) -> Option<Why> {
         let run = self.run;
         let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_));
-        let work: Vec<EffectKey> = run.flights.pending().iter().map(Effect::key).filter(holds).collect();
+        let work: Vec<EffectKey> = run.flights.pending().map(Effect::key).filter(holds).collect();
         (!work.is_empty()).then_some(Why::Budget { limit, work })
     }
 
@@ -292,7 +293,7 @@ impl Explainer<'_> {
         });
         let tool = tool.unwrap_or_default();
         let uses = |effect: &&Effect| matches!(effect, Effect::RunTool { call, .. } if call.name == tool);
-        let by = run.flights.pending().iter().find(uses).and_then(Effect::task).cloned();
+        let by = run.flights.pending().find(uses).and_then(Effect::task).cloned();
         Why::ExclusiveTool { tool, by }
     }
 

@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Event};
 use crate::spec::{Phase, Slug};
 
+use super::Run;
 use super::answers::Answers;
 use super::changes::SetKey;
 use super::changing::Changing;
@@ -23,7 +24,6 @@ use super::steps::Steps;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
 use super::tools::ToolResults;
-use super::{Run, limits};
 
 /// Folds log entries into a run.
 pub(super) struct Fold<'a>(pub &'a mut Run);
@@ -31,6 +31,9 @@ pub(super) struct Fold<'a>(pub &'a mut Run);
 impl Fold<'_> {
     pub fn event(&mut self, event: &Event, at: u64) {
         let run = &mut *self.0;
+        if !concerns_one_task(event) {
+            run.flights.look_again();
+        }
         match event {
             Event::RunStarted { run: id, entry, settings, tools } => {
                 run.setup.start(id, entry, settings, tools);
@@ -52,7 +55,7 @@ impl Fold<'_> {
             Event::ListAdopted { origin, list, repairs, issues } => {
                 Lists(run).adopted(origin, list, (repairs, issues), at);
             }
-            Event::Started { effect } => self.started(effect),
+            Event::Started { effect, reserved } => self.started(effect, *reserved),
             Event::ReplyReceived { .. }
             | Event::CallFailed { .. }
             | Event::ReplyRefused { .. }
@@ -116,8 +119,8 @@ impl Fold<'_> {
             Event::Joined { key, answer, unsupported, repairs, issues } => {
                 Joins(self.0).joined(key, (answer, unsupported), repairs, issues);
             }
-            Event::CallsAsked { key, calls, said, again, repairs, issues } => {
-                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), *again), repairs, issues);
+            Event::CallsAsked { key, calls, said, repeats, repairs, issues } => {
+                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), repeats), repairs, issues);
             }
             _ => {}
         }
@@ -170,12 +173,11 @@ impl Fold<'_> {
     }
 
     /// An effect is about to be performed.
-    fn started(&mut self, key: &EffectKey) {
+    fn started(&mut self, key: &EffectKey, reserved: u64) {
         let run = &mut *self.0;
         match key {
             EffectKey::Ask(call) => {
-                let tokens = limits::reserve(run, call.task.as_ref().and_then(|slug| run.tasks.get(slug)));
-                run.ledger.started(call, tokens);
+                run.ledger.started(call, reserved);
                 if let Some(slug) = call.task.as_ref().filter(|_| call.phase != Phase::Refine) {
                     TaskChange(run).enter_running(slug);
                 }
@@ -204,4 +206,28 @@ impl Fold<'_> {
         }
         run.flights.start(key.clone());
     }
+}
+
+/// Whether an entry leaves alone what all tasks have under way but one that it names.
+fn concerns_one_task(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Started { .. }
+            | Event::ReplyReceived { .. }
+            | Event::CallFailed { .. }
+            | Event::ReplyRefused { .. }
+            | Event::TaskRefined { .. }
+            | Event::RunFinished { .. }
+            | Event::Reviewed { .. }
+            | Event::CallsAsked { .. }
+            | Event::ReferencesChecked { .. }
+            | Event::ToolFinished { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::RunsMerged { .. }
+            | Event::ChangesChecked { .. }
+            | Event::ChangesApplied { .. }
+            | Event::SheetRendered { .. }
+            | Event::PromptsUsed { .. }
+            | Event::LimitNear { .. }
+    )
 }

@@ -40,14 +40,12 @@ impl Ideal<'_> {
     pub fn note_end(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };
-        let barrier = run.tasks.of_earlier_steps(slug).map(|task| task.ideal_end_ms).max();
-        let begin = task.ideal_refined_ms.max(barrier.unwrap_or(0)).max(run.clock.ideal_list_ms());
+        let barrier = run.tasks.end_before(slug);
+        let begin = task.ideal_refined_ms.max(barrier).max(run.clock.ideal_list_ms());
         let longest = task.runs.iter().filter(|_| task.has_begun()).map(|exec| busy_of(run, exec)).max();
         let merge = task.merge.as_ref().map_or(0, |merge| merge.attempts.busy_ms);
         let end = begin.saturating_add(longest.unwrap_or(0)).saturating_add(merge);
-        if let Some(task) = run.tasks.get_mut(slug) {
-            task.ideal_end_ms = end;
-        }
+        run.tasks.set_end(slug, end);
     }
 }
 

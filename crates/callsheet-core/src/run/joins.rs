@@ -1,13 +1,15 @@
 //! The end of a run with several results (spec 2.15): one call of a model answers the request from them. Whatever keeps it
 //! from coming, the results stand as a list.
 
+use std::collections::BTreeSet;
+
 use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, EffectKey, Entry, Outcome};
 use crate::spec::{Phase, Policy, Slug};
 
 use super::joined::Joined;
 use super::ledger::Listed;
-use super::state::{Stage, State};
+use super::state::Stage;
 use super::task::TaskRun;
 use super::task_change::return_reserves;
 use super::{Run, limits};
@@ -69,8 +71,8 @@ impl Joins<'_> {
     /// The run continues: what it comes to is joined at its next end.
     pub fn give_up(&mut self) {
         let run = &mut *self.0;
-        run.flights.abort(is_join);
-        return_reserves(run);
+        let given_up = run.flights.abort(is_join);
+        return_reserves(run, &given_up);
         run.calls.restart_list(Phase::Join);
     }
 
@@ -100,8 +102,11 @@ fn wants_join(run: &Run, outcome: Outcome) -> bool {
         Policy::Never => false,
         Policy::Auto => outcome == Outcome::Complete && planned(),
     };
+    if !wanted {
+        return false;
+    }
     let of = slugs(run);
-    wanted && of.len() > 1 && run.progress.answer().of(&of).is_none()
+    of.len() > 1 && run.progress.answer().of(&of).is_none()
 }
 
 fn slugs(run: &Run) -> Vec<Slug> {
@@ -112,12 +117,13 @@ impl Run {
     /// Tasks whose results answer the request: done ones whose output no other done task reads. After a follow-up only its
     /// own count, if it has any.
     pub fn results(&self) -> Vec<&TaskRun> {
-        let done: Vec<&TaskRun> = self.tasks().filter(|task| task.state() == State::Done).collect();
-        let reads = |reader: &TaskRun, task: &TaskRun| {
-            let mut read = reader.producers().filter_map(|slug| self.task(slug));
-            read.any(|producer| producer.task.slug == task.task.slug)
-        };
-        let last = done.iter().copied().filter(|task| !done.iter().any(|reader| reads(reader, task)));
+        let read: BTreeSet<&Slug> = self
+            .done()
+            .flat_map(TaskRun::producers)
+            .filter_map(|slug| self.task(slug))
+            .map(|producer| &producer.task.slug)
+            .collect();
+        let last = self.done().filter(|task| !read.contains(&task.task.slug));
         let (latest, earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = last.partition(|task| self.is_of_latest(task));
         if latest.is_empty() { earlier } else { latest }
     }

@@ -188,12 +188,6 @@ impl Ledger {
         });
     }
 
-    /// Calls that are in flight no more, since they were given up or their process ended.
-    pub fn released_but(&mut self, is_in_flight: impl Fn(&CallKey) -> bool) {
-        let gone: Vec<CallKey> = self.open.keys().filter(|call| !is_in_flight(call)).cloned().collect();
-        gone.iter().for_each(|call| self.released(call));
-    }
-
     /// It was cut off before it gave a reply: what it took of limits is free again.
     pub fn cut_off(&mut self, call: &CallKey) {
         let Some((account, _)) = self.open.get(call).copied() else { return };

@@ -104,9 +104,9 @@ pub(super) fn forbids_call(run: &Run, task: Option<&TaskRun>, listed: &Listed) -
 
 /// The limit for which a call has to wait until others return what they reserved of it (spec "Templates" 9): nothing above
 /// it may overspend. What a call costs is known only when it is over: each of those in flight is taken to cost as much as
-/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it.
-pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> Option<Limit> {
-    let own = reserve(run, task);
+/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it. `own`: tokens that it
+/// reserves itself.
+pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, own: u64, listed: &Listed) -> Option<Limit> {
     run.ledger.chain(task.map(|task| &task.task.slug)).find_map(|(number, account)| {
         let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
         let (calls, tokens) = listed.of(number);
@@ -122,6 +122,16 @@ pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> 
         let cost = spent.cost_usd + f64::from(others.saturating_add(1)) * spent.dearest_usd;
         bounds.cost_usd.is_some_and(|max| nothing_known || cost > max).then_some(Limit::MaxCost)
     })
+}
+
+/// Whether the run's own limits allow no task of a list a further call, whatever it is, or have it wait.
+pub(super) fn forbids_all_calls(run: &Run, listed: &Listed) -> bool {
+    if run.operators.are_at_work() {
+        // What handlers reserve differs.
+        return false;
+    }
+    let least = u64::from(run.settings().budget.prompt).saturating_add(REPLY);
+    forbids_call(run, None, listed).or_else(|| call_waits(run, None, least, listed)).is_some()
 }
 
 /// Whether a task of a tree, or what is above it short of the run, has spent what it may.

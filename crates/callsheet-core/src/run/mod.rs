@@ -99,6 +99,7 @@ mod state;
 mod steps;
 mod task;
 mod task_change;
+mod task_sets;
 mod tasks;
 mod tools;
 mod totals;
@@ -161,11 +162,13 @@ impl Run {
         self.check(entry)?;
         let at = entry.at.max(self.clock.now());
         self.clock.spend(at, spell::spell(self, Some(&entry.event)));
+        let stage = self.stage();
         fold::Fold(self).event(&entry.event, at);
         self.clock.tick(at, entry.n);
         let mut advancing = advance::Advancing(self);
         advancing.advance();
-        advancing.schedule();
+        advancing.schedule_from(stage);
+        self.tasks.forget_changes();
         Ok(())
     }
 
@@ -187,7 +190,18 @@ impl Run {
     /// What the shell is to do: at most `jobs` pieces of work, units in flight first, then new ones in the
     /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
     pub fn outstanding(&self) -> Vec<Effect> {
-        self.flights.pending().to_vec()
+        self.flights.pending().cloned().collect()
+    }
+
+    /// What the shell is to do and has not started.
+    pub fn to_begin(&self) -> impl Iterator<Item = &Effect> {
+        self.flights.to_begin()
+    }
+
+    /// Counts how often something in flight may have ceased to be outstanding without a result: a shell that sees another
+    /// number asks which of what it performs still is.
+    pub fn losses(&self) -> u64 {
+        self.flights.losses()
     }
 
     /// Whether the run is what it would be if every task had been looked at after every entry, and not only those that
@@ -195,9 +209,11 @@ impl Run {
     pub fn is_settled(&self) -> bool {
         let mut anew = self.clone();
         anew.tasks.walk_all();
+        anew.flights.look_again();
+        let stage = anew.stage();
         let mut advancing = advance::Advancing(&mut anew);
         advancing.advance();
-        advancing.schedule();
+        advancing.schedule_from(stage);
         anew == *self
     }
 }

@@ -116,11 +116,11 @@ impl NextStage<'_> {
         let run = &mut *self.0;
         run.progress.stop_waiting();
         run.gates.close_before_run();
-        run.flights
-            .abort(|key| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Route | Phase::Iterate | Phase::Continue)));
+        let asks_for_list = |key: &EffectKey| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Route | Phase::Iterate | Phase::Continue));
+        let given_up = run.flights.abort(asks_for_list);
         run.progress.routing_mut().forget_draft();
         run.calls.restart_list(Phase::Route);
-        return_reserves(run);
+        return_reserves(run, &given_up);
         match run.stage() {
             Stage::Iterate => run.calls.restart_list(Phase::Iterate),
             Stage::Continue => run.calls.restart_list(Phase::Continue),

@@ -82,6 +82,14 @@ pub enum Reject {
     /// Calls of a loop turn whose ids are not unique inside the task.
     #[error("the call id {0} was used before")]
     DuplicateCall(String),
+    /// A call of a turn that is said to be answered by one that was not asked for before it.
+    #[error("no call {of} came before the call {call}")]
+    UnknownCall {
+        /// Id.
+        call: String,
+        /// Id of the one that is said to answer it.
+        of: String,
+    },
     /// No such task.
     #[error("there is no task {0}")]
     UnknownTask(Slug),

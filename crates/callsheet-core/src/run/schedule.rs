@@ -1,9 +1,8 @@
 //! What is to be done now: at most `jobs` pieces of work within all limits, then gates and questions. Nothing is changed
 //! here.
-
-use std::collections::BTreeMap;
-
-use crate::spec::Slug;
+//!
+//! What costs as much as there is of it: a task of which everything is under way is left out as long as nothing happens to it
+//! (`flights`), and where a limit of the run allows no further model call, tasks that want nothing else are not asked.
 
 use super::approval::Approval;
 use super::effect::Effect;
@@ -19,7 +18,7 @@ use super::{Run, limits};
 pub(super) struct Schedule<'a>(pub &'a Run);
 
 impl<'a> Schedule<'a> {
-    /// Work, before gates and questions.
+    /// Work, before gates and questions; without what stays under way.
     pub fn work(self) -> Work {
         let run = self.0;
         let roll_backs = self.roll_backs();
@@ -32,13 +31,7 @@ impl<'a> Schedule<'a> {
                 Work::of(if applies.is_empty() { vec![Effect::Conclude(outcome)] } else { applies })
             }
             Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue | Stage::Join(_) => {
-                let scheduler = self.hand_out();
-                Work {
-                    effects: scheduler.effects,
-                    blocked: scheduler.blocked,
-                    reached: scheduler.reached,
-                    waiting: scheduler.waiting,
-                }
+                self.hand_out().work
             }
         }
     }
@@ -48,12 +41,12 @@ impl<'a> Schedule<'a> {
         if self.0.progress.is_waiting() { Vec::new() } else { Approval(self.0).asking() }
     }
 
-    /// Hands out the slots of a run that works.
+    /// Hands out the slots of a run that works, beside those of what stays under way.
     pub fn hand_out(self) -> Scheduler<'a> {
         let run = self.0;
         let trees = TreeQuery(run);
         let mut scheduler = Scheduler::new(run);
-        scheduler.effects.extend(trees.retrievals());
+        scheduler.work.effects.extend(trees.retrievals());
         for effect in trees.evaluations() {
             if !scheduler.has_slot() {
                 break;
@@ -63,25 +56,46 @@ impl<'a> Schedule<'a> {
         for effect in self.abandoned_applies(false) {
             scheduler.put(effect);
         }
-        let units = Units(run);
-        let admitted: Vec<Unit<'_>> = units.among(run.tasks.holding()).filter(Unit::is_admitted).collect();
-        let mut open: BTreeMap<&Slug, usize> = BTreeMap::new();
+        self.keep_admitted(&mut scheduler);
+        self.admit_more(&mut scheduler);
+        scheduler
+    }
+
+    /// Units that hold slots.
+    fn keep_admitted(self, scheduler: &mut Scheduler<'a>) {
+        let (run, units) = (self.0, Units(self.0));
         let mut more = Vec::new();
-        for unit in &admitted {
-            if let Unit::Execute(task, _) = unit {
-                *open.entry(&task.task.slug).or_insert(0) += 1;
+        for unit in units.of_list().filter(Unit::is_admitted) {
+            more.push((None, scheduler.keep(&unit)));
+        }
+        for (place, task) in run.tasks.holding().filter(|(place, _)| !run.flights.is_under_way(*place)) {
+            let admitted: Vec<Unit<'a>> = units.of(task).filter(Unit::is_admitted).collect();
+            if !scheduler.leave_under_way(place, &admitted) {
+                more.extend(admitted.iter().map(|unit| (Some(task), scheduler.keep(unit))));
             }
-            more.push((unit.task(), scheduler.keep(unit)));
         }
         for (task, effects) in more {
             scheduler.widen(task, effects);
         }
-        for unit in units.among(run.tasks.with_units()).filter(|unit| !unit.is_admitted()) {
-            if !scheduler.admit(&unit, &mut open) {
-                break;
+    }
+
+    /// Units that hold none, in the order of spec 2.6.
+    fn admit_more(self, scheduler: &mut Scheduler<'a>) {
+        let (run, units) = (self.0, Units(self.0));
+        for unit in units.of_list().filter(|unit| !unit.is_admitted()) {
+            if !scheduler.admit(&unit) {
+                return;
             }
         }
-        scheduler
+        let mut from = 0;
+        while let Some((place, task)) = run.tasks.queued_from(from, scheduler.allows_no_call()) {
+            from = place.saturating_add(1);
+            for unit in units.of(task).filter(|unit| !unit.is_admitted()) {
+                if !scheduler.admit(&unit) {
+                    return;
+                }
+            }
+        }
     }
 
     /// Interrupted applies to take back.

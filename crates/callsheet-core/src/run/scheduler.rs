@@ -16,8 +16,11 @@ use super::{Run, limits};
 #[derive(Default)]
 pub(super) struct Work {
     pub effects: Vec<Effect>,
+    /// Of tasks of which everything is under way, by their places.
+    pub under_way: Vec<(usize, Vec<Effect>)>,
     pub blocked: Option<Limit>,
     pub reached: BTreeSet<Limit>,
+    /// Calls that wait for what others reserved.
     pub waiting: Vec<EffectKey>,
 }
 
@@ -30,6 +33,12 @@ impl Work {
 /// What a unit with work got nothing for.
 pub(super) struct Refused<'a> {
     pub task: &'a Slug,
+    pub refusal: Refusal,
+}
+
+/// Why something is not begun.
+#[derive(Clone, Copy)]
+pub(super) struct Refusal {
     pub limit: Limit,
     /// Others hold a part of the budget, and return what they do not use.
     pub returns: bool,
@@ -39,16 +48,16 @@ pub(super) struct Refused<'a> {
 pub(super) struct Scheduler<'a> {
     run: &'a Run,
     used: usize,
-    pub(super) effects: Vec<Effect>,
+    pub(super) work: Work,
     /// Calls that are listed and not in flight.
     listed: Listed,
     exclusive: BTreeSet<String>,
-    pub(super) blocked: Option<Limit>,
-    pub(super) reached: BTreeSet<Limit>,
-    /// Calls that wait for what others reserved.
-    pub(super) waiting: Vec<EffectKey>,
+    /// Executions of a task that were given a slot just now.
+    admitted: BTreeMap<&'a Slug, usize>,
     /// Units of tasks that got nothing although a slot was there.
     pub(super) refused: Vec<Refused<'a>>,
+    /// Why no task may make a call any more.
+    pub(super) no_call: Option<Refusal>,
 }
 
 impl<'a> Scheduler<'a> {
@@ -56,38 +65,42 @@ impl<'a> Scheduler<'a> {
         let exclusive = run.flights.iter().filter_map(|key| exclusive_tool(run, key)).collect();
         Self {
             run,
-            used: 0,
-            effects: Vec::new(),
+            used: run.flights.count_under_way(),
+            work: Work::default(),
             listed: Listed::default(),
             exclusive,
-            blocked: None,
-            reached: BTreeSet::new(),
-            waiting: Vec::new(),
+            admitted: BTreeMap::new(),
             refused: Vec::new(),
+            no_call: None,
         }
     }
 
     pub(super) fn has_slot(&mut self) -> bool {
         let free = self.used < limits::jobs(self.run);
         if !free {
-            self.reached.insert(Limit::Jobs);
+            self.work.reached.insert(Limit::Jobs);
         }
         free
     }
 
     pub(super) fn put(&mut self, effect: Effect) {
         self.used += 1;
-        self.effects.push(effect);
+        self.work.effects.push(effect);
+    }
+
+    /// A limit of the run allows no task a further model call.
+    pub(super) fn allows_no_call(&self) -> bool {
+        self.no_call.is_some()
     }
 
     /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
         let mut returns = false;
         let forbidden = match effect {
-            Effect::AskModel(_) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
-                let limit = limits::call_waits(self.run, task, &self.listed)?;
+            Effect::AskModel(asked) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
+                let limit = limits::call_waits(self.run, task, asked.reserved, &self.listed)?;
                 // It is owed all the same: others return what they do not use.
-                self.waiting.push(effect.key());
+                self.work.waiting.push(effect.key());
                 returns = true;
                 Some(limit)
             }),
@@ -101,21 +114,45 @@ impl<'a> Scheduler<'a> {
             _ => None,
         };
         if let Some(limit) = forbidden {
-            self.reached.insert(limit);
-            self.blocked = self.blocked.or(Some(limit));
-            self.refused.extend(task.map(|task| Refused { task: &task.task.slug, limit, returns }));
+            self.work.reached.insert(limit);
+            self.work.blocked = self.work.blocked.or(Some(limit));
+            self.refused.extend(task.map(|task| self.refusal_of(task, limit, returns)));
+            if matches!(effect, Effect::AskModel(_)) && limits::forbids_all_calls(self.run, &self.listed) {
+                self.no_call = Some(Refusal { limit, returns });
+            }
             return false;
         }
         match effect {
-            Effect::AskModel(_) => {
-                let tokens = limits::reserve(self.run, task);
-                self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), tokens);
+            Effect::AskModel(asked) => {
+                self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), asked.reserved);
             }
             Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
                 self.exclusive.insert(call.name.clone());
             }
             _ => {}
         }
+        true
+    }
+
+    fn refusal_of(&self, task: &'a TaskRun, limit: Limit, returns: bool) -> Refused<'a> {
+        Refused { task: &task.task.slug, refusal: Refusal { limit, returns } }
+    }
+
+    /// Units of a task that hold slots and have everything in flight stay as they are. False if there is more to do.
+    pub(super) fn leave_under_way(&mut self, place: usize, admitted: &[Unit<'a>]) -> bool {
+        let mut effects = Vec::new();
+        for unit in admitted {
+            let work = Units(self.run).work_of(unit).work;
+            if work.is_empty() || work.iter().any(|(_, in_flight)| !in_flight) {
+                return false;
+            }
+            effects.extend(work.into_iter().map(|(effect, _)| effect));
+        }
+        if effects.is_empty() {
+            return false;
+        }
+        self.used += effects.len();
+        self.work.under_way.push((place, effects));
         true
     }
 
@@ -150,7 +187,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
-    pub(super) fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
+    pub(super) fn admit(&mut self, unit: &Unit<'a>) -> bool {
         let owing = Units(self.run).work_of(unit);
         if owing.work.is_empty() {
             return true;
@@ -158,27 +195,28 @@ impl<'a> Scheduler<'a> {
         if !self.has_slot() {
             return false;
         }
-        if let Unit::Execute(task, _) = unit {
-            let running = open.entry(&task.task.slug).or_insert(0);
-            if *running >= limits::parallel(task) {
-                self.reached.insert(Limit::Parallel);
-                self.refused.push(Refused { task: &task.task.slug, limit: Limit::Parallel, returns: false });
-                return true;
-            }
-            *running += 1;
+        let execution = if let Unit::Execute(task, _) = unit { Some(*task) } else { None };
+        if let Some(task) = execution.filter(|task| self.running(task) >= limits::parallel(task)) {
+            self.work.reached.insert(Limit::Parallel);
+            self.refused.push(self.refusal_of(task, Limit::Parallel, false));
+            return true;
         }
         for (effect, _) in owing.work {
             if self.may_start(unit.task(), &effect) {
                 self.put(effect);
+                if let Some(task) = execution {
+                    *self.admitted.entry(&task.task.slug).or_insert(0) += 1;
+                }
                 return true;
             }
         }
-        if let Unit::Execute(task, _) = unit
-            && let Some(running) = open.get_mut(&task.task.slug)
-        {
-            *running -= 1;
-        }
         true
+    }
+
+    /// Executions of a task that have slots.
+    fn running(&self, task: &TaskRun) -> usize {
+        let admitted = task.runs.iter().filter(|run| !run.is_ended() && run.attempts.admitted).count();
+        admitted + self.admitted.get(&task.task.slug).copied().unwrap_or(0)
     }
 }
 

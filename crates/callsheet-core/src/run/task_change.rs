@@ -108,15 +108,18 @@ impl TaskChange<'_> {
     /// nothing may be applied half (spec 3.10).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
         let run = &mut *self.0;
-        run.flights.abort_task(slug);
-        return_reserves(run);
+        let given_up = run.flights.abort_task(slug);
+        return_reserves(run, &given_up);
         let flights = &run.flights;
         run.changes.abort_task(slug, |apply| flights.contains(apply));
     }
 }
 
 /// A call that was given up does not come back: what it reserved is free for others.
-pub(super) fn return_reserves(run: &mut Run) {
-    let flights = &run.flights;
-    run.ledger.released_but(|call| flights.contains(&EffectKey::Ask(call.clone())));
+pub(super) fn return_reserves(run: &mut Run, given_up: &[EffectKey]) {
+    for key in given_up {
+        if let EffectKey::Ask(call) = key {
+            run.ledger.released(call);
+        }
+    }
 }

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
-use super::execution::Execution;
 use super::state::State;
 use super::task::{TaskPhase, TaskRun};
+use super::task_sets::{Sets, Traits};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct TaskTable {
     numbers: BTreeMap<Slug, usize>,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
+    /// The other way round.
+    former: BTreeMap<Slug, BTreeSet<Slug>>,
     /// Slugs of the current list, by step.
     steps: Vec<Vec<Slug>>,
     /// Tasks of templates by the task that calls them, in the order they were opened.
@@ -32,8 +34,10 @@ pub(super) struct TaskTable {
     ranked: Vec<usize>,
     /// Place of the first task of each step.
     starts: Vec<usize>,
-    /// Tasks of each step that have not ended.
-    pending: Vec<usize>,
+    /// Tasks of each step that have not ended, of steps that have any.
+    pending: BTreeMap<usize, usize>,
+    /// The latest ideal end of the tasks of each step.
+    ends: Vec<u64>,
     /// Tasks by the slugs they read from.
     readers: BTreeMap<Slug, BTreeSet<usize>>,
     sets: Sets,
@@ -41,8 +45,12 @@ pub(super) struct TaskTable {
     unsettled: BTreeSet<usize>,
     /// Numbers of marked tasks.
     marked: Vec<usize>,
-    /// Numbers of tasks whose clock may have to start or stop.
-    clocks: Vec<usize>,
+    /// Numbers of tasks that something happened to in this entry.
+    changed: BTreeSet<usize>,
+    /// Counts the looks at tasks.
+    looks: u64,
+    /// Numbers of tasks by their last look.
+    looked: BTreeMap<u64, usize>,
     walks_all: bool,
 }
 
@@ -55,29 +63,7 @@ struct Known {
     state: Option<State>,
     producers: Vec<Slug>,
     traits: Traits,
-}
-
-/// What puts a task into the sets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Traits {
-    pending: bool,
-    units: bool,
-    startable: bool,
-    writer: bool,
-    holding: bool,
-    asking: bool,
-    reviewed: bool,
-}
-
-/// Keys of tasks by what they have.
-#[derive(Clone, Debug, Default)]
-struct Sets {
-    units: BTreeSet<usize>,
-    startable: BTreeSet<usize>,
-    writers: BTreeSet<usize>,
-    holding: BTreeSet<usize>,
-    asking: BTreeSet<usize>,
-    reviewed: BTreeSet<usize>,
+    look: u64,
 }
 
 /// What is known follows from the tasks and the list.
@@ -85,30 +71,6 @@ impl PartialEq for TaskTable {
     fn eq(&self, other: &Self) -> bool {
         let known = self.numbers == other.numbers && self.aliases == other.aliases;
         known && self.below == other.below && self.list == other.list && self.steps == other.steps
-    }
-}
-
-impl Traits {
-    fn of(task: &TaskRun) -> Self {
-        let executing = task.is_executing();
-        let open = || task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
-        Self {
-            pending: !task.state().is_ended(),
-            units: executing || task.state() == State::Refining || task.is_being_checked(),
-            startable: task.state() == State::Ready && !task.has_begun(),
-            writer: task.writer.is_some() && !task.state().is_ended(),
-            holding: task.holds_slot(),
-            asking: executing && open().any(|call| call.state.is_asking()),
-            reviewed: executing && task.runs.iter().any(Execution::has_open_review),
-        }
-    }
-}
-
-impl TaskRun {
-    /// One of its units holds a slot.
-    pub(super) fn holds_slot(&self) -> bool {
-        let merging = self.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);
-        self.refine.admitted || merging || self.runs.iter().any(|run| run.attempts.admitted)
     }
 }
 
@@ -120,7 +82,12 @@ impl TaskTable {
 
     /// A renamed task may still be named as before.
     pub fn alias(&mut self, former: Slug, slug: Slug) {
-        self.aliases.insert(former, slug);
+        self.former.entry(slug.clone()).or_default().insert(former.clone());
+        if let Some(other) = self.aliases.insert(former.clone(), slug.clone()).filter(|other| *other != slug)
+            && let Some(aliases) = self.former.get_mut(&other)
+        {
+            aliases.remove(&former);
+        }
     }
 
     /// Every slug ever given, former ones included (spec 6.3).
@@ -159,11 +126,6 @@ impl TaskTable {
         self.list.iter()
     }
 
-    /// In the order of first appearance, each with its 0-based step in the current list.
-    pub fn in_order_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
-        self.list.iter().zip(self.known.iter().map(|known| known.step))
-    }
-
     /// A task that was not there before.
     pub fn insert(&mut self, slug: Slug, task: TaskRun) {
         let number = self.list.len();
@@ -199,10 +161,12 @@ impl TaskTable {
         for (number, known) in self.known.iter_mut().enumerate().filter(|(_, known)| known.step.is_none()) {
             known.key = places + number;
         }
-        self.pending = vec![0; steps.len()];
+        self.pending.clear();
         self.sets = Sets::default();
         self.unsettled.clear();
         self.steps = steps;
+        let of_step = |step| self.of_step(step).map(|task| task.ideal_end_ms).max().unwrap_or(0);
+        self.ends = (0..self.steps.len()).map(of_step).collect();
         self.mark_all();
     }
 
@@ -254,7 +218,7 @@ impl TaskTable {
     /// The first step with a task that has not ended.
     pub fn current_step(&self) -> Option<usize> {
         if self.is_known() {
-            return self.pending.iter().position(|pending| *pending > 0);
+            return self.pending.keys().next().copied();
         }
         (0..self.steps.len()).find(|step| self.of_step(*step).any(|task| !task.state().is_ended()))
     }
@@ -332,10 +296,18 @@ impl TaskTable {
         }
     }
 
-    /// Listed tasks of the steps before the task's, or of all steps if it is not listed.
-    pub fn of_earlier_steps(&self, slug: &Slug) -> impl Iterator<Item = &TaskRun> {
-        let start = self.step_of(slug).and_then(|step| self.starts.get(step));
-        self.listed().take(start.copied().unwrap_or(usize::MAX))
+    /// The latest ideal end of the listed tasks of the steps before the task's, or of all steps if it is not listed.
+    pub fn end_before(&self, slug: &Slug) -> u64 {
+        let before = self.step_of(slug).unwrap_or(usize::MAX);
+        self.ends.iter().take(before).copied().max().unwrap_or(0)
+    }
+
+    /// When a task could have ended.
+    pub fn set_end(&mut self, slug: &Slug, ms: u64) {
+        if let Some(end) = self.step_of(slug).and_then(|step| self.ends.get_mut(step)) {
+            *end = ms.max(*end);
+        }
+        self.get_mut(slug).into_iter().for_each(|task| task.ideal_end_ms = ms);
     }
 
     /// Listed tasks that may have units, in sheet order.
@@ -343,9 +315,9 @@ impl TaskTable {
         self.chosen(&self.sets.units, 0..self.ranked.len())
     }
 
-    /// Listed tasks with a unit that may hold a slot, in sheet order.
-    pub fn holding(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.holding, 0..self.ranked.len())
+    /// Listed tasks with a unit that may hold a slot, in sheet order, each with its place.
+    pub fn holding(&self) -> impl Iterator<Item = (usize, &TaskRun)> {
+        self.chosen_with_keys(&self.sets.holding, 0..self.ranked.len())
     }
 
     /// All tasks with a unit that may hold a slot.
@@ -373,9 +345,66 @@ impl TaskTable {
         self.chosen(&self.sets.startable, 0..self.ranked.len())
     }
 
-    /// Tasks of a step that may be writers that have not ended.
-    pub fn writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.writers, self.places(step))
+    /// Tasks of a step that may be writers that have not ended and that no person approved.
+    pub fn unapproved(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.unapproved, self.places(step))
+    }
+
+    /// The same of a step and of all behind it.
+    pub fn unapproved_from(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.unapproved, self.places(step).start..self.ranked.len())
+    }
+
+    /// Whether a step before that of the task has a writer that has not ended.
+    pub fn has_writer_before(&self, slug: &Slug) -> bool {
+        let before = self.step_of(slug).map_or(0, |step| self.places(step).start);
+        self.chosen(&self.sets.writers, 0..before).any(|task| task.writer.is_some() && !task.state().is_ended())
+    }
+
+    /// The first listed task at the place `from` or behind it with a unit that may want a slot, and its place;
+    /// `beside_calls`: and not only for a model call.
+    pub fn queued_from(&self, from: usize, beside_calls: bool) -> Option<(usize, &TaskRun)> {
+        let set = if beside_calls { &self.sets.works } else { &self.sets.queued };
+        let place = if self.is_known() { set.range(from..).next().copied()? } else { from };
+        let number = self.ranked.get(place)?;
+        Some((place, self.list.get(*number)?))
+    }
+
+    /// Places of listed tasks that something happened to in this entry.
+    pub fn changed_places(&self) -> impl Iterator<Item = usize> {
+        self.changed.iter().filter_map(|number| self.known.get(*number)).map(|known| known.key)
+    }
+
+    /// Tasks with units in slots that something happened to in this entry.
+    pub fn changed_holders(&self) -> impl Iterator<Item = &TaskRun> {
+        self.changed.iter().filter_map(|number| self.list.get(*number)).filter(|task| task.holds_slot())
+    }
+
+    /// The entry is folded.
+    pub fn forget_changes(&mut self) {
+        self.changed.clear();
+    }
+
+    /// Counts the looks at tasks.
+    pub fn looks(&self) -> u64 {
+        self.looks
+    }
+
+    /// Tasks that something happened to since there were so many looks, each with its number and its step, in sheet order;
+    /// those that are not listed come last.
+    pub fn looked_since(&self, looks: u64) -> Vec<(usize, &TaskRun, Option<usize>)> {
+        let since = self.looked.range(looks.saturating_add(1)..);
+        let mut found: Vec<(usize, &Known)> =
+            since.filter_map(|(_, number)| Some((*number, self.known.get(*number)?))).collect();
+        found.sort_by_key(|(_, known)| known.key);
+        found.into_iter().filter_map(|(number, known)| Some((number, self.list.get(number)?, known.step))).collect()
+    }
+
+    /// Something that is known of the task elsewhere has changed.
+    pub fn touch(&mut self, slug: &Slug) {
+        if let Some(number) = self.numbers.get(slug) {
+            self.mark(*number);
+        }
     }
 
     /// Tasks that something happened to since the last settling, in sheet order.
@@ -406,8 +435,8 @@ impl TaskTable {
 
     /// Starts and stops the clocks of tasks that something happened to. True if any clock runs.
     pub fn set_clocks(&mut self, now: u64) -> bool {
-        for number in std::mem::take(&mut self.clocks) {
-            if let Some(task) = self.list.get_mut(number) {
+        for number in &self.changed {
+            if let Some(task) = self.list.get_mut(*number) {
                 let holds = task.holds_slot();
                 task.clock.set(holds, now);
             }
@@ -472,21 +501,33 @@ impl TaskTable {
         set: &'a BTreeSet<usize>,
         keys: std::ops::Range<usize>,
     ) -> impl Iterator<Item = &'a TaskRun> {
+        self.chosen_with_keys(set, keys).map(|(_, task)| task)
+    }
+
+    fn chosen_with_keys<'a>(
+        &'a self,
+        set: &'a BTreeSet<usize>,
+        keys: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = (usize, &'a TaskRun)> {
         let (all, some) = if self.is_known() { (0..0, Some(set.range(keys))) } else { (keys, None) };
-        some.into_iter().flatten().copied().chain(all).filter_map(|key| self.at(key))
+        some.into_iter().flatten().copied().chain(all).filter_map(|key| Some((key, self.at(key)?)))
     }
 
     fn look_at(&mut self, number: usize) {
         let (Some(task), Some(known)) = (self.list.get(number), self.known.get_mut(number)) else { return };
         known.marked = false;
         self.unsettled.insert(known.key);
-        self.clocks.push(number);
+        self.changed.insert(number);
+        self.looked.remove(&known.look);
+        self.looks += 1;
+        known.look = self.looks;
+        self.looked.insert(known.look, number);
         let (new, old) = (Traits::of(task), known.traits);
         if new != old {
             known.traits = new;
             self.sets.change(known.key, old, new);
-            if let Some(pending) = known.step.and_then(|step| self.pending.get_mut(step)) {
-                *pending = pending.saturating_add(usize::from(new.pending)).saturating_sub(usize::from(old.pending));
+            if let Some(step) = known.step.filter(|_| new.pending != old.pending) {
+                count(&mut self.pending, step, new.pending);
             }
         }
         if !task.producers().eq(&known.producers) {
@@ -503,10 +544,19 @@ impl TaskTable {
         if known.state != Some(task.state()) {
             known.state = Some(task.state());
             let slug = &task.task.slug;
-            let former = self.aliases.iter().filter(|(_, to)| *to == slug).map(|(alias, _)| alias);
+            let former = self.former.get(slug).into_iter().flatten();
             let readers = former.chain([slug]).filter_map(|slug| self.readers.get(slug)).flatten();
             self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.key));
         }
+    }
+}
+
+/// One more task of a step is pending, or one less.
+fn count(pending: &mut BTreeMap<usize, usize>, step: usize, more: bool) {
+    let of_step = pending.entry(step).or_default();
+    *of_step = if more { of_step.saturating_add(1) } else { of_step.saturating_sub(1) };
+    if *of_step == 0 {
+        pending.remove(&step);
     }
 }
 
@@ -518,28 +568,4 @@ pub(super) enum Supply {
     ToCome,
     /// That of this task never comes.
     Lost(Slug),
-}
-
-impl Sets {
-    fn change(&mut self, key: usize, old: Traits, new: Traits) {
-        let Self { units, startable, writers, holding, asking, reviewed } = self;
-        put(units, key, old.units, new.units);
-        put(startable, key, old.startable, new.startable);
-        put(writers, key, old.writer, new.writer);
-        put(holding, key, old.holding, new.holding);
-        put(asking, key, old.asking, new.asking);
-        put(reviewed, key, old.reviewed, new.reviewed);
-    }
-}
-
-fn put(set: &mut BTreeSet<usize>, key: usize, was: bool, is: bool) {
-    match (was, is) {
-        (false, true) => {
-            set.insert(key);
-        }
-        (true, false) => {
-            set.remove(&key);
-        }
-        _ => {}
-    }
 }

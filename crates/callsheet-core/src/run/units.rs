@@ -57,9 +57,8 @@ pub(super) struct UnitWork {
 pub(super) struct Units<'a>(pub &'a Run);
 
 impl<'a> Units<'a> {
-    /// Units in the order of spec 2.6. The current step is the first with a task that has not ended, so sheet order
-    /// puts its units first. While the iteration is asked only what is in progress goes on (spec 2.11).
-    pub(super) fn among(self, tasks: impl Iterator<Item = &'a TaskRun>) -> impl Iterator<Item = Unit<'a>> {
+    /// The call for a list or for the answer, which comes before all units of tasks.
+    pub(super) fn of_list(self) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
             Stage::Prepare => Some(Phase::Plan),
             Stage::Iterate => Some(Phase::Iterate),
@@ -69,10 +68,11 @@ impl<'a> Units<'a> {
         };
         let routes = |phase: &Phase| self.0.progress.routing().is_due(*phase, self.0.settings().plan);
         let phase = phase.map(|phase| if routes(&phase) { Phase::Route } else { phase });
-        let first = phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?)));
-        first.into_iter().chain(tasks.flat_map(move |task| self.of(task)))
+        phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?))).into_iter()
     }
 
+    /// Units of a task. Asked of all tasks in sheet order, they are in the order of spec 2.6: the current step is the first with
+    /// a task that has not ended. While the iteration is asked only what is in progress goes on (spec 2.11).
     pub(super) fn of(self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
         let passing = self.0.stage().is_working();
         let check = (passing && task.is_being_checked()).then_some(Unit::Check(task));
@@ -131,6 +131,7 @@ impl<'a> Units<'a> {
             budget_scale: attempts.scale,
             deadline_ms: limits::deadline_ms(self.0, task),
             max_tokens: limits::tokens_for_call(self.0, task),
+            reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
         };
         if is_reading { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }

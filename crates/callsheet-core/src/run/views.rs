@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{EffectKey, Gate, Outcome, RepeatPolicy};
-use crate::spec::Slug;
+use crate::record::{EffectKey, Gate, Outcome};
+use crate::spec::{Slug, ToolCall};
 
 use super::access::LimitUse;
 use super::approval::Approval;
@@ -81,10 +81,9 @@ impl Run {
         next_stage::without_follow_up(self)
     }
 
-    /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
-    /// effect, or none that is left.
-    pub fn may_call_again(&self, task: &TaskRun, run: &Execution) -> RepeatPolicy {
-        conversations::may_call_again(self, task, run)
+    /// Calls of a turn of a conversation that equal earlier calls answer (spec 10.7), by id, with the ids of these.
+    pub fn repeats(&self, task: &TaskRun, run: &Execution, calls: &[ToolCall]) -> BTreeMap<String, String> {
+        conversations::repeats(self, task, run, calls)
     }
 
     /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).

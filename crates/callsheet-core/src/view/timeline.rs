@@ -60,7 +60,7 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
         let at = fact.at.saturating_sub(zero);
         // What cannot be folded is drawn all the same.
         let _folded = run.apply(fact);
-        if let Event::Started { effect } = &fact.event {
+        if let Event::Started { effect, .. } = &fact.event {
             // Nobody answered it before the resume: it is asked still.
             if open.contains_key(effect) && matches!(effect, EffectKey::Gate(_) | EffectKey::Question { .. }) {
                 continue;

@@ -92,7 +92,7 @@ pub fn world() -> ReadContext {
         tools: vec![tool("read_file", read), tool("search_text", search)],
         current: tasks.get(2).map(|known| known.task.clone()),
         taken: tasks.iter().map(|known| known.task.slug.clone()).collect(),
-        tasks,
+        tasks: tasks.into(),
         prompts: vec![(0..200).map(|n| format!("## Heading {n}\nText.\n")).collect()],
         prompt_budget: 24_000,
         reference_budget: 8_000,

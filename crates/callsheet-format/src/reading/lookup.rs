@@ -8,6 +8,8 @@ use callsheet_core::spec::{Fragment, Policy, Skill, Slug, Task, ToolSpec, Wordin
 use callsheet_core::symbols::Symbol;
 use serde::{Deserialize, Serialize};
 
+use super::known::KnownTasks;
+
 /// One question about the world.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -92,29 +94,6 @@ pub enum Answer {
 /// Answers by lookup.
 pub type Answers = BTreeMap<Lookup, Answer>;
 
-/// A task of the run that references and echoes are compared with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct KnownTask {
-    /// The task as it stands.
-    pub task: Task,
-    /// 0-based step in the current list; `None` for finished tasks of earlier rounds.
-    pub step: Option<u32>,
-    /// It is done and its output exists.
-    pub done: bool,
-    /// It ended denied (for `denied-again`).
-    pub denied: bool,
-    /// It still belongs to the outstanding list.
-    pub outstanding: bool,
-    /// Heading keys of its document, for `task://slug.md#heading`.
-    pub headings: Vec<String>,
-    /// Names of its recorded details files.
-    pub details: Vec<String>,
-    /// Tokens of its document.
-    pub tokens: u32,
-    /// It may change files (validation of references that are `not-yet` there).
-    pub writer: bool,
-}
-
 /// What a text of an earlier moment may show of a run, by which a person's edit is told from it (spec 2.18).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Past {
@@ -136,7 +115,7 @@ pub struct ReadContext {
     /// Tools registered and switched off.
     pub disabled_tools: BTreeSet<String>,
     /// Tasks of the run so far.
-    pub tasks: Vec<Arc<KnownTask>>,
+    pub tasks: KnownTasks,
     /// What a person's edit may show of earlier; empty for all else that is read.
     pub past: Past,
     /// Every slug ever given (spec 6.3).

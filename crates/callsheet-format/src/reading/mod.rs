@@ -1,11 +1,18 @@
 //! What every reader shares: the lookups that it asks of the world, the diagnostics that it collects, and their words.
 
 mod diagnostics;
+mod known;
 mod lookup;
+mod making;
+mod producers;
 mod words;
 
 pub use diagnostics::{Diagnostics, excerpt};
-pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext};
+pub use known::{KnownTask, KnownTasks};
+pub use lookup::{Answer, Answers, Candidates, FileFacts, Lookup, Past, ReadContext};
+pub use making::files_of;
+pub(crate) use producers::numbered_start;
+pub use producers::{Producer, Producers, named_files};
 pub(crate) use words::clause;
 
 use callsheet_core::issue::{Issue, Repair, Severity};

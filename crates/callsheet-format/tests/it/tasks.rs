@@ -309,7 +309,8 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
             known(task("Read Docs 1", None), 0, true).into(),
             known(current.clone(), 1, false).into(),
             known(task("Later 1", None), 2, false).into(),
-        ],
+        ]
+        .into(),
         prompts: vec![request.into()],
         current: Some(current),
         length_stop: fixture.get("length-stop").is_some(),

@@ -27,13 +27,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::evaluate::Memory;
 use callsheet_core::record::{EffectKey, Event, Outcome};
 use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::effects::{Completion, EffectResult, Work, perform, perform_quick};
+use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::sheetfile::sheet_text;
@@ -95,8 +94,11 @@ struct Driver {
     in_flight: BTreeMap<EffectKey, CancellationToken>,
     /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
     unanswered: BTreeMap<EffectKey, Outcome>,
-    /// What evaluations read of the record.
-    memory: Memory,
+    /// How often something in flight was lost when that was looked at last.
+    losses: u64,
+    /// Something that the run has in flight is not performed: all that is pending is looked at.
+    look_at_all: bool,
+    kept: Kept,
     tasks: JoinSet<Completion>,
     stop: CancellationToken,
     only_plan: bool,
@@ -109,7 +111,9 @@ impl Driver {
             session,
             in_flight: BTreeMap::new(),
             unanswered: BTreeMap::new(),
-            memory: Memory::default(),
+            losses: 0,
+            look_at_all: true,
+            kept: Kept::default(),
             tasks: JoinSet::new(),
             stop,
             only_plan,
@@ -167,8 +171,7 @@ impl Driver {
         loop {
             let near = notified::limits_near(self.session.run());
             self.session.note(&self.services, near);
-            let pending = self.session.run().outstanding();
-            self.cancel_stale(&pending);
+            self.cancel_stale();
             match self.apply_edit()? {
                 EditCheck::Nothing => {}
                 EditCheck::Applied => continue,
@@ -177,6 +180,10 @@ impl Driver {
                     return Ok(EditCheck::Unsettled);
                 }
             }
+            let pending = match std::mem::take(&mut self.look_at_all) {
+                true => self.session.run().outstanding(),
+                false => self.session.run().to_begin().cloned().collect(),
+            };
             let (mut progressed, mut waiting) = (false, Vec::new());
             for effect in pending {
                 match self.perform_quick(&effect)? {
@@ -201,7 +208,7 @@ impl Driver {
     /// Starts effects once their starts are on disk.
     fn start_all(&mut self, fresh: Vec<Effect>) -> Result<(), DriveFault> {
         let prompts = notified::prompts_used(&self.services, self.session.run(), &fresh);
-        let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
+        let started = fresh.iter().map(Effect::started);
         let started = prompts.into_iter().chain(started).collect();
         self.session.record(&self.services, started)?;
         if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
@@ -228,13 +235,15 @@ impl Driver {
     }
 
     /// A person may have changed the list, or asked to stop: effects that are no longer pending are cancelled.
-    fn cancel_stale(&mut self, pending: &[Effect]) {
-        let keys: Vec<EffectKey> = pending.iter().map(Effect::key).collect();
-        self.unanswered.retain(|key, _| keys.contains(key));
-        for (key, flight) in &self.in_flight {
-            if !keys.contains(key) {
-                flight.cancel();
-            }
+    fn cancel_stale(&mut self) {
+        let run = self.session.run();
+        self.unanswered.retain(|key, _| run.is_outstanding(key));
+        if self.losses == run.losses() {
+            return;
+        }
+        self.losses = run.losses();
+        for (_, flight) in self.in_flight.iter().filter(|(key, _)| !run.is_outstanding(key)) {
+            flight.cancel();
         }
     }
 
@@ -255,7 +264,7 @@ impl Driver {
             // The end of a run is its last fact.
             self.session.write_views(&self.services)?;
         }
-        perform_quick(&self.services, self.session.run(), effect, &mut self.memory)
+        perform_quick(&self.services, self.session.run(), effect, &mut self.kept)
     }
 
     /// Starts an effect whose start is on disk.
@@ -279,11 +288,13 @@ impl Driver {
                 // A late result of an effect that is no longer pending is dropped.
                 if self.session.run().is_outstanding(&done.key) {
                     // Recorded with what follows from them, before the next effect is started or awaited.
-                    self.session.note(&self.services, events);
+                    let wanted = events.len().max(1);
+                    self.look_at_all |= self.session.note(&self.services, events) < wanted;
                 }
             }
             // The gate is still pending and asks again, unless the edit closed it.
             EffectResult::SheetEdited => {
+                self.look_at_all = true;
                 self.session.apply_edit(&self.services)?;
             }
             EffectResult::Unattended(outcome) => {

@@ -14,6 +14,10 @@ use crate::sheetfile::{Place, sheet_text};
 
 use super::views::{TaskView, ViewWriter, Views};
 
+/// The sheet is written at most so often that it takes one part of the time in so many; before anybody is asked, and at the
+/// end, it always is.
+const SHEET_SHARE: u64 = 20;
+
 /// The only writer of one run.
 pub struct Session {
     run: Run,
@@ -173,7 +177,14 @@ impl Session {
             };
             left.iter().for_each(|view| view.write(services));
         }
-        self.write_sheet(services)
+        let begun = services.clock.now_ms();
+        if begun < self.views.sheet_again_ms {
+            return Ok(());
+        }
+        self.write_sheet(services)?;
+        let ended = services.clock.now_ms();
+        self.views.sheet_again_ms = ended.saturating_add(ended.saturating_sub(begun).saturating_mul(SHEET_SHARE));
+        Ok(())
     }
 
     fn write_sheet(&mut self, services: &Services) -> Result<(), DriveFault> {

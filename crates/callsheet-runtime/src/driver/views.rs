@@ -22,6 +22,8 @@ pub(super) struct Views {
     /// Writes task files beside the run, from the first that is written so.
     pub writer: Option<ViewWriter>,
     pub sheet: SheetTracker,
+    /// When the sheet may be written again beside the run, in milliseconds since the Unix epoch.
+    pub sheet_again_ms: u64,
 }
 
 /// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.

@@ -29,7 +29,7 @@ pub(crate) fn check_references(
         allowance,
         task: Some(&owner.task.name),
         need: &owner.task.need,
-        writer_before: task_references::writer_before(run, task),
+        writer_before: run.has_writer_before(task),
         restricted: &restricted,
     };
     let texts = Texts::of(services, run, &wanted);

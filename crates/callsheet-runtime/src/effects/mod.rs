@@ -24,6 +24,7 @@ use callsheet_core::record::Event;
 use callsheet_core::run::{Effect, Run};
 
 use crate::fault::DriveFault;
+use crate::reading::known::TaskIndex;
 use crate::services::Services;
 
 pub(crate) use gate::report_invalid;
@@ -32,20 +33,30 @@ pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fa
 pub use model::unpriced_words;
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 
+/// What quick effects keep from one to the next, all of one run.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// What evaluations read of the record.
+    memory: Memory,
+    tasks: TaskIndex,
+}
+
 /// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that
 /// waits.
 pub(crate) fn perform_quick(
     services: &Services,
     run: &Run,
     effect: &Effect,
-    memory: &mut Memory,
+    kept: &mut Kept,
 ) -> Result<Option<Vec<Event>>, DriveFault> {
     Ok(Some(match effect {
-        Effect::ReadReply(asked) => read_reply::read_reply(services, run, asked)?,
+        Effect::ReadReply(asked) => read_reply::read_reply(services, run, asked, &mut kept.tasks)?,
         Effect::CheckReferences { task, n, stage } => {
             vec![check_references::check_references(services, run, task, *n, *stage)?]
         }
-        Effect::Evaluate { task, n, moment } => vec![evaluate::evaluate(services, run, task, *n, *moment, memory)?],
+        Effect::Evaluate { task, n, moment } => {
+            vec![evaluate::evaluate(services, run, task, *n, *moment, &mut kept.memory)?]
+        }
         Effect::MergeByCode { task, n } => vec![merge::merge_by_code(services, run, task, *n)?],
         Effect::MountTemplate { task, run: exec, call } => vec![template::mount(services, run, task, exec, call)?],
         Effect::ReturnTemplate { task, run: exec, call } => vec![template::returned(services, run, task, exec, call)?],

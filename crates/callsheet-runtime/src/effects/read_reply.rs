@@ -8,7 +8,7 @@ use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultPar
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
 use callsheet_core::spec::{Phase, Policy, Refinement, tokens};
 use callsheet_format::grammar::Form;
-use callsheet_format::reading::{ReadContext, Reading};
+use callsheet_format::reading::{KnownTasks, ReadContext, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::task::{
@@ -25,12 +25,18 @@ use crate::ports::ModelReply;
 use crate::prompting::recorded;
 use crate::reading;
 use crate::reading::aim::write_aim;
+use crate::reading::known::TaskIndex;
 use crate::reading::list::reconcile;
 use crate::reading::route::direct_list;
 use crate::services::Services;
 
 /// Reads a recorded reply.
-pub(crate) fn read_reply(services: &Services, run: &Run, asked: &ModelCall) -> Result<Vec<Event>, DriveFault> {
+pub(crate) fn read_reply(
+    services: &Services,
+    run: &Run,
+    asked: &ModelCall,
+    index: &mut TaskIndex,
+) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
     let mut reply = recorded::reply(services, &record.reply)?;
     let prompt = services.store.blob(&record.prompt)?;
@@ -46,7 +52,9 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &ModelCall) -> R
         }
         (reply.text, repaired) = (twin.text, twin.repairs);
     }
-    let input = RecordedReply { services, run, asked, reply, shown, prompt, length_stop: record.stop.is_cut() };
+    let tasks = if knows_no_task(run, asked) { KnownTasks::default() } else { index.of(run) };
+    let length_stop = record.stop.is_cut();
+    let input = RecordedReply { services, run, asked, tasks, reply, shown, prompt, length_stop };
     let mut event = match asked.key.phase {
         Phase::Route => input.route()?,
         Phase::Plan => input.list(reply::read_plan)?,
@@ -85,6 +93,8 @@ struct RecordedReply<'a> {
     services: &'a Services,
     run: &'a Run,
     asked: &'a ModelCall,
+    /// What it is compared with.
+    tasks: KnownTasks,
     reply: ModelReply,
     shown: ShownFiles,
     /// The prompt as recorded.
@@ -105,7 +115,8 @@ impl RecordedReply<'_> {
     fn list(&self, read: fn(&str, &ReadContext) -> Reading<ListReply>) -> Result<Event, DriveFault> {
         let loaded = self.services.skills(self.run.settings());
         let catalog = loaded.catalog.skills().cloned().collect();
-        let mut context = reading::context(self.services, self.run, self.run.settings(), catalog);
+        let settings = self.run.settings();
+        let mut context = reading::list_context(self.services, self.run, self.tasks.clone(), settings, catalog);
         context.length_stop = self.length_stop;
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read);
         if !reading.is_accepted() {
@@ -161,7 +172,18 @@ impl RecordedReply<'_> {
 
     /// What a reply about one task is compared with.
     fn task_context(&self) -> Result<ReadContext, DriveFault> {
-        task_context(self.services, self.run, self.owner()?, &self.shown, self.length_stop)
+        let task = self.owner()?;
+        let mut skill = self.services.pinned(task.skill.as_ref())?;
+        if let Some(name) = &task.task.skill {
+            skill.name.clone_from(name);
+        }
+        let (run, settings) = (self.run, self.run.settings());
+        let mut context = reading::context(self.services, run, self.tasks.clone(), settings, vec![skill]);
+        context.current = Some(task.task.clone());
+        context.length_stop = self.length_stop;
+        context.shown_in_full.clone_from(&self.shown.in_full);
+        context.shown_in_part.clone_from(&self.shown.in_part);
+        Ok(context)
     }
 
     fn refinement(&self) -> Result<Event, DriveFault> {
@@ -236,9 +258,9 @@ impl RecordedReply<'_> {
             LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
                 Ok(Event::CallsAsked {
                     key: self.asked.key.clone(),
+                    repeats: self.run.repeats(task, exec, &calls),
                     calls,
                     said: None,
-                    again: self.run.may_call_again(task, exec),
                     repairs: reading.repairs,
                     issues: reading.issues,
                 })
@@ -307,27 +329,11 @@ impl RecordedReply<'_> {
     }
 }
 
-/// What a reply about `task` is compared with.
-pub(crate) fn task_context(
-    services: &Services,
-    run: &Run,
-    task: &TaskRun,
-    shown: &ShownFiles,
-    length_stop: bool,
-) -> Result<ReadContext, DriveFault> {
-    let mut skill = services.pinned(task.skill.as_ref())?;
-    if let Some(name) = &task.task.skill {
-        skill.name.clone_from(name);
-    }
-    // A handler of a template knows no other task, and its run may have very many.
-    let knows_none = task.is_handler() && !skill.policy.writes_files;
-    let make = if knows_none { reading::context_without_tasks } else { reading::context };
-    let mut context = make(services, run, run.settings(), vec![skill]);
-    context.current = Some(task.task.clone());
-    context.length_stop = length_stop;
-    context.shown_in_full.clone_from(&shown.in_full);
-    context.shown_in_part.clone_from(&shown.in_part);
-    Ok(context)
+/// A handler of a template knows no other task, and its run may have very many.
+fn knows_no_task(run: &Run, asked: &ModelCall) -> bool {
+    let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
+    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
+    task.is_some_and(TaskRun::is_handler) && !writes
 }
 
 /// What of a refused refinement enters the task (spec 3.7, 12). Reading leaves bad links and calls out already; links

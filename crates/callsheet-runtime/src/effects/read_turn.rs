@@ -1,9 +1,9 @@
 //! Reading the turn of a template's handler: calls, or its result.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::Severity;
-use callsheet_core::record::{Event, RepeatPolicy, ResultParts};
+use callsheet_core::record::{Event, ResultParts};
 use callsheet_core::run::{ModelCall, Run, TaskRun};
 use callsheet_core::spec::ToolSpec;
 use callsheet_format::reading::ReadContext;
@@ -86,7 +86,7 @@ pub(crate) fn read(
     let manual = cut || handler_task(services, run, task)?.manual_xml;
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
-            Event::CallsAsked { key, calls, said: Some(said), again: RepeatPolicy::Answer, repairs, issues }
+            Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), repairs, issues }
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());

@@ -115,7 +115,7 @@ pub(crate) fn gather(
         job: job(services, run, asked, model.info(), notation)?,
         label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
-        writer_before: task.is_some_and(|task| task_references::writer_before(run, &task.task.slug)),
+        writer_before: task.is_some_and(|task| run.has_writer_before(&task.task.slug)),
         task_name: task.map(|task| task.task.name.clone()),
         need: task.map(|task| task.task.need.clone()).unwrap_or_default(),
         allowance: Allowance::new(&run.settings().budget, skill_limit, window, asked.budget_scale),

@@ -47,6 +47,10 @@ impl Texts {
                 outputs.insert(slug.clone(), OutputTexts { slug: task.task.slug.clone(), result, rejected, summary });
             }
         }
+        // They are named where one that is asked for is not there.
+        let mut asked = wanted.iter().filter_map(|wanted| wanted.reference.target.producer());
+        let lacks = asked.any(|slug| !outputs.contains_key(slug));
+        let done = run.done().filter(|_| lacks).map(|task| task.task.slug.clone()).collect();
         let shows_sections =
             wanted.iter().any(|wanted| matches!(wanted.reference.target, Target::Plan(PlanPart::Section(_))));
         let sections = if shows_sections { run.steps().iter().map(section).collect() } else { Vec::new() };
@@ -55,7 +59,7 @@ impl Texts {
             goals: run.goals().text.clone(),
             sections,
             outputs,
-            done: run.done().map(|task| task.task.slug.clone()).collect(),
+            done,
             store: Arc::clone(&services.store),
         }
     }

@@ -2,17 +2,10 @@
 
 use callsheet_core::links::parse_target;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{Phase, Reference, Slug};
+use callsheet_core::spec::{Phase, Reference};
 
 use crate::references::{Allowance, Wanted};
 use crate::services::Services;
-
-/// An earlier step has a writer that has not ended.
-pub(crate) fn writer_before(run: &Run, slug: &Slug) -> bool {
-    let step = run.step_of(slug).unwrap_or(0);
-    let earlier = run.steps().iter().take(step).flatten();
-    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state().is_ended())
-}
 
 /// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
 pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {

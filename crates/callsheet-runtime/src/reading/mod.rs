@@ -1,6 +1,7 @@
 //! What readers compare texts with, and the lookups that they ask for.
 
 pub(crate) mod aim;
+pub(crate) mod known;
 pub(crate) mod list;
 pub(crate) mod route;
 
@@ -8,26 +9,33 @@ use std::sync::Arc;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, Settings, Skill};
-use callsheet_format::reading::{ReadContext, Reading};
+use callsheet_format::reading::{KnownTasks, ReadContext, Reading};
 
 use crate::references;
 use crate::services::Services;
 
-/// What readers may compare with, without answers to lookups.
-pub(crate) fn context(services: &Services, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
-    let (tasks, taken) = (services.snapshots.tasks(run), run.taken().cloned().collect());
-    ReadContext { tasks, taken, ..context_without_tasks(services, run, settings, catalog) }
-}
-
-/// The same for a reply that names no task of its run.
-pub(crate) fn context_without_tasks(
+/// What readers of lists may compare with, without answers to lookups.
+pub(crate) fn list_context(
     services: &Services,
     run: &Run,
+    tasks: KnownTasks,
+    settings: &Settings,
+    catalog: Vec<Skill>,
+) -> ReadContext {
+    ReadContext { taken: run.taken().cloned().collect(), ..context(services, run, tasks, settings, catalog) }
+}
+
+/// The same for a reply that names no new task.
+pub(crate) fn context(
+    services: &Services,
+    run: &Run,
+    tasks: KnownTasks,
     settings: &Settings,
     catalog: Vec<Skill>,
 ) -> ReadContext {
     ReadContext {
         catalog,
+        tasks,
         broken: services.offer.as_ref().map(|offer| offer.broken.clone()).unwrap_or_default(),
         tools: services
             .snapshots

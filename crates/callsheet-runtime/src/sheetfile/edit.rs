@@ -8,12 +8,13 @@ use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Phase, Slug};
-use callsheet_format::reading::{Past, Reading};
+use callsheet_format::reading::{KnownTask, Past, Reading};
 use callsheet_format::reply;
 
 use crate::fault::DriveFault;
 use crate::issues::Finding;
 use crate::reading;
+use crate::reading::known::TaskIndex;
 use crate::reading::list::reconcile;
 use crate::runfiles::SheetFile;
 use crate::services::Services;
@@ -72,14 +73,12 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
     let text = String::from_utf8_lossy(&bytes);
     let settings = run.settings();
     let loaded = services.skills(settings);
-    let mut context = reading::context(services, run, settings, loaded.catalog.skills().cloned().collect());
+    // The sheet shows denied tasks: one that stands there unchanged is not listed again.
+    let tasks = TaskIndex::default().of(run);
+    let tasks: Vec<_> = tasks.iter().map(|task| Arc::new(KnownTask { denied: false, ..task.clone() })).collect();
+    let catalog = loaded.catalog.skills().cloned().collect();
+    let mut context = reading::list_context(services, run, tasks.into(), settings, catalog);
     context.past = past(run);
-    for task in &mut context.tasks {
-        // The sheet shows denied tasks: one that stands there unchanged is not listed again.
-        if task.denied {
-            Arc::make_mut(task).denied = false;
-        }
-    }
     let reading = reading::read_with(services, &text, &mut context, reply::read_sheet);
     let Reading { value, repairs, mut issues, .. } = reading;
     let spans: BTreeMap<Slug, Span> =

@@ -4,7 +4,7 @@ use callsheet_core::issue::{IssueCode, Severity};
 use callsheet_core::record::{Event, ListOrigin};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Settings, TaskList};
-use callsheet_format::reading::Reading;
+use callsheet_format::reading::{KnownTasks, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::ListReply;
 
@@ -27,7 +27,8 @@ pub struct SheetReading {
 /// Reads a sheet file, with the request that is given with it.
 pub(crate) fn read_sheet(services: &Services, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let loaded = services.skills(settings);
-    let mut context = reading::context(services, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
+    let catalog = loaded.catalog.skills().cloned().collect();
+    let mut context = reading::list_context(services, &Run::new(), KnownTasks::default(), settings, catalog);
     // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
     context.prompts.extend(prompt.map(str::to_owned));
     let mut reading = reading::read_with(services, text, &mut context, reply::read_sheet);

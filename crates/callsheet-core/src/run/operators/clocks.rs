@@ -19,6 +19,9 @@ impl NodeInstance {
 impl super::tree::Trees<'_> {
     /// The time of a task of the tree passes while a leaf of it holds a slot.
     pub fn set_clocks(&mut self, now: u64) {
+        if !self.0.operators.has_any() {
+            return;
+        }
         let holding: Vec<usize> = self
             .0
             .tasks

@@ -127,8 +127,11 @@ impl Trees<'_> {
     }
 
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
-        if let Some(op) = self.0.operators.list.get_mut(number) {
-            change(op);
+        let Some(op) = self.0.operators.list.get_mut(number) else { return };
+        change(op);
+        // Where they stand for people depends on it.
+        for attempt in 1..=op.attempt {
+            self.0.tasks.touch(&super::leaf::slug(&op.id, attempt));
         }
     }
 

@@ -218,6 +218,11 @@ impl Operators {
         self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
+    /// Whether a tree was ever executed here.
+    pub(super) fn has_any(&self) -> bool {
+        !self.mounts.is_empty()
+    }
+
     /// Tasks of a tree that has not come back.
     pub(super) fn are_at_work(&self) -> bool {
         let mut tops = self.mounts.iter().filter_map(|mount| self.list.get(mount.top));

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, RepeatPolicy,
-    ResultParts, Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts, Retrieval,
+    StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
@@ -300,7 +300,7 @@ impl Player {
     fn starts(&mut self, effect: &Effect) {
         let key = effect.key();
         if !self.run.is_in_flight(&key) {
-            self.happens(Event::Started { effect: key });
+            self.happens(effect.started());
         }
     }
 
@@ -514,7 +514,7 @@ impl Player {
         match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
                 let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
-                self.happens(Event::CallsAsked { key, calls, said, again: RepeatPolicy::Answer, repairs, issues });
+                self.happens(Event::CallsAsked { key, calls, said, repeats: BTreeMap::new(), repairs, issues });
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

@@ -165,7 +165,7 @@ impl Player {
         self.listed = owed.clone();
         for effect in owed {
             if starts(&self.run, &effect) {
-                self.fact(Event::Started { effect: effect.key() }).unwrap();
+                self.fact(effect.started()).unwrap();
             }
         }
         for task in self.run.all_tasks() {
@@ -294,7 +294,7 @@ impl Player {
     /// Gates that are shown, or that rest because nobody could be asked.
     fn listed_or_waiting(&self) -> Vec<Gate> {
         let started = self.log.iter().rev().filter_map(|fact| match &fact.event {
-            Event::Started { effect: EffectKey::Gate(gate) } => Some(gate.clone()),
+            Event::Started { effect: EffectKey::Gate(gate), .. } => Some(gate.clone()),
             _ => None,
         });
         started.collect()

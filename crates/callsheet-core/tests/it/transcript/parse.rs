@@ -4,8 +4,8 @@ use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
-    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, RepeatPolicy, ResultParts, StopReason,
-    ToolPolicy, ToolRecord, Usage, Verdict,
+    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,
+    ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{CallRecord, Effect};
 use callsheet_core::spec::{
@@ -270,14 +270,11 @@ impl Player {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
                 let made = run.map_or(0, |run| run.calls.len());
                 let calls = tail.split_whitespace().enumerate().map(|(index, call)| tool_call(call, made + index));
-                Event::CallsAsked {
-                    key,
-                    calls: calls.collect(),
-                    said: None,
-                    again: RepeatPolicy::Answer,
-                    repairs: vec![],
-                    issues: vec![],
-                }
+                let calls: Vec<_> = calls.collect();
+                let task = key.task.as_ref().and_then(|slug| self.run.task(slug));
+                let repeats = task.zip(run).map(|(task, run)| self.run.repeats(task, run, &calls));
+                let (repeats, repairs, issues) = (repeats.unwrap_or_default(), vec![], vec![]);
+                Event::CallsAsked { key, calls, said: None, repeats, repairs, issues }
             }
             "replied" => self.accepted(key, tail, block),
             "says" => {

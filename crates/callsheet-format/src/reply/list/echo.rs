@@ -11,7 +11,7 @@ use super::task::Draft;
 
 /// Takes echoes of finished tasks out; steps that become empty go too.
 pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
-    let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).map(AsRef::as_ref).collect();
+    let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).collect();
     if done.is_empty() {
         return steps;
     }

@@ -44,7 +44,7 @@ fn task<'a, 'c>(
     let Labelled { label: Label::Unknown(name), value, .. } = line else { return None };
     let (skill, numbered) = skill_of(name)?;
     let slug = slug_of(name);
-    let known = context.tasks.iter().any(|known| known.task.slug == slug || known.task.aliases.contains(&slug));
+    let known = context.tasks.find(&slug).is_some();
     let says = value.split_whitespace().nth(SHORTEST - 1).is_some() && !value.starts_with(['(', '<', ':']);
     // The catalog gives each skill with its description in just this form.
     if known || !says || is_copied(value, &skill.description) {

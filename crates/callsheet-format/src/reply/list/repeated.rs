@@ -41,7 +41,7 @@ struct First {
 impl<'a> Repeated<'a> {
     pub fn of(context: &'a ReadContext) -> Self {
         let mut repeated = Self::default();
-        for known in &context.tasks {
+        for known in context.tasks.iter() {
             if known.done {
                 repeated.done.entry(says(&known.task)).or_insert(known);
             }

@@ -10,7 +10,7 @@ use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
 use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
-use crate::reply::references::{Producer, Scope, check_value, named_files, one_run};
+use crate::reply::references::{Producer, Producers, Scope, check_value, named_files, one_run};
 
 use super::Kind;
 use super::format::label;
@@ -102,7 +102,7 @@ fn no_task() -> Task {
 }
 
 /// What tasks of the list and finished tasks outside it give to references.
-fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
+fn producers(steps: &Steps, context: &ReadContext) -> Producers {
     let mut producers = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         for draft in step {
@@ -118,8 +118,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
             });
         }
     }
-    let done = |known: &&Arc<KnownTask>| known.done;
-    producers.extend(context.tasks.iter().filter(done).map(|known| Producer {
+    producers.extend(context.tasks.iter().filter(|known| known.done).map(|known| Producer {
         slug: Some(known.task.slug.clone()),
         aliases: known.task.aliases.clone(),
         done: true,
@@ -128,7 +127,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
         tokens: known.tokens,
         ..Producer::default()
     }));
-    producers
+    producers.into_iter().collect()
 }
 
 /// Slugs of tasks that were dropped.
@@ -142,20 +141,20 @@ fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
     if context.past.dropped.is_empty() {
         return Vec::new();
     }
-    let same = |known: &&Arc<KnownTask>| {
+    let same = |known: &&KnownTask| {
         known.task.slug == draft.task.slug
             && known.task.skill == draft.task.skill
             && folded(&known.task.need) == folded(&draft.task.need)
     };
-    let known = context.tasks.iter().find(same);
+    let known = context.tasks.find(&draft.task.slug).filter(same);
     known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
 }
 
 fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
-    let producers = if refers { producers(&steps, context) } else { Vec::new() };
-    let mut scope = Scope::of_sheet(producers, sections);
+    let producers = if refers { producers(&steps, context) } else { Producers::default() };
+    let mut scope = Scope::of_sheet(Arc::new(producers), sections);
     scope.dropped = dropped(context);
     let mut out = Vec::new();
     let mut spans = Vec::new();

@@ -181,7 +181,7 @@ fn expected(
     let value = |name| raw.all(name).find(|label| says_something(&label.value));
     let finished = |name: &str| {
         let slug = callsheet_core::names::slug_of(name);
-        context.tasks.iter().any(|known| known.done && (known.task.slug == slug || known.task.aliases.contains(&slug)))
+        context.tasks.find(&slug).is_some_and(|known| known.done)
     };
     let output = value(label::OUTPUT);
     let marks = output.is_some() && kind != Kind::Plan && name.is_some_and(finished);

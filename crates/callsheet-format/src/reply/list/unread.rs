@@ -134,5 +134,8 @@ fn is_finished(task: &RawTask<'_>, context: &ReadContext) -> bool {
     let slug = slug_of(value(label::NAME));
     let same = |need: &str| folded(need) == folded(value(label::NEED));
     task.has(label::OUTPUT)
-        || context.tasks.iter().any(|known| known.done && known.task.slug == slug && same(&known.task.need))
+        || context
+            .tasks
+            .find(&slug)
+            .is_some_and(|known| known.done && known.task.slug == slug && same(&known.task.need))
 }

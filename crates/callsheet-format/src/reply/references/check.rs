@@ -10,8 +10,9 @@ use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
-use super::scope::{Scope, numbered_start};
+use super::scope::Scope;
 use super::{paths, tasks, titled};
+use crate::reading::numbered_start;
 
 const KEY: &str = "References";
 

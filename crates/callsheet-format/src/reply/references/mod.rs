@@ -3,7 +3,6 @@
 mod aside;
 mod check;
 mod links;
-mod making;
 mod named;
 mod paths;
 mod scope;
@@ -12,6 +11,7 @@ mod titled;
 
 pub use check::{check_links, check_target, check_value};
 pub use links::{WrittenLink, is_none, says_none, written_links};
-pub use making::files_of;
 pub use paths::is_near;
-pub use scope::{Producer, Scope, named_files, one_run};
+pub use scope::{Scope, one_run};
+
+pub use crate::reading::{Producer, Producers, files_of, named_files};

@@ -5,7 +5,8 @@ use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target};
 
 use super::check::Checking;
-use super::scope::{Producer, Scope};
+use super::scope::Scope;
+use crate::reading::Producer;
 
 /// A producer found for a slug.
 enum Found {

@@ -127,7 +127,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 outstanding,
                 files: paths.into_iter().zip(full).map(file).collect(),
                 sections,
-                tasks,
+                tasks: tasks.into(),
                 needs_call,
             }
         },
@@ -259,7 +259,7 @@ impl World {
             catalog,
             tools: self.tools.iter().cloned().map(Arc::new).collect(),
             taken: tasks.iter().filter(|task| task.done).map(|task| task.task.slug.clone()).collect(),
-            tasks,
+            tasks: tasks.into(),
             current: Some(current),
             prompt_budget: 24_000,
             reference_budget: 8_000,

@@ -5,29 +5,42 @@ use std::collections::BTreeMap;
 /// Longest word that can be a path.
 const LONGEST: usize = 200;
 
-/// Earliest steps with a writer, by the files that its task names.
+/// Steps with a writer, each so often as there are any, by the files that their tasks name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Making {
-    /// Of one that names this file, by its path and by its name alone, or a file in this directory.
-    named: BTreeMap<String, u32>,
-    /// Of one that names this directory, which ends in a slash: it may make any file in it.
-    within: BTreeMap<String, u32>,
+    /// Of those that name this file, by its path and by its name alone, or a file in this directory.
+    named: BTreeMap<String, BTreeMap<u32, usize>>,
+    /// Of those that name this directory, which ends in a slash: they may make any file in it.
+    within: BTreeMap<String, BTreeMap<u32, usize>>,
 }
 
 impl Making {
     /// Adds a writer of a step with the paths that its task names.
     pub(super) fn add(&mut self, step: u32, paths: &[String]) {
+        self.each(paths, |steps| *steps.entry(step).or_default() += 1);
+    }
+
+    /// Takes it out again.
+    pub(super) fn remove(&mut self, step: u32, paths: &[String]) {
+        self.each(paths, |steps| {
+            let left = steps.get(&step).copied().unwrap_or_default().saturating_sub(1);
+            match left {
+                0 => steps.remove(&step),
+                left => steps.insert(step, left),
+            };
+        });
+    }
+
+    fn each(&mut self, paths: &[String], mut change: impl FnMut(&mut BTreeMap<u32, usize>)) {
         for path in paths {
             if path.ends_with('/') {
-                let first = self.within.entry(path.clone()).or_insert(step);
-                *first = (*first).min(step);
+                change(self.within.entry(path.clone()).or_default());
                 continue;
             }
             let name = path.rsplit('/').next().unwrap_or_default();
             let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
             for key in folders.chain([path.as_str(), name]) {
-                let first = self.named.entry(key.to_owned()).or_insert(step);
-                *first = (*first).min(step);
+                change(self.named.entry(key.to_owned()).or_default());
             }
         }
     }
@@ -37,8 +50,10 @@ impl Making {
         let path = plain(path);
         let name = path.rsplit('/').next().unwrap_or_default();
         let key = if directory { format!("{path}/") } else { path.to_owned() };
-        let named = |key: &str| self.named.get(key).is_some_and(|first| *first < step);
-        let within = |folder: &str| self.within.get(folder).is_some_and(|first| *first < step);
+        let before =
+            |steps: Option<&BTreeMap<u32, usize>>| steps.is_some_and(|steps| steps.range(..step).next().is_some());
+        let named = |key: &str| before(self.named.get(key));
+        let within = |folder: &str| before(self.within.get(folder));
         let short = key.get(..key.len().min(LONGEST)).unwrap_or_default();
         named(&key) || named(name) || short.match_indices('/').filter_map(|(at, _)| short.get(..=at)).any(within)
     }

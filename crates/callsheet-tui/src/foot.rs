@@ -22,7 +22,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     }
     if let Some(sure) = &app.sure {
         let question = match sure {
-            Sure::Cancel => " Stop the run? It can be resumed.   y stop   any other key: go on".to_owned(),
+            Sure::Cancel => " Stop the run? It can be resumed.   y stop   any other key: continue".to_owned(),
             Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
         };
         frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);

@@ -347,7 +347,7 @@ fn confirmed(app: &mut App, desk: &dyn Desk, sure: Sure) {
 
 fn told(app: &mut App, said: Result<(), String>, words: &str) {
     match said {
-        Ok(()) if app.rests() => app.say(&format!("{words} once the run goes on: r resumes it")),
+        Ok(()) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),
         Ok(()) => app.say(words),
         Err(why) => app.say(&why),
     }

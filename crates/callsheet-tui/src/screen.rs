@@ -249,8 +249,8 @@ impl Loop {
                             let edited = self.outside(|desk| desk.edit_sheet())?;
                             let rests = self.app.rests();
                             self.app.say(&match edited {
-                                Ok(()) if rests => "an edit of the sheet counts once the run goes on: r resumes it".to_owned(),
-                                Ok(()) => "an edit of the sheet is taken in now".to_owned(),
+                                Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
+                                Ok(()) => "the run reads the sheet now".to_owned(),
                                 Err(why) => why,
                             });
                         }

@@ -191,8 +191,7 @@ pub fn edit_file(file: &Path) -> Result<(), String> {
 /// # Errors
 /// There is no editor, or it failed.
 pub fn edit_hunk(hunk: &Hunk) -> Result<Option<String>, String> {
-    let file =
-        temporary(&hunk_to_edit(hunk)).map_err(|error| format!("can't create a file to edit: {error}"))?;
+    let file = temporary(&hunk_to_edit(hunk)).map_err(|error| format!("can't create a file to edit: {error}"))?;
     let edited = edit_file(&file)
         .and_then(|()| std::fs::read_to_string(&file).map_err(|error| format!("can't read the edited file: {error}")));
     let _gone = std::fs::remove_file(&file);

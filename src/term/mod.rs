@@ -12,13 +12,13 @@ mod safe;
 mod words;
 
 pub use bar::Bar;
+pub use callsheet_core::view::state_mark;
 pub use full::FullScreen;
 pub use hunks::{edit_file, edit_hunk, hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
-pub use callsheet_core::view::state_mark;
 pub use words::{duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;

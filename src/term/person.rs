@@ -14,8 +14,8 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
-use super::safe::Exact;
 use super::one_line;
+use super::safe::Exact;
 
 /// Nobody can be asked: every gate waits.
 pub struct NobodyThere;

@@ -47,7 +47,8 @@ fn a_denial_on_the_screen_has_words_and_needs_no_colour() {
     let colours = ["\u{1b}[3", "\u{1b}[9", "\u{1b}[4"].iter().flat_map(|start| bytes.match_indices(start));
     let colours = colours.filter(|(at, _)| {
         let codes: String = bytes[at + 2..].chars().take_while(|c| c.is_ascii_digit() || *c == ';').collect();
-        bytes[at + 2 + codes.len()..].starts_with('m') && codes.split(';').any(|code| code.len() == 2 && code != "39" && code != "49")
+        bytes[at + 2 + codes.len()..].starts_with('m')
+            && codes.split(';').any(|code| code.len() == 2 && code != "39" && code != "49")
     });
     assert_eq!(colours.count(), 0, "{bytes:?}");
     assert_eq!(screen.end().1, 5);

@@ -327,7 +327,8 @@ impl App {
             return Pick::Run;
         }
         let running = || {
-            let row = self.board.open().into_iter().find(|row| row.need == callsheet_core::view::board::Need::Running)?;
+            let row =
+                self.board.open().into_iter().find(|row| row.need == callsheet_core::view::board::Need::Running)?;
             let below = row.below.iter().find(|below| below.need == row.need);
             Some(below.unwrap_or(row).slug.clone())
         };

@@ -61,9 +61,9 @@ pub fn unified(diff: &str, theme: Theme, cells: usize) -> Vec<Line<'static>> {
         };
         let mut pieces: Vec<Piece> = vec![(number(&mut numbers, line), theme.quiet())];
         match marks.get(&at) {
-            Some(parts) => pieces.extend(parts.iter().map(|(text, changed)| {
-                (text.clone(), if *changed { theme.marked(style) } else { style })
-            })),
+            Some(parts) => pieces.extend(
+                parts.iter().map(|(text, changed)| (text.clone(), if *changed { theme.marked(style) } else { style })),
+            ),
             None => pieces.push((line.clone(), style)),
         }
         out.extend(wrap(&pieces, cells, 7));
@@ -156,7 +156,10 @@ mod tests {
         let diff = "@@ -11,3 +11,3 @@\n except ConnectionError:\n-    sleep(0.5 * tries)\n+    sleep(PAUSE * tries)\n";
         let lines = unified(diff, Theme::new(false), 60);
         let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        assert_eq!(shown[1..], ["   11  except ConnectionError:", "   12 -    sleep(0.5 * tries)", "   12 +    sleep(PAUSE * tries)"]);
+        assert_eq!(
+            shown[1..],
+            ["   11  except ConnectionError:", "   12 -    sleep(0.5 * tries)", "   12 +    sleep(PAUSE * tries)"]
+        );
         let marked: Vec<&str> = lines[3]
             .spans
             .iter()
@@ -168,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_hostile_diff_stays_in_its_lines() {
-        let diff = format!("@@ -99999999999999999999,1 +1 @@\n-\u{1b}[2J{}\n+é\n\\ No newline\nno sign", "漢".repeat(99));
+        let diff =
+            format!("@@ -99999999999999999999,1 +1 @@\n-\u{1b}[2J{}\n+é\n\\ No newline\nno sign", "漢".repeat(99));
         for line in unified(&diff, Theme::new(true), 20) {
             assert!(crate::text::width(&line.to_string()) <= 20 && !line.to_string().contains('\u{1b}'));
         }

@@ -206,7 +206,8 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     let mut figures = vec![(format!("{} of {}", header.done, header.total), Style::new())];
     if let Some(outcome) = header.outcome {
         let finished = outcome.is_finished() && header.problems == 0;
-        let words = serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(|word| word.replace('_', " ")));
+        let words =
+            serde_json::to_value(outcome).ok().and_then(|value| value.as_str().map(|word| word.replace('_', " ")));
         figures.push((words.unwrap_or_default(), if finished { theme.good() } else { theme.bad() }));
     } else if app.rests() {
         figures.push(("not running".to_owned(), theme.bad()));
@@ -226,7 +227,8 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     if let Some(usd) = header.cost_usd {
         figures.push((format!("${usd:.4}"), Style::new()));
     }
-    figures.push((if header.calls == 1 { "1 call".to_owned() } else { format!("{} calls", header.calls) }, theme.quiet()));
+    figures
+        .push((if header.calls == 1 { "1 call".to_owned() } else { format!("{} calls", header.calls) }, theme.quiet()));
     figures
 }
 

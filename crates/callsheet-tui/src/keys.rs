@@ -326,7 +326,9 @@ fn retry(app: &mut App, desk: &dyn Desk) {
     let problem = |state: State| matches!(state, State::Failed | State::Denied | State::Blocked);
     let task = app.picked_row().filter(|row| problem(row.state)).map(|row| row.slug.clone());
     let task = task.filter(|slug| app.run.may_retry(slug));
-    let Some(task) = task else { return app.say("choose a task that failed, was denied or is blocked: only such a one can be retried") };
+    let Some(task) = task else {
+        return app.say("choose a task that failed, was denied or is blocked: only such a one can be retried");
+    };
     let said = desk.send(&app.run, InboxMessage::Retry { tasks: vec![task.clone()] });
     told(app, said, &format!("{task} is retried"));
 }

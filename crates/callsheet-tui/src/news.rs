@@ -46,7 +46,9 @@ impl Observer for Wire {
         let _nobody_listens = self.tell(match signal {
             Signal::LogEntry { fact, .. } => News::Entry(Box::new((*fact).clone())),
             Signal::Delta { key, text } => News::Delta((*key).clone(), (*text).to_owned()),
-            Signal::Silent { key, seconds } => News::Notice(format!("{}: no answer for {seconds} s", call_words(key, ""))),
+            Signal::Silent { key, seconds } => {
+                News::Notice(format!("{}: no answer for {seconds} s", call_words(key, "")))
+            }
             Signal::Retry { key, send, wait_ms, message } => News::Notice(format!(
                 "{}: attempt {send} to send failed ({message}), next attempt in {} s",
                 call_words(key, ""),

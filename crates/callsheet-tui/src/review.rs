@@ -73,7 +73,8 @@ impl Review {
         if self.verdicts.values().all(|verdict| *verdict == HunkVerdict::Keep) {
             return Some(answer(gate, Answer::Listed));
         }
-        let picks = self.verdicts.iter().map(|(number, verdict)| HunkPick { number: *number, verdict: verdict.clone() });
+        let picks =
+            self.verdicts.iter().map(|(number, verdict)| HunkPick { number: *number, verdict: verdict.clone() });
         let part = PartAnswer { hunks: picks.collect(), words };
         Some(InboxMessage::Part { gate: Some(gate.clone()), part })
     }

@@ -14,9 +14,7 @@ use callsheet_runtime::ports::{Observer, Signal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{
-    DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind, poll, read,
-};
+use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind, poll, read};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
@@ -74,7 +72,12 @@ pub struct Screen {
 impl Default for Screen {
     fn default() -> Self {
         let (wire, news) = Wire::new();
-        Self { wire: Arc::new(wire), news: Mutex::new(Some(news)), thread: Mutex::new(None), open: AtomicBool::new(false) }
+        Self {
+            wire: Arc::new(wire),
+            news: Mutex::new(Some(news)),
+            thread: Mutex::new(None),
+            open: AtomicBool::new(false),
+        }
     }
 }
 
@@ -241,25 +244,23 @@ impl Loop {
     fn keys(&mut self) -> std::io::Result<Option<Leave>> {
         loop {
             match read()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => {
-                    match press(&mut self.app, &*self.desk, key) {
-                        Next::Stay => {}
-                        Next::Leave(leave) => return Ok(Some(leave)),
-                        Next::EditSheet => {
-                            let edited = self.outside(|desk| desk.edit_sheet())?;
-                            let rests = self.app.rests();
-                            self.app.say(&match edited {
-                                Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
-                                Ok(()) => "the run reads the sheet now".to_owned(),
-                                Err(why) => why,
-                            });
-                        }
-                        Next::EditHunk(hunk) => {
-                            let edited = self.outside(|desk| desk.edit_hunk(&hunk))?;
-                            self.hunk(edited);
-                        }
+                Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut self.app, &*self.desk, key) {
+                    Next::Stay => {}
+                    Next::Leave(leave) => return Ok(Some(leave)),
+                    Next::EditSheet => {
+                        let edited = self.outside(|desk| desk.edit_sheet())?;
+                        let rests = self.app.rests();
+                        self.app.say(&match edited {
+                            Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
+                            Ok(()) => "the run reads the sheet now".to_owned(),
+                            Err(why) => why,
+                        });
                     }
-                }
+                    Next::EditHunk(hunk) => {
+                        let edited = self.outside(|desk| desk.edit_hunk(&hunk))?;
+                        self.hunk(edited);
+                    }
+                },
                 Event::Paste(text) => paste(&mut self.app, &text),
                 Event::Resize(..) => self.drawn = None,
                 _ => {}

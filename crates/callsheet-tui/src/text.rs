@@ -83,10 +83,8 @@ fn beginning(text: &str) -> &str {
 pub fn wrap(pieces: &[Piece], cells: usize, hang: usize) -> Vec<Line<'static>> {
     let cells = cells.max(2);
     let hang = if hang * 2 < cells { hang } else { 0 };
-    let parts: Vec<(&str, usize, Style)> = pieces
-        .iter()
-        .flat_map(|(text, style)| text.graphemes(true).map(|part| (part, width(part), *style)))
-        .collect();
+    let parts: Vec<(&str, usize, Style)> =
+        pieces.iter().flat_map(|(text, style)| text.graphemes(true).map(|part| (part, width(part), *style))).collect();
     let mut lines = Vec::new();
     let mut rest = parts.as_slice();
     loop {
@@ -146,7 +144,8 @@ mod tests {
 
     #[test]
     fn nothing_is_wider_than_the_screen() {
-        let hostile = format!("\u{1b}[2J{}\u{202e}{}👩🏽\u{200d}🌾漢字{}", "x".repeat(90), "e\u{301}".repeat(70), "漢".repeat(50));
+        let hostile =
+            format!("\u{1b}[2J{}\u{202e}{}👩🏽\u{200d}🌾漢字{}", "x".repeat(90), "e\u{301}".repeat(70), "漢".repeat(50));
         for cells in 2..80 {
             for line in wrapped(&hostile, Style::new(), cells) {
                 assert!(width(&line.to_string()) <= cells, "{cells}: {line}");

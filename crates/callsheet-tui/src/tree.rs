@@ -52,7 +52,8 @@ pub fn items(app: &App) -> Vec<Item> {
         let done = section.tasks.iter().filter(|row| row.need == Need::Over);
         let last: Vec<&Row> = done.collect();
         // Of a folded section the newest result is in sight.
-        let shown = if unfolded { last.as_slice() } else { last.get(last.len().saturating_sub(1)..).unwrap_or_default() };
+        let shown =
+            if unfolded { last.as_slice() } else { last.get(last.len().saturating_sub(1)..).unwrap_or_default() };
         for row in shown {
             items.push(of_row(app, row, 1));
             items.extend(row.below.iter().filter(|_| unfolded).map(|below| of_row(app, below, 2)));

@@ -48,7 +48,8 @@ impl<'a> Teller<'a> {
         let record = self.desk.blob(&call.prompt).and_then(|text| serde_json::from_str::<PromptRecord>(&text).ok());
         let Some(record) = record else { return self.bad("the prompt cannot be read") };
         let what = call_words(&call.key, &call.part);
-        let cached = if call.usage.cached > 0 { format!(", {} of them cached", call.usage.cached) } else { String::new() };
+        let cached =
+            if call.usage.cached > 0 { format!(", {} of them cached", call.usage.cached) } else { String::new() };
         self.quiet(&format!("call {}: {what}, {} input tokens{cached}", call.number, call.usage.input));
         self.part("system", &record.request.system);
         for message in &record.request.messages {

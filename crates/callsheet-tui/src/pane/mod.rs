@@ -104,8 +104,12 @@ impl Teller<'_> {
         let goals = self.app.run.goals().text.trim().to_owned();
         self.value("goals", &goals);
         self.value("message", header.message.as_deref().unwrap_or_default());
-        let problems: Vec<String> =
-            self.app.run.all_problems().map(|problem| callsheet_core::view::problem_line(&self.app.run, &problem)).collect();
+        let problems: Vec<String> = self
+            .app
+            .run
+            .all_problems()
+            .map(|problem| callsheet_core::view::problem_line(&self.app.run, &problem))
+            .collect();
         for problem in problems {
             self.bad(&one_line(&problem));
         }
@@ -118,8 +122,13 @@ impl Teller<'_> {
             self.heading("what it took");
             self.text(&Summary::of(&self.app.run).to_string());
         }
-        let streams: Vec<&str> =
-            self.app.streams.iter().filter(|(key, _)| key.task.is_none()).map(|(_, stream)| stream.text.as_str()).collect();
+        let streams: Vec<&str> = self
+            .app
+            .streams
+            .iter()
+            .filter(|(key, _)| key.task.is_none())
+            .map(|(_, stream)| stream.text.as_str())
+            .collect();
         streams.into_iter().for_each(|text| self.stream(text));
     }
 

@@ -24,7 +24,10 @@ impl Teller<'_> {
             let took = bar.to.map_or_else(|| "…".to_owned(), |to| format!("{} ms", to.saturating_sub(bar.from)));
             let pieces = [
                 (padded(&one_line(&bar.what), name_cells), Style::new()),
-                (format!(" {}{picture}{}", " ".repeat(from), " ".repeat(cells.saturating_sub(from + long))), self.theme.label()),
+                (
+                    format!(" {}{picture}{}", " ".repeat(from), " ".repeat(cells.saturating_sub(from + long))),
+                    self.theme.label(),
+                ),
                 (format!(" {took}"), self.theme.quiet()),
             ];
             self.lines.extend(wrap(&pieces, self.cells, 0));

@@ -71,7 +71,9 @@ impl Teller<'_> {
             self.bad(&line);
         }
         let document: Option<&BlobId> = result.document.as_ref();
-        if let Some(text) = document.and_then(|id| self.desk.blob(id)).filter(|text| text.trim() != result.summary.trim()) {
+        if let Some(text) =
+            document.and_then(|id| self.desk.blob(id)).filter(|text| text.trim() != result.summary.trim())
+        {
             self.heading("document");
             self.text(&text);
         }

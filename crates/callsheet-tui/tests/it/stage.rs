@@ -110,7 +110,8 @@ impl Desk for Recorded {
     }
 
     fn gate_text(&self, view: &GateView) -> String {
-        let writers = view.writers.iter().map(|writer| format!("{}\n  needed: {}\n", writer.task.name, writer.task.need));
+        let writers =
+            view.writers.iter().map(|writer| format!("{}\n  needed: {}\n", writer.task.name, writer.task.need));
         writers.collect()
     }
 

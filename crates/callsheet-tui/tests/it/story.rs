@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{
-    Answer, ChangeSet, Entry, Event, FileChange, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason,
-    Usage, VERSION,
+    Answer, ChangeSet, Entry, Event, FileChange, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts,
+    StopReason, Usage, VERSION,
 };
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, Phase, Policy, Reference, RunId, Settings, SkillPolicy, Slug, Target, Task};
 use callsheet_runtime::ports::{Message, ModelReply, ModelRequest, Store};
 use callsheet_store::MemoryStore;
 
-const REQUEST: &str = "Which trouble with watering has nobody who takes care of it? Put each into the plan, with a name.";
+const REQUEST: &str =
+    "Which trouble with watering has nobody who takes care of it? Put each into the plan, with a name.";
 const GOALS: &str = "Find which trouble with watering nobody takes care of, and write it into the plan.";
 
 /// Name, skill, need, what it reads, what it gives.
@@ -19,16 +20,46 @@ type Told = (&'static str, Option<&'static str>, &'static str, &'static [&'stati
 
 const SECTIONS: &[&[Told]] = &[
     &[
-        ("Read Water", None, "The troubles that the notes name.", &["water.md"], "Two troubles: the hose leaks, and nobody empties the barrels."),
+        (
+            "Read Water",
+            None,
+            "The troubles that the notes name.",
+            &["water.md"],
+            "Two troubles: the hose leaks, and nobody empties the barrels.",
+        ),
         ("Read Plan", None, "The jobs of the year.", &["plan.md"], "Twelve jobs; none names the hose."),
-        ("Read Minutes", None, "Who promised what.", &["minutes.md"], "Ana promised the seeds, Cem has a free weekend."),
+        (
+            "Read Minutes",
+            None,
+            "Who promised what.",
+            &["minutes.md"],
+            "Ana promised the seeds, Cem has a free weekend.",
+        ),
     ],
     &[
-        ("Compare Troubles With Jobs", None, "The troubles that no job takes care of.", &["#read-water", "#read-plan"], "The hose is nobody's job."),
-        ("Name The Helpers", None, "Who could take each trouble.", &["#read-minutes"], "Cem for the hose, Ana for the barrels."),
+        (
+            "Compare Troubles With Jobs",
+            None,
+            "The troubles that no job takes care of.",
+            &["#read-water", "#read-plan"],
+            "The hose is nobody's job.",
+        ),
+        (
+            "Name The Helpers",
+            None,
+            "Who could take each trouble.",
+            &["#read-minutes"],
+            "Cem for the hose, Ana for the barrels.",
+        ),
     ],
     &[
-        ("Write Plan", Some("write_document"), "Put the open troubles into plan.md, each with a name.", &["#compare-troubles-with-jobs"], "The plan names both troubles with a helper each."),
+        (
+            "Write Plan",
+            Some("write_document"),
+            "Put the open troubles into plan.md, each with a name.",
+            &["#compare-troubles-with-jobs"],
+            "The plan names both troubles with a helper each.",
+        ),
         ("Check Plan", None, "Whether each trouble has a name now.", &["#write-plan"], "Both have one."),
     ],
 ];
@@ -37,9 +68,11 @@ const BEFORE: &str = "# Plan for the year\n\n## Before spring\n- Order seeds.\n-
 
 /// The log of the whole run, its texts in the store.
 pub fn entries(store: &MemoryStore) -> Vec<LogEntry> {
-    let settings = Settings { plan: Policy::Always, iterate: Policy::Never, join: Policy::Never, ..Settings::default() };
+    let settings =
+        Settings { plan: Policy::Always, iterate: Policy::Never, join: Policy::Never, ..Settings::default() };
     let entry = Entry::Prompt { prompt: REQUEST.to_owned() };
-    let started = Event::RunStarted { run: RunId::new("20261103-101500-which-trouble"), entry, settings, tools: BTreeMap::new() };
+    let started =
+        Event::RunStarted { run: RunId::new("20261103-101500-which-trouble"), entry, settings, tools: BTreeMap::new() };
     let mut story = Story { run: Run::new(), entries: Vec::new(), at: 1_793_700_900_000, store };
     story.record(started);
     while let Some(event) = story.next() {
@@ -78,7 +111,8 @@ impl Story<'_> {
         }
         let asks = |effect: &&Effect| matches!(effect, Effect::AskApproval(_));
         let quick = outstanding.iter().find(|effect| pure(effect));
-        let effect = quick.or_else(|| outstanding.iter().find(|effect| !asks(effect))).or_else(|| outstanding.first())?;
+        let effect =
+            quick.or_else(|| outstanding.iter().find(|effect| !asks(effect))).or_else(|| outstanding.first())?;
         Some(self.comes_of(effect))
     }
 
@@ -88,7 +122,9 @@ impl Story<'_> {
             Effect::ReadReply(call) => {
                 let (key, repairs, issues) = (call.key.clone(), Vec::new(), Vec::new());
                 match (call.key.phase, &call.key.task) {
-                    (Phase::Plan, _) => Event::ListAdopted { origin: ListOrigin::Reply(key), list: list(), repairs, issues },
+                    (Phase::Plan, _) => {
+                        Event::ListAdopted { origin: ListOrigin::Reply(key), list: list(), repairs, issues }
+                    }
                     (Phase::Refine, _) => Event::TaskRefined { key, refinement: Default::default(), repairs, issues },
                     (_, Some(task)) => Event::RunFinished { key, result: self.result(task), repairs, issues },
                     (phase, None) => panic!("{phase:?}"),
@@ -172,7 +208,8 @@ fn told(task: &Slug) -> Told {
 }
 
 fn list() -> ListAdopted {
-    let writer = SkillPolicy { writer: Some("it changes files".to_owned()), writes_files: true, ..SkillPolicy::default() };
+    let writer =
+        SkillPolicy { writer: Some("it changes files".to_owned()), writes_files: true, ..SkillPolicy::default() };
     let steps = SECTIONS.iter().map(|section| section.iter().map(planned).collect()).collect();
     let goals = Goals { text: GOALS.to_owned(), plan_complete: true, plan_continues: false };
     let skills = BTreeMap::from([("write_document".to_owned(), writer)]);

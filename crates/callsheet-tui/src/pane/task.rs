@@ -26,8 +26,7 @@ impl Teller<'_> {
         self.head(task);
         let why = self.app.run.explain(slug);
         if !matches!(why, Why::Ended { .. }) {
-            let line = self.app.board.row(slug).map(|row| row.line.clone()).filter(|line| !line.is_empty());
-            self.value("now", &line.unwrap_or_else(|| why_words(&self.app.run, &why)));
+            self.value("now", &why_words(&self.app.run, &why));
         }
         self.outcome(task);
         let streams: Vec<&str> = self

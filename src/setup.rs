@@ -18,6 +18,7 @@ use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
 use crate::models::provider_settings;
 
 /// A project and the configuration in force there.
+#[derive(Clone)]
 pub struct Setup {
     /// The project folder, canonical.
     pub project: PathBuf,

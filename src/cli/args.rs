@@ -50,6 +50,8 @@ pub enum Command {
     Drop(DropArgs),
     /// List the runs of this project.
     Runs,
+    /// Watch a run on the whole screen: its tasks, what they write, what waits for you; answer and steer it.
+    Watch(RunNameArgs),
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
@@ -189,7 +191,7 @@ pub struct WorkArgs {
     #[arg(long)]
     pub strict: bool,
 
-    /// Print plain lines instead of the live view.
+    /// Print plain lines instead of the full-screen view.
     #[arg(long)]
     pub plain: bool,
 }

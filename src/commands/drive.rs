@@ -15,19 +15,22 @@ use callsheet_runtime::effects::unpriced_words;
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use callsheet_runtime::services::Services;
+use callsheet_tui::OnScreen;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, Tape, choose, choose_recorded, recorded_environment};
 use crate::setup::{Setup, store_failure};
-use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
+use crate::term::{self, FullScreen, JsonLines, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, services};
 
 use super::answered::{answer_text, join_json, results_json};
+use super::desk::RunDesk;
 use super::questions::{how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits, waits_text};
+use super::watch::screen_failure;
 
 /// Lines of a failed script that are shown.
 const SCRIPT_LINES: usize = 10;
@@ -36,7 +39,7 @@ const SCRIPT_LINES: usize = 10;
 pub(super) struct Front {
     observer: Arc<dyn Observer>,
     person: Arc<dyn Person>,
-    live: Option<Arc<LiveView>>,
+    screen: Option<Arc<FullScreen>>,
     plain: Option<Arc<PlainLines>>,
 }
 
@@ -47,35 +50,30 @@ impl Front {
             return Self {
                 observer: Arc::new(JsonLines::default()),
                 person: Arc::new(NobodyThere),
-                live: None,
+                screen: None,
                 plain: None,
             };
         }
-        let drawable = std::io::IsTerminal::is_terminal(&std::io::stderr())
-            && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
-        let live = (drawable && !work.plain).then(|| Arc::new(LiveView::start(colours)));
+        if term::has_screen() && !work.plain {
+            let screen = Arc::new(FullScreen::default());
+            let observer = Arc::clone(&screen) as Arc<dyn Observer>;
+            return Self { observer, person: Arc::new(OnScreen), screen: Some(screen), plain: None };
+        }
         let lines = Arc::new(PlainLines::default());
-        let (observer, plain): (Arc<dyn Observer>, _) = match &live {
-            Some(live) => (Arc::clone(live) as Arc<dyn Observer>, None),
-            None => (Arc::clone(&lines) as Arc<dyn Observer>, Some(lines)),
-        };
-        let person: Arc<dyn Person> = if term::is_interactive() {
-            Arc::new(TerminalPerson::new(live.clone(), colours))
-        } else {
-            Arc::new(NobodyThere)
-        };
-        Self { observer, person, live, plain }
+        let person: Arc<dyn Person> =
+            if term::is_interactive() { Arc::new(TerminalPerson::new(colours)) } else { Arc::new(NobodyThere) };
+        Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, person, screen: None, plain: Some(lines) }
     }
 
     /// For commands that drive nothing: what people should know goes to stderr.
     pub fn of_notices() -> Self {
-        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), live: None, plain: None }
+        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), screen: None, plain: None }
     }
 
     /// A resumed run: the view starts from what is recorded.
     pub fn begin_with(&self, run: Run) {
-        if let Some(live) = &self.live {
-            live.begin_with(run);
+        if let Some(screen) = &self.screen {
+            screen.0.begin_with(run);
         } else if let Some(plain) = &self.plain {
             plain.begin_with(&run);
         }
@@ -86,10 +84,40 @@ impl Front {
         self.observer.see(&Signal::Notice(words));
     }
 
+    /// Takes the terminal, if there is a screen to draw.
+    pub fn open(&self, setup: &Setup, store: &Arc<dyn Store>, id: &RunId) -> Result<(), Failure> {
+        let Some(screen) = &self.screen else { return Ok(()) };
+        let desk = RunDesk { setup: setup.clone(), store: Arc::clone(store), id: id.clone() };
+        screen.0.open(Box::new(desk), term::colours()).map_err(screen_failure)
+    }
+
+    /// Gives the terminal back.
     pub fn close(&self) {
-        if let Some(live) = &self.live {
-            live.close();
+        if let Some(screen) = &self.screen {
+            screen.0.close();
         }
+    }
+
+    /// Ctrl-C stops cleanly the first time and at once the second. `resume`: the command that goes on.
+    pub fn listen_for_interrupt(&self, stop: CancellationToken, resume: String) {
+        let screen = self.screen.clone();
+        tokio::spawn(async move {
+            if wait_for_signal().await.is_none() {
+                return;
+            }
+            let words = format!("Stopping; a second interrupt stops at once. Next: {resume}");
+            match &screen {
+                Some(screen) if screen.0.is_open() => screen.see(&Signal::Notice(&words)),
+                _ => tell!("\n{words}"),
+            }
+            stop.cancel();
+            if wait_for_signal().await.is_some() {
+                callsheet_tui::restore();
+                // The log is on disk; a resume settles what was in flight.
+                callsheet_tools::run_command::kill_all();
+                std::process::exit(130);
+            }
+        });
     }
 }
 
@@ -201,28 +229,13 @@ pub(super) async fn to_the_end(
     id: &RunId,
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
-    listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+    front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+    front.open(setup, &services.store, id)?;
     let ended = drive(services, session, stop).await;
     front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
     last_words(setup, &run, id, outcome)?;
     Ok(Exit::from(outcome))
-}
-
-/// Ctrl-C stops cleanly the first time and at once the second. `resume`: the command that goes on.
-pub(super) fn listen_for_interrupt(stop: CancellationToken, resume: String) {
-    tokio::spawn(async move {
-        if wait_for_signal().await.is_none() {
-            return;
-        }
-        tell!("\nStopping; a second interrupt stops at once. Next: {resume}");
-        stop.cancel();
-        if wait_for_signal().await.is_some() {
-            // The log is on disk; a resume settles what was in flight.
-            callsheet_tools::run_command::kill_all();
-            std::process::exit(130);
-        }
-    });
 }
 
 /// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.

@@ -5,6 +5,7 @@ mod answered;
 mod check;
 mod continuation;
 mod demo;
+mod desk;
 mod doctor;
 mod drive;
 mod estimate;
@@ -38,6 +39,7 @@ mod trial;
 mod trust;
 mod undo;
 mod waits;
+mod watch;
 mod why;
 
 use std::io::Write;
@@ -98,6 +100,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
         Command::Runs => runs::runs(&setup),
+        Command::Watch(arguments) => watch::watch(&setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Report(arguments) => report::report(&setup, arguments),
         Command::Sheet(command) => sheet::sheet(&setup, command),

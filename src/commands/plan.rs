@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Exit, Failure, PlanArgs};
 use crate::setup::{Setup, config_failure, new_run};
 
-use super::drive::{Front, drive_failure, listen_for_interrupt, prepare};
+use super::drive::{Front, drive_failure, prepare};
 use super::run::request_text;
 
 pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure> {
@@ -50,7 +50,8 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let session = begin_in(&services, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
-        listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+        front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+        front.open(setup, &store, &id)?;
         let planned = plan_only(services, session, stop).await;
         front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;

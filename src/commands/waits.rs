@@ -22,17 +22,22 @@ pub(super) fn addresses(view: &GateView) -> Vec<String> {
 pub(super) fn waits(setup: &Setup, store: &dyn Store, run: &Run) -> Result<Vec<GateView>, Failure> {
     let mut views = Vec::new();
     for gate in open_gates(run) {
-        let mut view = gate_view(store, &setup.project, run, &gate).map_err(store_failure)?;
-        for writer in &mut view.writers {
-            let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-            let wish = skill.and_then(|skill| skill.model.as_deref());
-            if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
-                writer.model = model;
-            }
-        }
-        views.push(view);
+        views.push(seen(setup, store, run, &gate)?);
     }
     Ok(views)
+}
+
+/// What one gate asks.
+pub(super) fn seen(setup: &Setup, store: &dyn Store, run: &Run, gate: &Gate) -> Result<GateView, Failure> {
+    let mut view = gate_view(store, &setup.project, run, gate).map_err(store_failure)?;
+    for writer in &mut view.writers {
+        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+        let wish = skill.and_then(|skill| skill.model.as_deref());
+        if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
+            writer.model = model;
+        }
+    }
+    Ok(view)
 }
 
 /// What each open gate asks and how it is answered.

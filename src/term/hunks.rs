@@ -10,7 +10,7 @@ use callsheet_format::edit::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
 use callsheet_runtime::ports::{GateAnswer, PartAnswer};
 use tokio_util::sync::CancellationToken;
 
-use super::person::{TerminalPerson, show};
+use super::person::{TerminalPerson, editor, show};
 
 /// What stands above a hunk in the editor.
 const EDITING: &str = include_str!("hunk_in_editor.txt");
@@ -168,6 +168,34 @@ pub fn hunk_of(text: &str) -> Option<String> {
 
 fn holds_a_line(text: &str) -> bool {
     text.lines().any(|line| !(line.trim().is_empty() || line.starts_with('#') || line.starts_with("@@")))
+}
+
+/// Opens a file in the person's editor and waits until they are done with it.
+///
+/// # Errors
+/// There is no editor, or it failed.
+pub fn edit_file(file: &Path) -> Result<(), String> {
+    let name = visible(&file.display().to_string());
+    let Some(mut command) = editor() else {
+        return Err(format!("set VISUAL or EDITOR to your editor, or edit {name} in another terminal"));
+    };
+    match command.arg(file).status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the editor exited with {status}")),
+        Err(error) => Err(format!("can't start the editor: {error}")),
+    }
+}
+
+/// The same with a hunk; `None`: nothing of it was left.
+///
+/// # Errors
+/// There is no editor, or it failed.
+pub fn edit_hunk(hunk: &Hunk) -> Result<Option<String>, String> {
+    let file = temporary(&hunk_to_edit(hunk)).map_err(|error| format!("can't create a file to edit: {error}"))?;
+    let edited = edit_file(&file)
+        .and_then(|()| std::fs::read_to_string(&file).map_err(|error| format!("can't read the edited file: {error}")));
+    let _gone = std::fs::remove_file(&file);
+    edited.map(|text| hunk_of(&text))
 }
 
 /// A new file that only this person can read.

@@ -1,11 +1,11 @@
-//! What people see: a live view or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
+//! What people see: a full screen or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
 //! Text from models, tools and files is made harmless before it is shown.
 
 mod bar;
+mod full;
 mod hunks;
 mod json;
 mod lines;
-mod live;
 mod pager;
 mod person;
 mod plain;
@@ -13,20 +13,26 @@ mod safe;
 mod words;
 
 pub use bar::Bar;
-pub use hunks::{hunk_of, hunk_to_edit};
+pub use callsheet_core::view::state_mark;
+pub use full::FullScreen;
+pub use hunks::{edit_file, edit_hunk, hunk_of, hunk_to_edit};
 pub use json::JsonLines;
-pub use live::LiveView;
 pub use pager::page;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
-pub use words::{dollars, duration, outcome_words, sentence, state_mark, thousands, window_words};
+pub use words::{dollars, duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;
 
 /// Whether both ends of a conversation are a terminal.
 pub fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether the terminal can show a full screen, and somebody sits at it.
+pub fn has_screen() -> bool {
+    is_interactive() && std::env::var_os("TERM").is_some_and(|name| !name.is_empty() && name != "dumb")
 }
 
 /// Whether colours are wanted on stderr.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Write};
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
@@ -15,8 +14,8 @@ use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
+use super::one_line;
 use super::safe::Exact;
-use super::{LiveView, one_line};
 
 /// Nobody can be asked: every gate waits.
 pub struct NobodyThere;
@@ -34,7 +33,6 @@ impl Person for NobodyThere {
 
 /// Asks on stderr and reads answers from stdin, one question at a time.
 pub struct TerminalPerson {
-    view: Option<Arc<LiveView>>,
     lines: Mutex<Option<Lines>>,
     /// Held by the one question that is on the screen, until it is answered.
     turn: Mutex<()>,
@@ -52,9 +50,9 @@ struct Lines {
 }
 
 impl TerminalPerson {
-    /// A person who may have a live view open.
-    pub fn new(view: Option<Arc<LiveView>>, colour: bool) -> Self {
-        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour }
+    /// A person with or without colours.
+    pub fn new(colour: bool) -> Self {
+        Self { lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour }
     }
 
     /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
@@ -191,33 +189,21 @@ impl Person for TerminalPerson {
             return GateAnswer::Answered(said.swap_remove(at).1);
         }
         drop(said);
-        if let Some(live) = &self.view {
-            live.pause();
-        }
         let answer = self.gate(view, cancel).await;
         if let Some(GateAnswer::Answered(answer @ (Answer::Listed | Answer::Deny { .. }))) = &answer {
             let listed = view.also.iter().map(|also| (also.clone(), answer.clone()));
             self.said.lock().await.extend(listed);
-        }
-        if let Some(live) = &self.view {
-            live.go_on();
         }
         answer.unwrap_or(GateAnswer::Absent)
     }
 
     async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer {
         let Some(_turn) = self.turn(cancel).await else { return QuestionAnswer::Absent };
-        if let Some(live) = &self.view {
-            live.pause();
-        }
         let mut exact = Exact::default();
         let who = exact.show(view.task.as_str());
         let asked = exact.show(&view.question);
         let question = format!("\n{who} asks: {asked}\n{}> ", exact.told());
         let answer = self.ask(&question, cancel).await;
-        if let Some(live) = &self.view {
-            live.go_on();
-        }
         answer.map_or(QuestionAnswer::Absent, QuestionAnswer::Answered)
     }
 }
@@ -244,7 +230,7 @@ fn read_stdin() -> Lines {
 }
 
 /// The person's editor, its arguments split at blanks; `None` if none is set.
-fn editor() -> Option<std::process::Command> {
+pub(super) fn editor() -> Option<std::process::Command> {
     let set = ["VISUAL", "EDITOR"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok().filter(|set| !set.trim().is_empty()))?;

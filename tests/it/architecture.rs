@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-core"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
+    ("callsheet-tui", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
         "callsheet",
         &[
@@ -31,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-tools",
             "callsheet-store",
             "callsheet-symbols",
+            "callsheet-tui",
         ],
     ),
 ];
@@ -45,6 +47,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-local", &["rusqlite", "genai", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-tui", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
 ];
 
 /// Crates without I/O, clock and randomness, whose modules have an order.

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 use crate::support::garden::TestProject;
-use crate::support::terminal::{at_terminal, exit_code, rest};
+use crate::support::terminal::{OnScreen, at_terminal, exit_code, rest};
 use expectrl::{ControlCode, Expect};
 
 fn coloured(mut command: Command) -> Command {
@@ -17,7 +17,7 @@ fn coloured(mut command: Command) -> Command {
 #[test]
 fn a_person_at_the_terminal_says_yes() {
     let garden = TestProject::with("writer");
-    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date", "--plain"])));
     terminal.expect("write-water-1").unwrap();
     terminal.expect("[y] yes").unwrap();
     assert!(garden.path("minutes.md").exists());
@@ -37,7 +37,7 @@ fn a_person_at_the_terminal_says_yes() {
 #[test]
 fn a_person_at_the_terminal_says_no_and_why() {
     let garden = TestProject::with("writer");
-    let mut command = coloured(garden.command(&["run", "bring the notes up to date"]));
+    let mut command = coloured(garden.command(&["run", "bring the notes up to date", "--plain"]));
     command.env("NO_COLOR", "1");
     let mut terminal = at_terminal(command);
     let mut seen = String::from_utf8_lossy(terminal.expect("[y] yes").unwrap().as_bytes()).into_owned();
@@ -59,7 +59,7 @@ fn a_person_at_the_terminal_says_no_and_why() {
 #[test]
 fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
     let garden = TestProject::with("steps");
-    let mut terminal = at_terminal(coloured(garden.command(&["run", "read all"])));
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "read all", "--plain"])));
     terminal.expect("read-water-1").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
     let last = rest(&mut terminal);
@@ -74,12 +74,11 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 #[test]
 fn an_interrupt_ends_planning() {
     let garden = TestProject::with("slow");
-    let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
-    terminal.expect("Running: plan").unwrap();
-    terminal.send(ControlCode::EndOfText).unwrap();
-    let last = rest(&mut terminal);
-    assert!(last.contains("callsheet resume"), "{last}");
-    assert_eq!(exit_code(terminal.get_process()), 130);
+    let mut screen = OnScreen::start(garden.command(&["plan", "read all"]), 80, 24);
+    screen.until(&["planning"]);
+    screen.press("\u{3}");
+    let (last, code) = screen.end();
+    assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");
     assert!(!garden.path("sheet.md").exists());
 }
 
@@ -88,7 +87,7 @@ fn an_interrupt_ends_planning() {
 fn an_interrupt_at_a_gate_changes_nothing() {
     let garden = TestProject::with("writer");
     let before = garden.files();
-    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date", "--plain"])));
     terminal.expect("[y] yes").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
     let last = rest(&mut terminal);

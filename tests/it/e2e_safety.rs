@@ -50,8 +50,9 @@ fn what_was_typed_before_a_gate_answers_nothing() {
     let script = writer.replacen("phase = \"plan\"", "phase = \"plan\"\nuntil = \"typed\"", 1);
     let garden = TestProject::scripted(&script);
     let before = garden.files();
-    let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]));
-    terminal.expect("Running: plan").unwrap();
+    let run = ["run", "bring the notes up to date", "--approval", "before-run", "--plain"];
+    let mut terminal = at_terminal(&garden.command(&run));
+    terminal.expect("run 20").unwrap();
     terminal.send_line("y").unwrap();
     std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
     terminal.expect("[y] yes").unwrap();
@@ -227,7 +228,7 @@ fn a_budget_knows_the_window() {
 fn enter_answers_a_gate_before_the_run_and_never_one_before_a_change() {
     let garden = TestProject::with("writer");
     let before = garden.files();
-    let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date"]));
+    let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--plain"]));
     terminal.expect("[y] yes (Enter)").unwrap();
     terminal.send_line("").unwrap();
     terminal.expect("wants to make these changes").unwrap();

@@ -26,6 +26,7 @@ mod e2e_reviews;
 mod e2e_rules;
 mod e2e_runs;
 mod e2e_safety;
+mod e2e_screen;
 mod e2e_sheets;
 mod e2e_skills;
 mod e2e_steering;

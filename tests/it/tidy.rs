@@ -244,6 +244,7 @@ const MESSAGES: [&str; 16] = [
     "crates/callsheet-local/src",
     "crates/callsheet-report/src",
     "crates/callsheet-store/src",
+    "crates/callsheet-tui/src",
 ];
 
 /// Files of words, each line `key: words` or `key = words`.

@@ -37,3 +37,77 @@ pub fn exit_code(process: &UnixProcess) -> i32 {
         other => panic!("{other:?}"),
     }
 }
+
+/// What stands on the screen of a command that takes the whole terminal.
+pub struct OnScreen {
+    session: Session,
+    parser: vt100::Parser,
+    /// All bytes so far.
+    pub said: Vec<u8>,
+}
+
+impl OnScreen {
+    /// Starts a command at a terminal of that size.
+    pub fn start(mut command: Command, columns: u16, rows: u16) -> Self {
+        command.env("TERM", "xterm-256color");
+        let mut session = at_terminal(command);
+        session.get_process_mut().set_window_size(columns, rows).unwrap();
+        Self { session, parser: vt100::Parser::new(rows, columns, 0), said: Vec::new() }
+    }
+
+    /// Waits until all of that stands on the screen, and gives the screen as text.
+    pub fn until(&mut self, texts: &[&str]) -> String {
+        let end = std::time::Instant::now() + Duration::from_secs(60);
+        loop {
+            let screen = self.parser.screen().contents();
+            if texts.iter().all(|text| screen.contains(text)) {
+                return screen;
+            }
+            assert!(std::time::Instant::now() < end, "{texts:?} is not on the screen:\n{screen}");
+            self.read();
+        }
+    }
+
+    /// Presses keys.
+    pub fn press(&mut self, keys: &str) {
+        self.session.send(keys).unwrap();
+    }
+
+    /// Another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.parser.screen_mut().set_size(rows, columns);
+        self.session.get_process_mut().set_window_size(columns, rows).unwrap();
+    }
+
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        match self.session.try_read(&mut bytes) {
+            Ok(0) => false,
+            Ok(count) => {
+                let read = bytes.get(..count).unwrap_or_default();
+                self.parser.process(read);
+                self.said.extend_from_slice(read);
+                true
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(10));
+                true
+            }
+            // A pseudo-terminal whose process is gone.
+            Err(_) => false,
+        }
+    }
+
+    /// Waits for the end of the command. Gives what stands on the terminal then, and the exit code.
+    pub fn end(mut self) -> (String, i32) {
+        while self.read() {}
+        assert!(!self.parser.screen().alternate_screen(), "the screen was not given back");
+        (self.parser.screen().contents(), exit_code(self.session.get_process()))
+    }
+
+    /// Kills the command as a crash would.
+    pub fn kill(mut self) {
+        self.session.get_process_mut().kill(expectrl::process::unix::Signal::SIGKILL).unwrap();
+        while self.read() {}
+    }
+}

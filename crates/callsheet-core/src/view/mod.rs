@@ -1,7 +1,9 @@
-//! What people and programs see of a run: the report, the summary at the end, and the timeline. Each is a projection of
+//! What people and programs see of a run: the report, the summary at the end, the timeline, and the board
+//! that faces draw. Each is a projection of
 //! a folded run; none adds a fact.
 
 mod answer;
+pub mod board;
 mod report;
 mod summary;
 mod timeline;
@@ -9,6 +11,7 @@ mod units;
 mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
+pub use board::{Board, state_mark};
 pub use report::{outcome_word, problem_line, report, review_words};
 pub use summary::{Summary, reuse_words};
 pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};

@@ -1,0 +1,180 @@
+//! Changes as lines: numbers, signs, and marks on the words that changed.
+
+use std::collections::BTreeMap;
+
+use callsheet_format::edit::{Hunk, HunkVerdict, header};
+use ratatui::style::Style;
+use ratatui::text::Line;
+use similar::{ChangeTag, TextDiff};
+
+use crate::review::Review;
+use crate::text::{Piece, exact, wrap};
+use crate::theme::Theme;
+
+/// Hunks under the names of their files, each with its number; `review`: what was said of them so far.
+pub fn hunks(hunks: &[Hunk], review: Option<&Review>, theme: Theme, cells: usize) -> (Vec<Line<'static>>, usize) {
+    let mut lines = Vec::new();
+    let mut at = 0;
+    let mut file = "";
+    for (index, hunk) in hunks.iter().enumerate() {
+        let current = review.is_some_and(|review| review.at == index);
+        if current {
+            at = lines.len();
+        }
+        if hunk.path != file {
+            file = &hunk.path;
+            for line in header(file, hunk.kind).lines() {
+                lines.extend(wrap(&[(exact(line), theme.strong())], cells, 4));
+            }
+        }
+        let word = review.map(|review| review.word(hunk.number)).unwrap_or_default();
+        let word = if word.is_empty() { String::new() } else { format!(", {word}") };
+        let mark = if current { "▶ " } else { "" };
+        let title = format!("{mark}hunk {} of {}{word}", hunk.number, hunks.len());
+        let style = if current { theme.chosen() } else { theme.label() };
+        lines.push(Line::styled(title, style));
+        let text = match review.and_then(|review| review.verdicts.get(&hunk.number)) {
+            Some(HunkVerdict::Edited(text)) => text,
+            _ => &hunk.text,
+        };
+        lines.extend(unified(text, theme, cells));
+    }
+    (lines, at)
+}
+
+/// A unified diff.
+pub fn unified(diff: &str, theme: Theme, cells: usize) -> Vec<Line<'static>> {
+    let lines: Vec<String> = exact(diff).lines().map(str::to_owned).collect();
+    let marks = marks(&lines);
+    let mut numbers: Option<(u64, u64)> = None;
+    let mut out = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if let Some(begun) = begin(line) {
+            numbers = Some(begun);
+            out.extend(wrap(&[(line.clone(), theme.label())], cells, 0));
+            continue;
+        }
+        let style = match line.as_bytes().first() {
+            Some(b'+') => theme.good(),
+            Some(b'-') => theme.bad(),
+            _ => Style::new(),
+        };
+        let mut pieces: Vec<Piece> = vec![(number(&mut numbers, line), theme.quiet())];
+        match marks.get(&at) {
+            Some(parts) => pieces.extend(
+                parts.iter().map(|(text, changed)| (text.clone(), if *changed { theme.marked(style) } else { style })),
+            ),
+            None => pieces.push((line.clone(), style)),
+        }
+        out.extend(wrap(&pieces, cells, 7));
+    }
+    out
+}
+
+/// The numbers of the first lines, if the line begins a hunk.
+fn begin(line: &str) -> Option<(u64, u64)> {
+    let rest = line.strip_prefix("@@ -")?;
+    let (old, new) = rest.split_once(" +")?;
+    let first = |range: &str| {
+        let digits: String = range.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().ok()
+    };
+    first(old).zip(first(new))
+}
+
+/// The number of a line, of the new file where it stands in that.
+fn number(numbers: &mut Option<(u64, u64)>, line: &str) -> String {
+    let Some((old, new)) = numbers else { return String::new() };
+    let shown = match line.as_bytes().first() {
+        Some(b'-') => {
+            *old += 1;
+            *old - 1
+        }
+        Some(b'+') => {
+            *new += 1;
+            *new - 1
+        }
+        Some(b'\\') => return "      ".to_owned(),
+        _ => {
+            *old += 1;
+            *new += 1;
+            *new - 1
+        }
+    };
+    format!("{shown:>5} ")
+}
+
+/// Where lines were replaced one by one: their parts, and whether each changed.
+fn marks(lines: &[String]) -> BTreeMap<usize, Vec<(String, bool)>> {
+    let mut marks = BTreeMap::new();
+    let of = |sign: char, from: usize| lines.iter().skip(from).take_while(|line| line.starts_with(sign)).count();
+    let mut at = 0;
+    while at < lines.len() {
+        let gone = of('-', at);
+        let come = of('+', at + gone);
+        if gone > 0 && gone == come {
+            for index in at..at + gone {
+                if let Some((old, new)) = lines.get(index).zip(lines.get(index + gone)) {
+                    let (old, new) = words(old, new);
+                    marks.insert(index, old);
+                    marks.insert(index + gone, new);
+                }
+            }
+        }
+        at += (gone + come).max(1);
+    }
+    marks
+}
+
+/// The parts of two lines, their signs left out of the comparison.
+fn words(old: &str, new: &str) -> (Vec<(String, bool)>, Vec<(String, bool)>) {
+    let text = |line: &str| line.get(1..).unwrap_or_default().to_owned();
+    let (was, is) = (text(old), text(new));
+    let diff = TextDiff::from_words(was.as_str(), is.as_str());
+    let (mut from, mut to) = (vec![("-".to_owned(), false)], vec![("+".to_owned(), false)]);
+    let alike = diff.ratio() > 0.3;
+    for change in diff.iter_all_changes() {
+        let part = |changed: bool| (change.value().to_owned(), changed && alike);
+        match change.tag() {
+            ChangeTag::Equal => {
+                from.push(part(false));
+                to.push(part(false));
+            }
+            ChangeTag::Delete => from.push(part(true)),
+            ChangeTag::Insert => to.push(part(true)),
+        }
+    }
+    (from, to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_numbers_and_words_have_marks() {
+        let diff = "@@ -11,3 +11,3 @@\n except ConnectionError:\n-    sleep(0.5 * tries)\n+    sleep(PAUSE * tries)\n";
+        let lines = unified(diff, Theme::new(false), 60);
+        let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown[1..],
+            ["   11  except ConnectionError:", "   12 -    sleep(0.5 * tries)", "   12 +    sleep(PAUSE * tries)"]
+        );
+        let marked: Vec<&str> = lines[3]
+            .spans
+            .iter()
+            .filter(|span| span.style == Theme::new(false).marked(Style::new()))
+            .map(|span| span.content.as_ref())
+            .collect();
+        assert_eq!(marked, ["sleep(PAUSE"]);
+    }
+
+    #[test]
+    fn a_hostile_diff_stays_in_its_lines() {
+        let diff =
+            format!("@@ -99999999999999999999,1 +1 @@\n-\u{1b}[2J{}\n+é\n\\ No newline\nno sign", "漢".repeat(99));
+        for line in unified(&diff, Theme::new(true), 20) {
+            assert!(crate::text::width(&line.to_string()) <= 20 && !line.to_string().contains('\u{1b}'));
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The last line: what is typed, what a yes would do, or the keys that matter now.
+
+use callsheet_core::record::{EffectKey, GateKind};
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use crate::app::{App, Purpose, Sure};
+use crate::text::{cut, width};
+use crate::theme::Theme;
+
+/// Draws it.
+pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
+    let cells = usize::from(area.width);
+    if let Some((purpose, input)) = &app.input {
+        let label = label(purpose, cells);
+        let (seen, _) = input.window(cells.saturating_sub(width(&label)));
+        let line = Line::from(vec![Span::styled(label, theme.person()), Span::raw(seen)]);
+        frame.render_widget(Paragraph::new(line), area);
+        return;
+    }
+    if let Some(sure) = &app.sure {
+        let question = match sure {
+            Sure::Cancel => " Stop the run? It can be resumed.   y stop   any other key: continue".to_owned(),
+            Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
+        };
+        frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);
+        return;
+    }
+    let waiting = app.board.queue.len();
+    let right = if waiting == 0 { String::new() } else { format!("{waiting} waiting ") };
+    let mut spans = Vec::new();
+    let mut used = width(&right) + 1;
+    for (key, what) in keys(app) {
+        let wide = width(key) + width(what) + 4;
+        if used + wide > cells {
+            break;
+        }
+        used += wide;
+        spans.push(Span::styled(format!(" {key}"), theme.strong()));
+        spans.push(Span::styled(format!(" {what}  "), theme.quiet()));
+    }
+    let blank = " ".repeat((cells + 1).saturating_sub(used));
+    spans.push(Span::raw(blank));
+    spans.push(Span::styled(right, theme.person()));
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
+}
+
+/// Where the cursor stands while a line is typed.
+pub fn cursor(app: &App, area: Rect) -> Option<(u16, u16)> {
+    let (purpose, input) = app.input.as_ref()?;
+    let cells = usize::from(area.width);
+    let label = width(&label(purpose, cells));
+    let (_, place) = input.window(cells.saturating_sub(label));
+    let x = u16::try_from(label + place).ok()?.min(area.width.saturating_sub(1));
+    Some((area.x + x, area.y + area.height - 1))
+}
+
+fn label(purpose: &Purpose, cells: usize) -> String {
+    let label = match purpose {
+        Purpose::Refuse(_) => " Why not? (⏎ no reason) ",
+        Purpose::RefuseHunks(_) => " Why not all of it? (⏎ no reason) ",
+        Purpose::Reply(_) => " Your answer: ",
+        Purpose::Search => " Search: ",
+        Purpose::FollowUp => " What next? ",
+    };
+    cut(label, cells / 2)
+}
+
+/// The keys that matter now.
+fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
+    let mut keys = Vec::new();
+    match app.shown_ask() {
+        Some(ask) if app.sent.contains(&ask.key) => {
+            keys.push(("…", if app.rests() { "your answer is saved" } else { "your answer is on its way" }));
+        }
+        Some(ask) if app.armed.as_ref() != Some(&ask.key) => keys.push(("…", "")),
+        Some(_) if app.review.is_some() => {
+            let all = [("y", "keep"), ("n", "reject"), ("e", "edit"), ("↑↓", "hunk"), ("⏎", "send"), ("Esc", "back")];
+            return all.to_vec();
+        }
+        Some(ask) => match &ask.key {
+            EffectKey::Gate(gate) => {
+                keys.extend([("y", "approve"), ("n", "deny")]);
+                match &gate.kind {
+                    GateKind::BeforeRun(tasks) => {
+                        if tasks.len() > 1 {
+                            keys.push(("o", "only this"));
+                        }
+                        keys.push(("a", "always"));
+                    }
+                    GateKind::BeforeApply { .. } => keys.push(("h", "hunks")),
+                    GateKind::BeforeCall { .. } => {}
+                }
+            }
+            _ => keys.push(("r", "answer")),
+        },
+        None if !app.board.queue.is_empty() => keys.push(("g", "go to what waits")),
+        None => {}
+    }
+    if app.rests() && !app.own {
+        keys.push(if app.is_over() { ("f", "follow up") } else { ("r", "resume") });
+    }
+    if app.run.has_list() && !app.is_over() {
+        keys.push(("e", "edit sheet"));
+    }
+    keys.extend([("↑↓", "task"), ("⏎", "open"), ("Tab", "view"), ("t", "timeline"), ("s", "sheet")]);
+    keys.extend([("?", "keys"), ("q", if app.own { "stop" } else { "leave" })]);
+    keys
+}

@@ -1,0 +1,161 @@
+//! A line that is typed.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::text;
+
+/// Characters that a typed line may have.
+const LONGEST: usize = 8_000;
+
+/// A line with a place where typing goes on.
+#[derive(Default)]
+pub struct Input {
+    before: String,
+    after: String,
+}
+
+/// What a key did to a line.
+pub enum Typed {
+    /// It goes on.
+    On,
+    /// The person is done with it.
+    Done,
+    /// The person takes it back.
+    Left,
+}
+
+impl Input {
+    /// A line that holds a text.
+    pub fn with(text: &str) -> Self {
+        let mut input = Self::default();
+        input.insert(text);
+        input
+    }
+
+    /// The whole line.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.before, self.after)
+    }
+
+    /// Puts text in. Line breaks become blanks, and what nobody sees stays away.
+    pub fn insert(&mut self, text: &str) {
+        let room = LONGEST.saturating_sub(self.before.len() + self.after.len());
+        let seen = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c });
+        let mut put = 0;
+        for c in seen.filter(|c| !c.is_control()) {
+            put += c.len_utf8();
+            if put > room {
+                return;
+            }
+            self.before.push(c);
+        }
+    }
+
+    /// A key.
+    pub fn key(&mut self, key: KeyEvent) -> Typed {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => return Typed::Done,
+            KeyCode::Esc => return Typed::Left,
+            KeyCode::Char('u') if control => self.before.clear(),
+            KeyCode::Char('k') if control => self.after.clear(),
+            KeyCode::Char('w') if control => self.word_back(),
+            KeyCode::Char('a') if control => self.home(),
+            KeyCode::Char('e') if control => self.end(),
+            KeyCode::Char(c) if !control && !key.modifiers.contains(KeyModifiers::ALT) => {
+                self.insert(c.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Backspace => drop(self.last()),
+            KeyCode::Delete => drop(self.first()),
+            KeyCode::Left => {
+                let last = self.last();
+                self.after.insert_str(0, &last);
+            }
+            KeyCode::Right => {
+                let first = self.first();
+                self.before.push_str(&first);
+            }
+            KeyCode::Home => self.home(),
+            KeyCode::End => self.end(),
+            _ => {}
+        }
+        Typed::On
+    }
+
+    fn home(&mut self) {
+        self.after.insert_str(0, &std::mem::take(&mut self.before));
+    }
+
+    fn end(&mut self) {
+        self.before.push_str(&std::mem::take(&mut self.after));
+    }
+
+    fn word_back(&mut self) {
+        let kept = self.before.trim_end().rfind(' ').map_or(0, |at| at + 1);
+        self.before.truncate(kept);
+    }
+
+    /// Takes the character before the place.
+    fn last(&mut self) -> String {
+        let at = self.before.grapheme_indices(true).next_back().map_or(0, |(at, _)| at);
+        self.before.split_off(at)
+    }
+
+    /// Takes the character behind the place.
+    fn first(&mut self) -> String {
+        let end = self.after.graphemes(true).next().map_or(0, str::len);
+        let rest = self.after.split_off(end);
+        std::mem::replace(&mut self.after, rest)
+    }
+
+    /// What of the line is seen in so many cells, and the cell of the place.
+    pub fn window(&self, cells: usize) -> (String, usize) {
+        let (before, after) = (text::clean(&self.before), text::clean(&self.after));
+        let mut used = 0;
+        let mut kept: Vec<&str> = Vec::new();
+        for part in before.graphemes(true).rev() {
+            used += text::width(part);
+            if used >= cells {
+                break;
+            }
+            kept.push(part);
+        }
+        let left: String = kept.into_iter().rev().collect();
+        let place = text::width(&left);
+        (text::cut(&format!("{left}{after}"), cells), place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(input: &mut Input, code: KeyCode) {
+        input.key(KeyEvent::from(code));
+    }
+
+    #[test]
+    fn typing_and_erasing() {
+        let mut input = Input::with("wrong file");
+        press(&mut input, KeyCode::Backspace);
+        press(&mut input, KeyCode::Left);
+        press(&mut input, KeyCode::Char('漢'));
+        press(&mut input, KeyCode::Delete);
+        assert_eq!(input.text(), "wrong fi漢");
+        input.key(KeyEvent::new(KeyCode::Char('w'), KeyModifiers::CONTROL));
+        assert_eq!(input.text(), "wrong ");
+        press(&mut input, KeyCode::Home);
+        input.insert("a\nb\u{1b}[2J");
+        assert_eq!(input.text(), "a b[2Jwrong ");
+    }
+
+    #[test]
+    fn a_long_line_shows_where_one_types() {
+        let input = Input::with(&"漢字 and more ".repeat(40));
+        for cells in 1..60 {
+            let (seen, place) = input.window(cells);
+            assert!(text::width(&seen) <= cells && place < cells.max(1), "{cells}: {seen}");
+        }
+    }
+}

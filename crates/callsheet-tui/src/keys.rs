@@ -1,0 +1,356 @@
+//! Keys and what they do. The table is what `?` shows.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Answer, EffectKey, Gate, GateKind, Verdict};
+use callsheet_core::run::State;
+use callsheet_core::view::board::Ask;
+use callsheet_format::edit::{Hunk, HunkVerdict};
+use callsheet_runtime::ports::{AskingCall, InboxMessage};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::app::{App, Leave, Page, Pick, Purpose, Sure, Tab};
+use crate::desk::Desk;
+use crate::input::{Input, Typed};
+use crate::review::{Review, answer};
+use crate::tree;
+
+/// The keys in groups, each with what it does.
+pub const KEYS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "Where to look",
+        &[
+            ("↑ ↓  j k", "another task"),
+            ("g", "the next task that waits for you"),
+            ("Esc", "back; then: follow the run"),
+            ("⏎", "unfold a section; give the right side the whole screen"),
+            ("Tab  1…5", "task, prompt, calls, tools, changes"),
+            ("PgUp PgDn space", "scroll"),
+            ("Home End", "the beginning, the end"),
+            ("t  s  l", "timeline, sheet, log"),
+            ("/", "search the tasks"),
+        ],
+    ),
+    (
+        "What waits for you",
+        &[
+            ("y", "approve"),
+            ("n", "deny, with a reason"),
+            ("o", "approve this task only"),
+            ("a", "approve this and all later tasks of the run"),
+            ("h", "decide hunk by hunk"),
+            ("r", "answer a question"),
+        ],
+    ),
+    (
+        "Steer",
+        &[
+            ("e", "edit the sheet in your editor: add, change, remove tasks"),
+            ("R", "retry the task"),
+            ("d", "drop the task"),
+            ("x", "stop the run"),
+            ("r", "resume a run that rests"),
+            ("f", "follow up on a run that has ended"),
+            ("q", "leave"),
+        ],
+    ),
+];
+
+/// What follows from a key.
+pub enum Next {
+    /// Nothing outside the screen.
+    Stay,
+    /// The screen is left.
+    Leave(Leave),
+    /// The sheet is edited.
+    EditSheet,
+    /// A hunk is edited.
+    EditHunk(Hunk),
+}
+
+/// Takes a key.
+pub fn press(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
+    app.revision += 1;
+    if is_interrupt(key) {
+        if !app.own {
+            return Next::Leave(Leave::Quit);
+        }
+        desk.interrupt();
+        return Next::Stay;
+    }
+    if app.input.is_some() {
+        return typed(app, desk, key);
+    }
+    app.notice.clear();
+    if let Some(sure) = app.sure.take() {
+        if key.code == KeyCode::Char('y') {
+            confirmed(app, desk, sure);
+        }
+        return Next::Stay;
+    }
+    if app.page == Some(Page::Keys) {
+        app.page = None;
+        return Next::Stay;
+    }
+    if app.review.is_some() && app.open_ask().is_some() {
+        return of_review(app, desk, key.code);
+    }
+    if let Some(ask) = app.open_ask().cloned()
+        && of_ask(app, desk, &ask, key.code)
+    {
+        return Next::Stay;
+    }
+    if app.is_arming() && matches!(key.code, KeyCode::Char('y' | 'n' | 'o' | 'a' | 'h' | 'r')) {
+        return Next::Stay;
+    }
+    if looks(app, key.code) { Next::Stay } else { steers(app, desk, key.code) }
+}
+
+/// Ctrl-C.
+pub fn is_interrupt(key: KeyEvent) -> bool {
+    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL)
+}
+
+/// Text that was pasted: it is an answer only where one is typed.
+pub fn paste(app: &mut App, text: &str) {
+    app.revision += 1;
+    if let Some((_, input)) = &mut app.input {
+        input.insert(text);
+    }
+}
+
+fn typed(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
+    let Some((purpose, mut input)) = app.input.take() else { return Next::Stay };
+    let done = input.key(key);
+    if let Purpose::Search = purpose {
+        app.filter = if matches!(done, Typed::Left) { String::new() } else { input.text().trim().to_lowercase() };
+    }
+    match done {
+        Typed::On => app.input = Some((purpose, input)),
+        Typed::Left => {}
+        Typed::Done => return said(app, desk, purpose, input.text()),
+    }
+    Next::Stay
+}
+
+fn said(app: &mut App, desk: &dyn Desk, purpose: Purpose, words: String) -> Next {
+    match purpose {
+        Purpose::Search => {}
+        Purpose::FollowUp if words.trim().is_empty() => {}
+        Purpose::FollowUp => return Next::Leave(Leave::FollowUp(words)),
+        Purpose::Refuse(ask) => {
+            if let EffectKey::Gate(gate) = &ask.key {
+                let words = words.trim().to_owned();
+                answer_all(app, desk, &ask, gate, &Answer::Deny { words });
+            }
+        }
+        Purpose::RefuseHunks(ask) => {
+            let message = app.review.take().and_then(|review| review.message(words.trim().to_owned()));
+            if let Some(message) = message {
+                send(app, desk, &ask, message);
+            }
+        }
+        Purpose::Reply(ask) => {
+            if let EffectKey::Question { task, run, call } = &ask.key {
+                let to = AskingCall { task: task.clone(), run: run.clone(), call: call.clone() };
+                send(app, desk, &ask, InboxMessage::Reply { text: words, to: Some(to) });
+            }
+        }
+    }
+    Next::Stay
+}
+
+/// Keys that answer. True if the key was one.
+fn of_ask(app: &mut App, desk: &dyn Desk, ask: &Ask, code: KeyCode) -> bool {
+    let EffectKey::Gate(gate) = &ask.key else {
+        let replies = matches!(code, KeyCode::Char('r' | 'y'));
+        if replies {
+            app.input = Some((Purpose::Reply(ask.clone()), Input::default()));
+        }
+        return replies;
+    };
+    let before_run = matches!(&gate.kind, GateKind::BeforeRun(_));
+    let several = matches!(&gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
+    match code {
+        KeyCode::Char('y') => answer_all(app, desk, ask, gate, &Answer::Listed),
+        KeyCode::Char('n') => app.input = Some((Purpose::Refuse(ask.clone()), Input::default())),
+        KeyCode::Char('a') if before_run => answer_all(app, desk, ask, gate, &Answer::All),
+        KeyCode::Char('o') if several => {
+            let named = app.picked_task().cloned().map(|task| (task, Verdict::Approve));
+            let verdicts: BTreeMap<_, _> = named.into_iter().collect();
+            send(app, desk, ask, answer(gate, Answer::Each { verdicts, words: String::new() }));
+        }
+        KeyCode::Char('h') if app.shown_gate().is_some_and(|view| !view.hunks.is_empty()) => {
+            app.review = Some(Review::new(ask.clone()));
+            app.scroll = None;
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Answers a gate, and those that were shown with it as one question.
+fn answer_all(app: &mut App, desk: &dyn Desk, ask: &Ask, gate: &Gate, said: &Answer) {
+    let also = app.gates.get(&ask.key).map(|view| view.also.clone()).unwrap_or_default();
+    send(app, desk, ask, answer(gate, said.clone()));
+    for other in also {
+        let ask = Ask { key: EffectKey::Gate(other.gate.clone()), ..ask.clone() };
+        send(app, desk, &ask, answer(&other.gate, said.clone()));
+    }
+}
+
+fn send(app: &mut App, desk: &dyn Desk, ask: &Ask, message: InboxMessage) {
+    match desk.send(&app.run, message) {
+        Ok(()) => {
+            app.sent.insert(ask.key.clone());
+            app.review = None;
+            app.armed = None;
+            if app.rests() {
+                app.say("your answer is saved; r resumes the run with it");
+            }
+            // What waits next, or what runs.
+            app.choose(None);
+        }
+        Err(why) => app.say(&why),
+    }
+}
+
+fn of_review(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
+    let hunks = app.shown_gate().map(|view| view.hunks.clone()).unwrap_or_default();
+    let Some(review) = &mut app.review else { return Next::Stay };
+    app.scroll = None;
+    match code {
+        KeyCode::Char('y') => review.keep(&hunks),
+        KeyCode::Char('n') => review.decide(&hunks, HunkVerdict::Refuse),
+        KeyCode::Char('e') => {
+            let hunk = hunks.get(review.at).cloned();
+            let edited = hunk.as_ref().and_then(|hunk| match review.verdicts.get(&hunk.number) {
+                Some(HunkVerdict::Edited(text)) => Some(text.clone()),
+                _ => None,
+            });
+            return hunk.map_or(Next::Stay, |hunk| {
+                Next::EditHunk(Hunk { text: edited.unwrap_or_else(|| hunk.text.clone()), ..hunk })
+            });
+        }
+        KeyCode::Down | KeyCode::Char('j') => review.go(&hunks, 1),
+        KeyCode::Up | KeyCode::Char('k') => review.go(&hunks, -1),
+        KeyCode::Enter if !review.is_whole(&hunks) => app.say("some hunks have no verdict yet: y keeps, n rejects"),
+        KeyCode::Enter if review.refuses() => {
+            app.input = Some((Purpose::RefuseHunks(review.ask.clone()), Input::default()));
+        }
+        KeyCode::Enter => {
+            let (ask, message) = (review.ask.clone(), review.message(String::new()));
+            if let Some(message) = message {
+                send(app, desk, &ask, message);
+            }
+        }
+        KeyCode::Esc | KeyCode::Char('q' | 'h') => app.review = None,
+        KeyCode::Char('?') => app.page = Some(Page::Keys),
+        _ => {}
+    }
+    Next::Stay
+}
+
+/// Keys that look around. True if the key was one.
+fn looks(app: &mut App, code: KeyCode) -> bool {
+    let page = |app: &mut App, page: Page| {
+        app.page = if app.page == Some(page) { None } else { Some(page) };
+        app.scroll = None;
+    };
+    match code {
+        KeyCode::Down | KeyCode::Char('j') => tree::go(app, 1),
+        KeyCode::Up | KeyCode::Char('k') => tree::go(app, -1),
+        KeyCode::Char('g') => tree::next_asking(app),
+        KeyCode::Enter => match app.pick() {
+            Pick::Section(at) => {
+                if !app.unfolded.remove(&at) {
+                    app.unfolded.insert(at);
+                }
+            }
+            _ => app.zoomed = !app.zoomed,
+        },
+        KeyCode::Esc if app.page.is_some() => app.page = None,
+        KeyCode::Esc if app.zoomed => app.zoomed = false,
+        KeyCode::Esc if !app.filter.is_empty() => app.filter.clear(),
+        KeyCode::Esc => app.choose(None),
+        KeyCode::Tab | KeyCode::BackTab => {
+            let back = code == KeyCode::BackTab;
+            let at = Tab::ALL.iter().position(|tab| *tab == app.tab).unwrap_or(0);
+            let next = if back { at + Tab::ALL.len() - 1 } else { at + 1 } % Tab::ALL.len();
+            app.turn_to(Tab::ALL.get(next).copied().unwrap_or(Tab::Task));
+        }
+        KeyCode::Char(digit @ '1'..='5') => {
+            let at = digit.to_digit(10).and_then(|number| usize::try_from(number).ok()).unwrap_or(1);
+            app.turn_to(Tab::ALL.get(at.saturating_sub(1)).copied().unwrap_or(Tab::Task));
+        }
+        KeyCode::PageDown | KeyCode::Char(' ') => scroll(app, 10),
+        KeyCode::PageUp => scroll(app, -10),
+        KeyCode::Home => app.scroll = Some(0),
+        KeyCode::End => app.scroll = Some(usize::MAX / 2),
+        KeyCode::Char('t') => page(app, Page::Timeline),
+        KeyCode::Char('s') => page(app, Page::Sheet),
+        KeyCode::Char('l') => page(app, Page::Log),
+        KeyCode::Char('?') => page(app, Page::Keys),
+        KeyCode::Char('/') => app.input = Some((Purpose::Search, Input::with(&app.filter))),
+        _ => return false,
+    }
+    true
+}
+
+fn scroll(app: &mut App, by: isize) {
+    app.scroll = Some(app.scroll.unwrap_or(app.offset).saturating_add_signed(by));
+}
+
+/// Keys that change the course of the run.
+fn steers(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
+    match code {
+        KeyCode::Char('q') if app.own => app.sure = Some(Sure::Cancel),
+        KeyCode::Char('q') => return Next::Leave(Leave::Quit),
+        KeyCode::Char('x') if app.driven => app.sure = Some(Sure::Cancel),
+        KeyCode::Char('e') if app.run.has_list() => return Next::EditSheet,
+        KeyCode::Char('r') if app.rests() && !app.own => return Next::Leave(Leave::Resume),
+        KeyCode::Char('f') if app.rests() && app.is_over() => {
+            app.input = Some((Purpose::FollowUp, Input::default()));
+        }
+        KeyCode::Char('R') => retry(app, desk),
+        KeyCode::Char('d') => match app.picked_row() {
+            Some(row) if !row.state.is_ended() => app.sure = Some(Sure::Drop(row.slug.clone())),
+            _ => app.say("choose a task that has not started: only such a one can be dropped"),
+        },
+        _ => {}
+    }
+    Next::Stay
+}
+
+fn retry(app: &mut App, desk: &dyn Desk) {
+    let problem = |state: State| matches!(state, State::Failed | State::Denied | State::Blocked);
+    let task = app.picked_row().filter(|row| problem(row.state)).map(|row| row.slug.clone());
+    let task = task.filter(|slug| app.run.may_retry(slug));
+    let Some(task) = task else {
+        return app.say("choose a task that failed, was denied or is blocked: only such a one can be retried");
+    };
+    let said = desk.send(&app.run, InboxMessage::Retry { tasks: vec![task.clone()] });
+    told(app, said, &format!("{task} is retried"));
+}
+
+fn confirmed(app: &mut App, desk: &dyn Desk, sure: Sure) {
+    match sure {
+        Sure::Cancel if app.own => desk.interrupt(),
+        Sure::Cancel => {
+            let said = desk.send(&app.run, InboxMessage::Cancel);
+            told(app, said, "the run is asked to stop");
+        }
+        Sure::Drop(task) => {
+            let said = desk.send(&app.run, InboxMessage::Drop { tasks: vec![task.clone()] });
+            told(app, said, &format!("{task} is dropped"));
+        }
+    }
+}
+
+fn told(app: &mut App, said: Result<(), String>, words: &str) {
+    match said {
+        Ok(()) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),
+        Ok(()) => app.say(words),
+        Err(why) => app.say(&why),
+    }
+}

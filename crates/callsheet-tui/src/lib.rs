@@ -1,0 +1,28 @@
+//! The full-screen terminal: a run as it goes, and the keys that steer it. It draws the board of
+//! `callsheet_core::view::board` and sends what a person says the way other processes do, as messages for the run; so it
+//! is the same whether this process drives the run or another one does.
+
+mod app;
+mod desk;
+mod diff;
+mod draw;
+mod foot;
+mod input;
+mod keys;
+mod log;
+mod news;
+mod pane;
+mod person;
+mod review;
+mod screen;
+mod text;
+mod theme;
+mod tree;
+
+pub use app::{App, Leave, Page, Pick, Tab};
+pub use desk::Desk;
+pub use draw::Painter;
+pub use keys::{Next, paste, press};
+pub use news::{News, Wire};
+pub use person::OnScreen;
+pub use screen::{Screen, restore, watch};

@@ -1,0 +1,147 @@
+//! The right side: what it says of the run, of a task, or of anything else the person looks at.
+
+mod calls;
+mod pages;
+mod task;
+
+use callsheet_core::view::Summary;
+use ratatui::text::Line;
+
+use crate::app::{App, Page, Pick, Tab};
+use crate::desk::Desk;
+use crate::text::{one_line, wrap, wrapped};
+use crate::theme::Theme;
+
+/// What the pane says.
+pub struct Content {
+    /// Its lines, none wider than the pane.
+    pub lines: Vec<Line<'static>>,
+    /// The line where reading begins: the hunk that is decided, or the end of what is streamed.
+    pub at: usize,
+}
+
+/// What is at hand to say it.
+pub struct Teller<'a> {
+    /// What is known.
+    pub app: &'a App,
+    /// The record.
+    pub desk: &'a dyn Desk,
+    /// How it looks.
+    pub theme: Theme,
+    /// Cells of a line.
+    pub cells: usize,
+    lines: Vec<Line<'static>>,
+    at: usize,
+}
+
+/// What the pane says now.
+pub fn content(app: &App, desk: &dyn Desk, theme: Theme, cells: usize) -> Content {
+    let mut teller = Teller { app, desk, theme, cells, lines: Vec::new(), at: 0 };
+    match (app.page, app.pick()) {
+        (Some(Page::Keys), _) => teller.keys(),
+        (Some(Page::Timeline), _) => teller.timeline(),
+        (Some(Page::Sheet), _) => teller.sheet(),
+        (Some(Page::Log), _) => teller.log(),
+        (None, Pick::Run) if app.tab == Tab::Task => teller.run(),
+        (None, Pick::Run) => teller.tab(None),
+        (None, Pick::Section(at)) => teller.section(at),
+        (None, Pick::Task(slug)) if app.tab == Tab::Task => teller.task(&slug),
+        (None, Pick::Task(slug)) => teller.tab(Some(&slug)),
+    }
+    Content { lines: teller.lines, at: teller.at }
+}
+
+impl Teller<'_> {
+    fn blank(&mut self) {
+        if self.lines.last().is_some_and(|line| line.width() > 0) {
+            self.lines.push(Line::default());
+        }
+    }
+
+    /// A heading over what follows.
+    fn heading(&mut self, text: &str) {
+        self.blank();
+        let style = self.theme.label();
+        self.lines.extend(wrap(&[(format!("── {} ──", one_line(text)), style)], self.cells, 0));
+    }
+
+    /// A value with its label.
+    fn value(&mut self, label: &str, text: &str) {
+        if !text.trim().is_empty() {
+            let pieces = [(format!("{label:<8} "), self.theme.label()), (one_line(text), ratatui::style::Style::new())];
+            self.lines.extend(wrap(&pieces, self.cells, 9));
+        }
+    }
+
+    /// A text as it is.
+    fn text(&mut self, text: &str) {
+        self.lines.extend(wrapped(text.trim_end(), ratatui::style::Style::new(), self.cells));
+    }
+
+    /// A line beside the matter.
+    fn quiet(&mut self, text: &str) {
+        let style = self.theme.quiet();
+        self.lines.extend(wrapped(text, style, self.cells));
+    }
+
+    /// A line that tells of trouble.
+    fn bad(&mut self, text: &str) {
+        let style = self.theme.bad();
+        self.lines.extend(wrapped(text, style, self.cells));
+    }
+
+    /// Text that still comes: its end is what one reads.
+    fn stream(&mut self, text: &str) {
+        self.heading("reply so far");
+        self.text(text);
+        self.at = self.lines.len();
+    }
+
+    fn run(&mut self) {
+        let header = &self.app.board.header;
+        self.value("request", &header.request);
+        header.follow_ups.iter().for_each(|text| self.value("then", text));
+        let goals = self.app.run.goals().text.trim().to_owned();
+        self.value("goals", &goals);
+        self.value("message", header.message.as_deref().unwrap_or_default());
+        let problems: Vec<String> = self
+            .app
+            .run
+            .all_problems()
+            .map(|problem| callsheet_core::view::problem_line(&self.app.run, &problem))
+            .collect();
+        for problem in problems {
+            self.bad(&one_line(&problem));
+        }
+        let answer = self.desk.answer(&self.app.run);
+        if !answer.trim().is_empty() {
+            self.heading("answer");
+            self.text(&answer);
+        }
+        if header.outcome.is_some() {
+            self.heading("what it took");
+            self.text(&Summary::of(&self.app.run).to_string());
+        }
+        let streams: Vec<&str> = self
+            .app
+            .streams
+            .iter()
+            .filter(|(key, _)| key.task.is_none())
+            .map(|(_, stream)| stream.text.as_str())
+            .collect();
+        streams.into_iter().for_each(|text| self.stream(text));
+    }
+
+    fn section(&mut self, at: usize) {
+        let Some(section) = self.app.board.sections.get(at) else { return };
+        let done = section.tasks.iter().filter(|row| row.need == callsheet_core::view::board::Need::Over);
+        for row in done {
+            let (mark, _) = callsheet_core::view::state_mark(row.state);
+            let pieces = [
+                (format!("{mark} {}  ", one_line(&row.title)), self.theme.strong()),
+                (one_line(&row.line), ratatui::style::Style::new()),
+            ];
+            self.lines.extend(wrap(&pieces, self.cells, 2));
+        }
+    }
+}

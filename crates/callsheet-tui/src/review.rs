@@ -1,0 +1,86 @@
+//! A change decided hunk by hunk (spec 11.4).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Answer, EffectKey, Gate};
+use callsheet_core::view::board::Ask;
+use callsheet_format::edit::{Hunk, HunkPick, HunkVerdict};
+use callsheet_runtime::ports::{InboxMessage, PartAnswer};
+
+/// The verdicts so far, and where the person is.
+pub struct Review {
+    /// The gate.
+    pub ask: Ask,
+    /// Index of the hunk that keys decide.
+    pub at: usize,
+    /// Verdicts by number.
+    pub verdicts: BTreeMap<u32, HunkVerdict>,
+}
+
+impl Review {
+    /// Begins with the first hunk.
+    pub fn new(ask: Ask) -> Self {
+        Self { ask, at: 0, verdicts: BTreeMap::new() }
+    }
+
+    /// Gives a hunk its verdict and goes on to the next.
+    pub fn decide(&mut self, hunks: &[Hunk], verdict: HunkVerdict) {
+        if let Some(hunk) = hunks.get(self.at) {
+            self.verdicts.insert(hunk.number, verdict);
+            self.go(hunks, 1);
+        }
+    }
+
+    /// Keeps the hunk, as it is or as it was edited.
+    pub fn keep(&mut self, hunks: &[Hunk]) {
+        let verdict = hunks.get(self.at).and_then(|hunk| self.verdicts.get(&hunk.number)).cloned();
+        let edited = verdict.filter(|verdict| matches!(verdict, HunkVerdict::Edited(_)));
+        self.decide(hunks, edited.unwrap_or(HunkVerdict::Keep));
+    }
+
+    /// Goes some hunks on or back.
+    pub fn go(&mut self, hunks: &[Hunk], by: isize) {
+        self.at = self.at.saturating_add_signed(by).min(hunks.len().saturating_sub(1));
+    }
+
+    /// Whether every hunk has its verdict.
+    pub fn is_whole(&self, hunks: &[Hunk]) -> bool {
+        hunks.iter().all(|hunk| self.verdicts.contains_key(&hunk.number))
+    }
+
+    /// Whether a hunk is refused: a reason is asked for.
+    pub fn refuses(&self) -> bool {
+        self.verdicts.values().any(|verdict| *verdict == HunkVerdict::Refuse)
+    }
+
+    /// What a verdict is called; empty: there is none.
+    pub fn word(&self, number: u32) -> &'static str {
+        match self.verdicts.get(&number) {
+            Some(HunkVerdict::Keep) => "kept",
+            Some(HunkVerdict::Refuse) => "rejected",
+            Some(HunkVerdict::Edited(_)) => "edited",
+            None => "",
+        }
+    }
+
+    /// The message that says all of it.
+    pub fn message(&self, words: String) -> Option<InboxMessage> {
+        let EffectKey::Gate(gate) = &self.ask.key else { return None };
+        let refused = |verdict: &HunkVerdict| *verdict == HunkVerdict::Refuse;
+        if self.verdicts.values().all(refused) {
+            return Some(answer(gate, Answer::Deny { words }));
+        }
+        if self.verdicts.values().all(|verdict| *verdict == HunkVerdict::Keep) {
+            return Some(answer(gate, Answer::Listed));
+        }
+        let picks =
+            self.verdicts.iter().map(|(number, verdict)| HunkPick { number: *number, verdict: verdict.clone() });
+        let part = PartAnswer { hunks: picks.collect(), words };
+        Some(InboxMessage::Part { gate: Some(gate.clone()), part })
+    }
+}
+
+/// An answer to one gate, and to nothing else that waits.
+pub fn answer(gate: &Gate, answer: Answer) -> InboxMessage {
+    InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true }
+}

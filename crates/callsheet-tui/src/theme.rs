@@ -1,0 +1,72 @@
+//! Colours and other signs of meaning. A colour is never the only one.
+
+use callsheet_core::view::board::Need;
+use ratatui::style::{Color, Modifier, Style};
+
+/// How things look: with colours, or without.
+#[derive(Clone, Copy)]
+pub struct Theme {
+    colour: bool,
+}
+
+impl Theme {
+    /// `colour`: whether the person wants any.
+    pub fn new(colour: bool) -> Self {
+        Self { colour }
+    }
+
+    fn of(self, colour: Color) -> Style {
+        if self.colour { Style::new().fg(colour) } else { Style::new() }
+    }
+
+    /// Text beside the matter.
+    pub fn quiet(self) -> Style {
+        if self.colour { Style::new().fg(Color::DarkGray) } else { Style::new().add_modifier(Modifier::DIM) }
+    }
+
+    /// A heading.
+    pub fn strong(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD)
+    }
+
+    /// The label of a value.
+    pub fn label(self) -> Style {
+        self.of(Color::Cyan)
+    }
+
+    /// What is chosen.
+    pub fn chosen(self) -> Style {
+        Style::new().add_modifier(Modifier::REVERSED)
+    }
+
+    /// A row of the tree.
+    pub fn need(self, need: Need) -> Style {
+        match need {
+            Need::Person => self.person(),
+            Need::Running => self.of(Color::Cyan),
+            Need::Problem => self.bad(),
+            Need::Next | Need::Waits => Style::new(),
+            Need::Over => self.good(),
+        }
+    }
+
+    /// What waits for the person.
+    pub fn person(self) -> Style {
+        self.of(Color::Yellow).add_modifier(Modifier::BOLD)
+    }
+
+    /// What went well; a line that comes.
+    pub fn good(self) -> Style {
+        self.of(Color::Green)
+    }
+
+    /// What did not; a line that goes.
+    pub fn bad(self) -> Style {
+        self.of(Color::Red)
+    }
+
+    /// Words of a line that changed.
+    pub fn marked(self, line: Style) -> Style {
+        line.add_modifier(Modifier::BOLD | Modifier::UNDERLINED)
+    }
+}

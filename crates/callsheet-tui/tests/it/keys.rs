@@ -1,0 +1,136 @@
+//! What keys do, and what they do not.
+
+use callsheet_core::record::{Answer, Event, GateKind};
+use callsheet_format::edit::HunkVerdict;
+use callsheet_runtime::ports::InboxMessage;
+use callsheet_tui::{App, Leave, News, Next, paste};
+use ratatui::crossterm::event::KeyCode;
+
+use crate::stage::Recorded;
+
+fn at(recorded: &Recorded, kind: impl Fn(&GateKind) -> bool) -> App {
+    recorded.before(true, |event| matches!(event, Event::GateAnswered { gate, .. } if kind(&gate.kind)))
+}
+
+fn before_run(recorded: &Recorded) -> App {
+    at(recorded, |kind| matches!(kind, GateKind::BeforeRun(_)))
+}
+
+fn before_apply(recorded: &Recorded) -> App {
+    at(recorded, |kind| matches!(kind, GateKind::BeforeApply { .. }))
+}
+
+fn answered(recorded: &Recorded) -> Vec<Answer> {
+    let answer = |message: InboxMessage| match message {
+        InboxMessage::Answer { answer, gate: Some(_), named: true } => answer,
+        other => panic!("{other:?}"),
+    };
+    recorded.sent.take().into_iter().map(answer).collect()
+}
+
+#[test]
+fn a_gate_is_answered_once() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "yy");
+    assert_eq!(answered(&recorded), [Answer::Listed]);
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "a");
+    assert_eq!(answered(&recorded), [Answer::All]);
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "nnot now");
+    assert!(answered(&recorded).is_empty());
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert_eq!(answered(&recorded), [Answer::Deny { words: "not now".to_owned() }]);
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "nnot");
+    recorded.press(&mut app, [KeyCode::Esc]);
+    assert!(answered(&recorded).is_empty() && app.input.is_none());
+}
+
+/// What was typed or pasted before a gate was on the screen for a while answers nothing.
+#[test]
+fn keys_of_before_answer_nothing() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    app.armed = None;
+    for key in "yanohr".chars() {
+        callsheet_tui::press(&mut app, &recorded, KeyCode::Char(key).into());
+    }
+    paste(&mut app, "y\ny\n");
+    assert!(recorded.sent.take().is_empty() && app.input.is_none() && app.sure.is_none());
+    // Nor do they while another part of the screen is looked at.
+    recorded.type_in(&mut app, "s");
+    recorded.type_in(&mut app, "y");
+    assert!(recorded.sent.take().is_empty());
+}
+
+#[test]
+fn a_change_is_decided_hunk_by_hunk() {
+    let recorded = Recorded::garden();
+    let mut app = before_apply(&recorded);
+    let count = app.shown_gate().unwrap().hunks.len();
+    assert!(count > 1, "the recording has a change of several hunks");
+    recorded.type_in(&mut app, "h");
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert!(recorded.sent.borrow().is_empty() && app.notice.contains("no verdict"), "{}", app.notice);
+    recorded.type_in(&mut app, &format!("{}n", "y".repeat(count - 1)));
+    recorded.press(&mut app, [KeyCode::Enter]);
+    recorded.type_in(&mut app, "the first only");
+    recorded.press(&mut app, [KeyCode::Enter]);
+    match recorded.sent.take().as_slice() {
+        [InboxMessage::Part { gate: Some(_), part }] => {
+            assert_eq!(part.words, "the first only");
+            let refused = part.hunks.iter().filter(|pick| pick.verdict == HunkVerdict::Refuse).count();
+            assert_eq!((part.hunks.len(), refused), (count, 1));
+        }
+        other => panic!("{other:?}"),
+    }
+    let mut app = before_apply(&recorded);
+    recorded.type_in(&mut app, &format!("h{}", "y".repeat(count)));
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert_eq!(answered(&recorded), [Answer::Listed]);
+    let mut app = before_apply(&recorded);
+    recorded.type_in(&mut app, &format!("h{}", "n".repeat(count)));
+    recorded.press(&mut app, [KeyCode::Enter, KeyCode::Enter]);
+    assert_eq!(answered(&recorded), [Answer::Deny { words: String::new() }]);
+}
+
+#[test]
+fn a_run_is_stopped_or_left() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "qn");
+    assert_eq!(*recorded.interrupts.borrow(), 0);
+    recorded.type_in(&mut app, "qy");
+    assert_eq!(*recorded.interrupts.borrow(), 1);
+    let mut app = recorded.first(false, 3);
+    assert!(matches!(recorded.type_in(&mut app, "q"), Next::Leave(Leave::Quit)));
+    recorded.type_in(&mut app, "xy");
+    assert_eq!(recorded.sent.take(), [InboxMessage::Cancel]);
+}
+
+#[test]
+fn a_run_that_rests_goes_on() {
+    let recorded = Recorded::garden();
+    let mut app = recorded.first(false, 3);
+    app.take(News::Driven(false));
+    assert!(matches!(recorded.type_in(&mut app, "r"), Next::Leave(Leave::Resume)));
+    let mut app = recorded.first(false, recorded.entries.len());
+    app.take(News::Driven(false));
+    recorded.type_in(&mut app, "fand the fence?");
+    let next = recorded.press(&mut app, [KeyCode::Enter]);
+    assert!(matches!(next, Next::Leave(Leave::FollowUp(text)) if text == "and the fence?"));
+}
+
+#[test]
+fn looking_around_changes_nothing() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    let all = "jk g12345tslg?x";
+    recorded.type_in(&mut app, all);
+    recorded.press(&mut app, [KeyCode::Tab, KeyCode::BackTab, KeyCode::PageDown, KeyCode::PageUp, KeyCode::End]);
+    recorded.press(&mut app, [KeyCode::Home, KeyCode::Enter, KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
+    assert!(recorded.sent.take().is_empty() && *recorded.interrupts.borrow() == 0);
+    assert!(app.shown_ask().is_some(), "it comes back to what waits");
+}

@@ -1,0 +1,144 @@
+//! The full screen at a pseudo-terminal: a run is driven, watched, killed and taken up from there alone.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use crate::support::garden::TestProject;
+use crate::support::terminal::OnScreen;
+
+const RUN: [&str; 2] = ["run", "bring the notes up to date"];
+const CTRL_C: &str = "\u{3}";
+
+/// covers: 11.3, 11.4, 11.5
+#[test]
+fn a_run_is_planned_approved_and_answered_on_the_screen() {
+    let garden = TestProject::with("writer");
+    let mut screen = OnScreen::start(garden.command(&RUN), 80, 24);
+    screen.until(&["write-water-1", "1 waiting", "y approve"]);
+    assert!(garden.path("minutes.md").exists());
+    screen.press("y");
+    let seen = screen.until(&["wants to make these changes", "+Barrel 2 is mended.", "y approve"]);
+    assert!(seen.contains("bring the notes up to date") && seen.contains("hunk 1 of"), "{seen}");
+    assert!(garden.path("minutes.md").exists());
+    // Another size in the middle of it.
+    screen.resize(120, 35);
+    screen.until(&["│", "wants to make these changes", "y approve"]);
+    screen.press("y");
+    let said = screen.until(&["are up to date", "Complete"]);
+    assert!(said.contains("tasks: "), "{said}");
+    let bytes = String::from_utf8_lossy(&screen.said).into_owned();
+    assert!(bytes.contains('\u{7}') && bytes.contains("waits for you: bring the notes"), "it rings and says so");
+    assert_eq!(screen.end().1, 0);
+    assert!(!garden.path("minutes.md").exists());
+}
+
+/// covers: 11.7
+#[test]
+fn a_denial_on_the_screen_has_words_and_needs_no_colour() {
+    let garden = TestProject::with("writer");
+    let before = garden.files();
+    let mut command = garden.command(&RUN);
+    command.env("NO_COLOR", "1");
+    let mut screen = OnScreen::start(command, 200, 60);
+    screen.until(&["y approve"]);
+    screen.press("n");
+    screen.until(&["Why not?"]);
+    screen.press("not in winter, y\u{7f}\r");
+    screen.until(&["Incomplete"]);
+    let bytes = String::from_utf8_lossy(&screen.said).into_owned();
+    let colours = ["\u{1b}[3", "\u{1b}[9", "\u{1b}[4"].iter().flat_map(|start| bytes.match_indices(start));
+    let colours = colours.filter(|(at, _)| {
+        let codes: String = bytes[at + 2..].chars().take_while(|c| c.is_ascii_digit() || *c == ';').collect();
+        bytes[at + 2 + codes.len()..].starts_with('m')
+            && codes.split(';').any(|code| code.len() == 2 && code != "39" && code != "49")
+    });
+    assert_eq!(colours.count(), 0, "{bytes:?}");
+    assert_eq!(screen.end().1, 5);
+    assert!(garden.run_file("report.md").contains("not in winter, "));
+    assert_eq!(garden.files(), before);
+}
+
+/// What was typed while the plan was made answers no gate.
+/// covers: 11.5
+#[test]
+fn what_was_typed_before_a_gate_is_on_the_screen_answers_nothing() {
+    let writer = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/writer.toml")).unwrap();
+    let script = writer.replacen("phase = \"plan\"", "phase = \"plan\"\nuntil = \"typed\"", 1);
+    let garden = TestProject::scripted(&script);
+    let before = garden.files();
+    let mut screen = OnScreen::start(garden.command(&RUN), 80, 24);
+    screen.until(&["planning"]);
+    screen.press("yyyyaa\r");
+    std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
+    screen.until(&["write-water-1", "y approve"]);
+    screen.press(CTRL_C);
+    let (last, code) = screen.end();
+    assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");
+    assert_eq!(garden.files(), before);
+    assert_eq!(garden.count("gate_answered"), 0);
+}
+
+/// covers: 2.16, 2.18, 11.9 exit 130
+#[test]
+fn a_killed_run_is_watched_resumed_and_stopped() {
+    let garden = TestProject::with("writer");
+    let mut screen = OnScreen::start(garden.command(&RUN), 100, 30);
+    screen.until(&["write-water-1", "y approve"]);
+    screen.kill();
+    let mut screen = OnScreen::start(garden.command(&["watch"]), 80, 24);
+    screen.until(&["not running", "r resume", "y approve"]);
+    screen.press("y");
+    screen.until(&["your answer is saved"]);
+    screen.press("r");
+    screen.until(&["wants to make these changes", "y approve"]);
+    screen.press("q");
+    screen.until(&["Stop the run?"]);
+    screen.press("y");
+    let (last, code) = screen.end();
+    assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");
+    assert!(garden.path("minutes.md").exists());
+}
+
+/// Two screens on one run: the one that watches answers for the one that drives.
+/// covers: 11.5
+#[test]
+fn a_watched_run_is_answered_from_another_terminal() {
+    let garden = TestProject::with("writer");
+    let mut driven = OnScreen::start(garden.command(&RUN), 80, 24);
+    driven.until(&["write-water-1", "y approve"]);
+    let mut watched = OnScreen::start(garden.command(&["watch"]), 120, 35);
+    watched.until(&["1 waits for you", "y approve"]);
+    watched.press("y");
+    watched.until(&["wants to make these changes", "y approve"]);
+    driven.until(&["wants to make these changes"]);
+    watched.press("y");
+    let seen = watched.until(&["complete", "f follow up", "are up to date"]);
+    assert!(!seen.contains("waits for you"), "{seen}");
+    assert_eq!(driven.end().1, 0);
+    watched.press("q");
+    let (last, code) = watched.end();
+    assert!(last.contains(": complete") && code == 0, "{code}: {last}");
+}
+
+/// covers: 10.8
+#[test]
+fn a_question_is_answered_on_the_screen() {
+    let garden = TestProject::with("question");
+    garden.write(
+        ".callsheet/skills/ask_first.md",
+        "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
+    );
+    let mut screen = OnScreen::start(garden.command(&["run", "water the bed", "--skill", "ask_first"]), 80, 24);
+    screen.until(&["Which bed do you mean?", "r answer"]);
+    screen.press("r");
+    screen.until(&["Your answer:"]);
+    screen.press("the fourth\r");
+    let said = screen.until(&["Bed 4 it is."]);
+    assert_eq!(screen.end().1, 0, "{said}");
+}
+
+#[test]
+fn watching_needs_a_terminal() {
+    let garden = TestProject::with("answer");
+    garden.expect(0, &["run", "who waters?"]);
+    let ended = garden.expect(2, &["watch"]);
+    assert!(ended.err.contains("needs a terminal"), "{}", ended.err);
+}

@@ -18,7 +18,8 @@ pub use live::LiveView;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
-pub use words::{duration, outcome_words, sentence, state_mark, thousands, window_words};
+pub use callsheet_core::view::state_mark;
+pub use words::{duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;
 

@@ -1,7 +1,6 @@
 //! Numbers and states in the words people read.
 
 use callsheet_core::record::Outcome;
-use callsheet_core::run::State;
 use callsheet_runtime::ports::ModelInfo;
 
 /// `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 03 min`.
@@ -42,23 +41,6 @@ pub fn window_words(model: &ModelInfo) -> String {
 pub fn sentence(words: &str) -> String {
     let mut rest = words.chars();
     rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
-}
-
-/// A mark and a word for a task's state.
-pub fn state_mark(state: State) -> (&'static str, &'static str) {
-    match state {
-        State::Planned => ("·", "planned"),
-        State::Waiting => ("·", "waiting"),
-        State::Refining => ("~", "refining"),
-        State::Ready => ("○", "ready"),
-        State::Running => ("▶", "running"),
-        State::Done => ("✓", "done"),
-        State::Failed => ("✗", "failed"),
-        State::Blocked => ("⊘", "blocked"),
-        State::Denied => ("⊘", "denied"),
-        State::Cancelled => ("-", "cancelled"),
-        State::Dropped => ("-", "dropped"),
-    }
 }
 
 /// What an outcome means, in a sentence without a period.

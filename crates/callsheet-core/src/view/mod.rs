@@ -1,13 +1,16 @@
-//! What people and programs see of a run: the report, the summary at the end, and the timeline. Each is a projection of
+//! What people and programs see of a run: the report, the summary at the end, the timeline, and the board
+//! that faces draw. Each is a projection of
 //! a folded run; none adds a fact.
 
 mod answer;
+pub mod board;
 mod report;
 mod summary;
 mod timeline;
 mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
+pub use board::{Board, state_mark};
 pub use report::{problem_line, report, review_words};
 pub use summary::Summary;
 pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};

@@ -25,6 +25,12 @@ pub fn why_words(run: &Run, why: &Why) -> String {
     words(run, why, &|slug: &Slug| slug.to_string())
 }
 
+/// The same with the names that people gave the tasks.
+pub(super) fn why_of_names(run: &Run, why: &Why) -> String {
+    let name = |slug: &Slug| run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone());
+    words(run, why, &name)
+}
+
 fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
     let tasks = |tasks: &[Slug]| few(tasks.iter().map(named));
     let work = |work: &[EffectKey]| few(work.iter().map(|key| work_words(key, run)));

@@ -10,7 +10,8 @@ use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, Tree, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
 use callsheet_core::spec::{BlobId, Policy, RunId, Settings, SkillPolicy, Slug};
-use callsheet_core::view::why_line;
+use callsheet_core::view::board::Row;
+use callsheet_core::view::{Board, why_line};
 use callsheet_format::template::TextFormats;
 
 pub use words::{describe, outcome};
@@ -61,7 +62,7 @@ impl Player {
         let mut at = 0;
         while let Some(line) = lines.get(at) {
             at += 1;
-            if line.starts_with(['·', '→', '✗', '=', '!', '?']) {
+            if line.starts_with(['·', '→', '✗', '=', '!', '?', '|']) {
                 continue;
             }
             played.push_str(line);
@@ -87,6 +88,9 @@ impl Player {
         // A line that asks, and changes nothing.
         if let Some(task) = line.strip_prefix("why ") {
             return self.why(&Slug::new(task));
+        }
+        if line == "board" {
+            return board(&Board::of(&self.run));
         }
         let mut text = String::new();
         if let Err(refusal) = self.happen(line, block) {
@@ -312,4 +316,54 @@ impl Player {
 
 pub fn blob(text: &str) -> BlobId {
     BlobId::of(text.as_bytes())
+}
+
+/// A board as lines that begin with a sign.
+fn board(board: &Board) -> String {
+    let header = &board.header;
+    let outcome = header.outcome.map(|outcome| format!(", {}", words::outcome(outcome))).unwrap_or_default();
+    let cost = header.cost_usd.map(|usd| format!(", ${usd}")).unwrap_or_default();
+    let mut text = format!(
+        "| {} \"{}\": {}{outcome}; {} of {} done, {} running, {} problems, {} waiting; {} calls, {} tokens{cost}, {} ms\n",
+        header.run,
+        header.request,
+        header.doing,
+        header.done,
+        header.total,
+        header.running,
+        header.problems,
+        header.waiting,
+        header.calls,
+        header.tokens,
+        header.busy_ms
+    );
+    for ask in &board.queue {
+        let tasks: Vec<&str> = ask.tasks.iter().map(Slug::as_str).collect();
+        text.push_str(&format!("| ? {}: {}\n", tasks.join(", "), ask.line));
+    }
+    for section in &board.sections {
+        text.push_str(&format!("| # {}: {}\n", section.title, section.done_line));
+        for row in section.tasks.iter() {
+            text.push_str(&board_row(row, 1));
+        }
+    }
+    text
+}
+
+fn board_row(row: &Row, depth: usize) -> String {
+    let need = serde_json::to_value(row.need).unwrap();
+    let changed = if row.changed.is_empty() { String::new() } else { format!(", changed {}", row.changed.join(" ")) };
+    let line = format!(
+        "|{:>width$} {} ({}{}) {}; {} tokens, {} ms{changed}\n",
+        row.mark,
+        row.title,
+        need.as_str().unwrap(),
+        if row.writes { ", writes" } else { "" },
+        row.line,
+        row.tokens,
+        row.ms,
+        width = 2 * depth
+    );
+    let below: String = row.below.iter().map(|row| board_row(row, depth + 1)).collect();
+    format!("{line}{below}")
 }

@@ -1,0 +1,373 @@
+//! A run as a board that a face draws: what it is asked, what waits for the person, and its sections with their tasks.
+//! Whoever draws it makes the texts harmless; here they are as people and models wrote them.
+
+use serde::Serialize;
+
+use crate::names::call_title;
+use crate::record::{EffectKey, Entry, Gate, GateKind, Outcome};
+use crate::run::{Effect, Explainer, Run, Stage, State, TaskRun, Why};
+use crate::spec::{Phase, Slug};
+
+use super::timeline::work_words;
+use super::why::why_of_names;
+
+/// So many tasks that wait say for what; of more it is said when one of them is looked at. With all of them a list of
+/// thousands would take longer to draw than to read.
+const EXPLAINED: usize = 200;
+
+/// All that a face draws beside the texts of one task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Board {
+    /// The line above.
+    pub header: Header,
+    /// What a person is to answer, in the order it was asked.
+    pub queue: Vec<Ask>,
+    /// The list, in its order; then tasks of earlier lists.
+    pub sections: Vec<Section>,
+}
+
+/// The run as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Header {
+    /// Its name; empty before the first log entry.
+    pub run: String,
+    /// The request, verbatim.
+    pub request: String,
+    /// Accepted follow-ups, verbatim.
+    pub follow_ups: Vec<String>,
+    /// `PROVIDER/MODEL` that answered last.
+    pub model: Option<String>,
+    /// Calls that may be under way at a time.
+    pub slots: usize,
+    /// What the run does, in one or a few words.
+    pub doing: &'static str,
+    /// How it ended, or why it waits.
+    pub outcome: Option<Outcome>,
+    /// The message for a person that goes with that.
+    pub message: Option<String>,
+    /// Tasks of the list.
+    pub total: usize,
+    /// Of these, done.
+    pub done: usize,
+    /// At work.
+    pub running: usize,
+    /// Failed, denied or blocked.
+    pub problems: usize,
+    /// Gates and questions that wait for the person.
+    pub waiting: usize,
+    /// Model calls made.
+    pub calls: u32,
+    /// Tokens read and written.
+    pub tokens: u64,
+    /// US dollars; `None`: no provider says what a call costs.
+    pub cost_usd: Option<f64>,
+    /// Milliseconds in which something was at work: waiting for the person is left out.
+    pub busy_ms: u64,
+}
+
+/// A gate or a question that waits for a person.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ask {
+    /// What is answered.
+    pub key: EffectKey,
+    /// Tasks that wait for it.
+    pub tasks: Vec<Slug>,
+    /// What is asked, in a few words.
+    pub line: String,
+}
+
+/// A task section.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Section {
+    /// `Section 1`, `Earlier lists`, or the template that is run.
+    pub title: String,
+    /// Its tasks: by need, then as they stand in the list.
+    pub tasks: Vec<Row>,
+    /// What is folded of it: how many are done, and how long they took. Empty: none.
+    pub done_line: String,
+}
+
+/// How much a task concerns the person now; the first comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Need {
+    /// The person is asked.
+    Person,
+    /// It is at work.
+    Running,
+    /// It ended without output.
+    Problem,
+    /// It is next.
+    Next,
+    /// It waits.
+    Waits,
+    /// It is done, or off the list.
+    Over,
+}
+
+/// A task in one line.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name for commands.
+    pub slug: Slug,
+    /// Its name for people.
+    pub title: String,
+    /// Where it stands.
+    pub state: State,
+    /// The same as a sign; `⏸`: the person is asked.
+    pub mark: &'static str,
+    /// Whether and how it concerns the person now.
+    pub need: Need,
+    /// What it does, what came out, or why it waits.
+    pub line: String,
+    /// It can change something.
+    pub writes: bool,
+    /// Files that hold changes of its.
+    pub changed: Vec<String>,
+    /// Tokens of its calls.
+    pub tokens: u64,
+    /// Milliseconds in which it was at work.
+    pub ms: u64,
+    /// Tasks of the templates that it calls.
+    pub below: Vec<Row>,
+}
+
+/// A sign and a word for a state.
+pub fn state_mark(state: State) -> (&'static str, &'static str) {
+    let mark = match state {
+        State::Planned | State::Waiting => "·",
+        State::Refining => "~",
+        State::Ready => "○",
+        State::Running => "▶",
+        State::Done => "✓",
+        State::Failed => "✗",
+        State::Blocked | State::Denied => "⊘",
+        State::Cancelled | State::Dropped => "-",
+    };
+    (mark, state.as_str())
+}
+
+impl Board {
+    /// The run as it stands.
+    pub fn of(run: &Run) -> Self {
+        let queue: Vec<Ask> = run.asking().iter().filter_map(|effect| ask(run, effect)).collect();
+        let mut maker = Maker { run, explainer: run.explainer(), queue: &queue, explained: 0 };
+        let sections = maker.sections();
+        Self { header: header(run, queue.len()), queue, sections }
+    }
+
+    /// Every row, those of templates behind the task that calls them, as they stand in the sections.
+    pub fn rows(&self) -> impl Iterator<Item = &Row> {
+        let tasks = self.sections.iter().flat_map(|section| &section.tasks);
+        tasks.flat_map(|row| std::iter::once(row).chain(&row.below))
+    }
+
+    /// A task.
+    pub fn row(&self, slug: &Slug) -> Option<&Row> {
+        self.rows().find(|row| row.slug == *slug)
+    }
+
+    /// The tasks of all sections that are not over, by need.
+    pub fn open(&self) -> Vec<&Row> {
+        let tasks = self.sections.iter().flat_map(|section| &section.tasks);
+        let mut open: Vec<&Row> = tasks.filter(|row| row.need != Need::Over).collect();
+        open.sort_by_key(|row| row.need);
+        open
+    }
+}
+
+struct Maker<'a> {
+    run: &'a Run,
+    explainer: Explainer<'a>,
+    queue: &'a [Ask],
+    explained: usize,
+}
+
+impl Maker<'_> {
+    fn sections(&mut self) -> Vec<Section> {
+        let run = self.run;
+        let listed = run.steps().iter().enumerate().map(|(index, step)| {
+            let tasks: Vec<&TaskRun> = step.iter().filter_map(|slug| run.task(slug)).collect();
+            (format!("Section {}", index + 1), tasks)
+        });
+        let others = match run.entry() {
+            Some(Entry::Template { name, .. }) => format!("Template {name}"),
+            _ => "Earlier lists".to_owned(),
+        };
+        let earlier = run.tasks_with_steps().filter(|(_, step)| step.is_none()).map(|(task, _)| task).collect();
+        let all: Vec<(String, Vec<&TaskRun>)> = listed.chain([(others, earlier)]).collect();
+        let filled = all.into_iter().filter(|(_, tasks)| !tasks.is_empty());
+        filled.map(|(title, tasks)| self.section(title, &tasks)).collect()
+    }
+
+    fn section(&mut self, title: String, tasks: &[&TaskRun]) -> Section {
+        let mut rows: Vec<Row> = tasks.iter().map(|task| self.row(task)).collect();
+        rows.sort_by_key(|row| row.need);
+        let over: Vec<&Row> = rows.iter().filter(|row| row.need == Need::Over).collect();
+        Section { title, done_line: done_line(&over), tasks: rows }
+    }
+
+    fn row(&mut self, task: &TaskRun) -> Row {
+        let (run, slug) = (self.run, &task.task.slug);
+        let below: Vec<Row> = run.tasks_below(slug).map(|below| self.row(below)).collect();
+        let state = run.standing(task);
+        let (need, line) = self.standing(task, state, &below);
+        let calls = || run.calls_of(slug);
+        Row {
+            slug: slug.clone(),
+            title: task.task.name.clone(),
+            state,
+            mark: if need == Need::Person { "⏸" } else { state_mark(state).0 },
+            need,
+            line,
+            writes: task.writer.is_some(),
+            changed: task.changed_files().into_iter().map(str::to_owned).collect(),
+            tokens: calls().map(|call| call.usage.tokens()).fold(0, u64::saturating_add),
+            ms: task.clock.spent_ms(run.now_ms()),
+            below,
+        }
+    }
+
+    fn standing(&mut self, task: &TaskRun, state: State, below: &[Row]) -> (Need, String) {
+        let slug = &task.task.slug;
+        if let Some(ask) = self.queue.iter().find(|ask| ask.tasks.contains(slug)) {
+            return (Need::Person, ask.line.clone());
+        }
+        if state == State::Done {
+            return (Need::Over, task.result().map(|result| first_line(&result.summary)).unwrap_or_default());
+        }
+        if matches!(state, State::Dropped | State::Cancelled) {
+            return (Need::Over, String::new());
+        }
+        if let Some(first) = below.iter().map(|row| row.need).min().filter(|need| *need <= Need::Running) {
+            return (first, format!("{} of {} done", over(below), below.len()));
+        }
+        if self.explained >= EXPLAINED && !state.is_ended() && !matches!(state, State::Running | State::Refining) {
+            return (Need::Waits, String::new());
+        }
+        self.explained += 1;
+        self.explained_as(&self.explainer.why(slug))
+    }
+
+    fn explained_as(&self, why: &Why) -> (Need, String) {
+        let run = self.run;
+        let line = || why_of_names(run, why);
+        match why {
+            Why::Running { work } => (Need::Running, work.first().map(|key| doing(run, key)).unwrap_or_default()),
+            Why::Owed { .. } => (Need::Next, "is next".to_owned()),
+            Why::Ended { state, .. } if state.is_problem() => (Need::Problem, line()),
+            Why::Ended { .. } => (Need::Over, String::new()),
+            _ => (Need::Waits, line()),
+        }
+    }
+}
+
+fn over(rows: &[Row]) -> usize {
+    rows.iter().filter(|row| row.need == Need::Over).count()
+}
+
+fn done_line(over: &[&Row]) -> String {
+    let done = over.iter().filter(|row| row.state == State::Done).count();
+    let ms: u64 = over.iter().map(|row| row.ms).fold(0, u64::saturating_add);
+    let dropped = over.len().saturating_sub(done);
+    let parts = [(done, format!("{done} done, {} s", ms.div_ceil(1_000))), (dropped, format!("{dropped} dropped"))];
+    parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect::<Vec<_>>().join(", ")
+}
+
+fn header(run: &Run, waiting: usize) -> Header {
+    let totals = run.totals();
+    let states: Vec<State> = run.tasks().map(|task| run.standing(task)).collect();
+    let count = |wanted: &dyn Fn(State) -> bool| states.iter().filter(|state| wanted(**state)).count();
+    Header {
+        run: run.id().map(ToString::to_string).unwrap_or_default(),
+        request: run.prompt().to_owned(),
+        follow_ups: run.follow_ups().to_vec(),
+        model: run.calls().last().map(|call| call.model.clone()),
+        slots: usize::try_from(run.settings().jobs).unwrap_or(usize::MAX),
+        doing: stage_words(run, waiting),
+        outcome: run.outcome(),
+        message: run.message().map(str::to_owned),
+        total: count(&|state| !matches!(state, State::Dropped)),
+        done: count(&|state| state == State::Done),
+        running: count(&|state| matches!(state, State::Running | State::Refining)),
+        problems: count(&State::is_problem),
+        waiting,
+        calls: totals.calls,
+        tokens: totals.tokens(),
+        cost_usd: run.calls().iter().any(|call| call.usage.cost_usd.is_some()).then_some(totals.cost_usd),
+        busy_ms: run.busy_ms(),
+    }
+}
+
+fn stage_words(run: &Run, waiting: usize) -> &'static str {
+    match run.stage() {
+        Stage::Empty => "starting",
+        Stage::Prepare | Stage::AwaitList => "planning",
+        Stage::Pass | Stage::Operate if waiting > 0 && !run.outstanding().iter().any(is_work) => "waiting for you",
+        Stage::Pass | Stage::Operate => "working",
+        Stage::Iterate => "looking at what is done",
+        Stage::Continue => "planning the follow-up",
+        Stage::Join(_) => "writing the answer",
+        Stage::Conclude(_) => "writing the report",
+        Stage::Concluded(_) => "ended",
+    }
+}
+
+fn is_work(effect: &Effect) -> bool {
+    !matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })
+}
+
+fn ask(run: &Run, effect: &Effect) -> Option<Ask> {
+    let (tasks, line) = match effect {
+        Effect::AskApproval(gate) => gate_words(run, gate),
+        Effect::AskPerson { task, question, .. } => (vec![task.clone()], format!("asks: {}", first_line(question))),
+        _ => return None,
+    };
+    Some(Ask { key: effect.key(), tasks, line })
+}
+
+fn gate_words(run: &Run, gate: &Gate) -> (Vec<Slug>, String) {
+    match &gate.kind {
+        GateKind::BeforeRun(tasks) => (tasks.clone(), "asks before it starts".to_owned()),
+        GateKind::BeforeApply { task, run: exec, set } => {
+            let files = run.pending_changes(task, exec, *set).map_or(0, |changes| changes.files.len());
+            let files = if files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+            (vec![task.clone()], format!("changes of {files} to approve"))
+        }
+        GateKind::BeforeCall { task, run: exec, call } => {
+            let tool = run.task(task).and_then(|task| task.run(exec)?.call(call));
+            let words = tool.map(|tool| call_title(&tool.call)).unwrap_or_default();
+            (vec![task.clone()], format!("call to approve: {}", first_line(&words)))
+        }
+    }
+}
+
+/// What is done for a task now.
+fn doing(run: &Run, key: &EffectKey) -> String {
+    match key {
+        EffectKey::Ask(call) | EffectKey::Read(call) => {
+            let phase = match call.phase {
+                Phase::Refine => "refining",
+                Phase::Review => "being reviewed",
+                Phase::Merge => "merging its parts",
+                _ => "writing",
+            };
+            let part = run.part(call);
+            if part.is_empty() { phase.to_owned() } else { format!("{phase}: {part}") }
+        }
+        EffectKey::Tool { task, run: exec, call } => {
+            let tool = run.task(task).and_then(|task| task.run(exec)?.call(call));
+            tool.map(|tool| call_title(&tool.call)).unwrap_or_else(|| call.clone())
+        }
+        EffectKey::Check { .. } => "checking what it reads".to_owned(),
+        EffectKey::Try { .. } => "checking its changes".to_owned(),
+        EffectKey::Apply { .. } => "applying its changes".to_owned(),
+        EffectKey::Retrieve { .. } => "looking up its context".to_owned(),
+        key => work_words(key, run),
+    }
+}
+
+/// The first line that says something.
+fn first_line(text: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+}

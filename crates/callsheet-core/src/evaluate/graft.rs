@@ -21,7 +21,7 @@ const EXPECTED: &str = "expected_output";
 /// [`DEFAULT_TEMPLATE`] where no library has one, as in records of earlier versions.
 pub(super) fn default_atomic() -> Template {
     let place = |name: &str| {
-        let path = Path::parse(name).map(|path| Piece::ChildSlot(path, Spot::default()));
+        let path = Path::parse(name).map(|path| Piece::Placeholder(path, Spot::default()));
         Filled::from_pieces(path)
     };
     let param = |name: &str, default: Option<&str>| Param {

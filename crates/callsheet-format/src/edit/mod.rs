@@ -22,7 +22,7 @@ pub use hunks::{
 };
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
 pub use rebase::rebase;
-pub use value::{Change, ChangeWay, SourceLocation};
+pub use value::{Change, ChangeWay, SymbolPosition};
 
 use std::collections::BTreeMap;
 

@@ -67,7 +67,7 @@ pub fn resolve_text(
     for piece in text.pieces() {
         match piece {
             Piece::Literal(literal) => out.text.push_str(literal),
-            Piece::Position(path, at) => match environment.find(path) {
+            Piece::Placeholder(path, at) => match environment.find(path) {
                 Some(bound) => {
                     out.text.push_str(&bound.text());
                     out.trust = out.trust.max(bound.trust);

@@ -14,7 +14,7 @@ pub enum Piece {
     /// As it is.
     Literal(String),
     /// Filled from a value; with the place it was written at.
-    Position(Path, Spot),
+    Placeholder(Path, Spot),
 }
 
 /// Text that an author wrote, with its placeholders still open. Recorded as its canonical text.
@@ -59,7 +59,7 @@ impl Filled {
         for piece in pieces {
             match piece {
                 Piece::Literal(text) => out.add(&text),
-                place @ Piece::Position(..) => out.pieces.push(place),
+                place @ Piece::Placeholder(..) => out.pieces.push(place),
             }
         }
         out
@@ -79,7 +79,7 @@ impl Filled {
             } else if let Some((path, length)) = placeholder(rest) {
                 let (path, alias) = path.canonical();
                 written.push(Written { path: Some(path.clone()), alias, start: open, end: open + length });
-                out.pieces.push(Piece::Position(path, Spot::default()));
+                out.pieces.push(Piece::Placeholder(path, Spot::default()));
                 at = open + length;
             } else if rest.get(1..).and_then(placeholder).is_some() {
                 out.add("{");
@@ -99,7 +99,7 @@ impl Filled {
     /// Gives the placeholders their places, in order.
     pub fn placed(mut self, spots: impl IntoIterator<Item = Spot>) -> Self {
         let places = self.pieces.iter_mut().filter_map(|piece| match piece {
-            Piece::Position(_, at) => Some(at),
+            Piece::Placeholder(_, at) => Some(at),
             Piece::Literal(_) => None,
         });
         for (at, spot) in places.zip(spots) {
@@ -127,7 +127,7 @@ impl Filled {
     /// The placeholders in order.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Position(path, _) => Some(path),
+            Piece::Placeholder(path, _) => Some(path),
             Piece::Literal(_) => None,
         })
     }
@@ -135,7 +135,7 @@ impl Filled {
     /// The placeholders with their places, in order.
     pub fn places(&self) -> impl Iterator<Item = (&Path, Spot)> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Position(path, at) => Some((path, *at)),
+            Piece::Placeholder(path, at) => Some((path, *at)),
             Piece::Literal(_) => None,
         })
     }
@@ -143,7 +143,7 @@ impl Filled {
     /// The path, if the text is one placeholder and nothing else.
     pub fn single(&self) -> Option<&Path> {
         match self.pieces.as_slice() {
-            [Piece::Position(path, _)] => Some(path),
+            [Piece::Placeholder(path, _)] => Some(path),
             _ => None,
         }
     }
@@ -179,7 +179,7 @@ impl fmt::Display for Filled {
         for piece in &self.pieces {
             match piece {
                 Piece::Literal(text) => f.write_str(&escaped(text))?,
-                Piece::Position(path, _) => write!(f, "{{{{{path}}}}}")?,
+                Piece::Placeholder(path, _) => write!(f, "{{{{{path}}}}}")?,
             }
         }
         Ok(())

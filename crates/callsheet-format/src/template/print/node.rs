@@ -273,14 +273,14 @@ fn quoted(word: &Filled) -> String {
     let plain = !word.is_empty()
         && word.pieces().iter().all(|piece| match piece {
             Piece::Literal(text) => text.chars().all(safe),
-            Piece::Place(..) => true,
+            Piece::Placeholder(..) => true,
         });
     if plain {
         return word.to_string();
     }
     let pieces = word.pieces().iter().map(|piece| match piece {
         Piece::Literal(text) => Piece::Literal(text.replace('\\', "\\\\").replace('"', "\\\"")),
-        place @ Piece::Place(..) => place.clone(),
+        place @ Piece::Placeholder(..) => place.clone(),
     });
     format!("\"{}\"", Filled::from_pieces(pieces))
 }

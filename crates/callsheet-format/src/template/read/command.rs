@@ -107,7 +107,7 @@ impl Splitter {
     }
 
     fn place(&mut self, path: callsheet_core::template::Path) {
-        self.begin().push(Piece::Position(path, Default::default()));
+        self.begin().push(Piece::Placeholder(path, Default::default()));
     }
 
     fn end(&mut self) {

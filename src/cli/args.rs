@@ -50,6 +50,9 @@ pub enum Command {
     Drop(DropArgs),
     /// List the runs of this project.
     Runs,
+    /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
+    #[cfg(feature = "page")]
+    Serve(ServeArgs),
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
     /// Approve pending tasks, calls or changes.
@@ -273,6 +276,15 @@ pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+}
+
+/// `serve`.
+#[cfg(feature = "page")]
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Port on this machine; by default a free one.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
 }
 
 /// `show`.

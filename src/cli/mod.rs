@@ -14,6 +14,8 @@ pub use args::{
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
     RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
+#[cfg(feature = "page")]
+pub use args::ServeArgs;
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
 pub use run_args::{OpenArgs, RunArgs};

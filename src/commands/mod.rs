@@ -1,6 +1,8 @@
 //! One file a command.
 
 mod answer;
+#[cfg(feature = "page")]
+mod answer_gate;
 mod answered;
 mod check;
 mod continuation;
@@ -17,6 +19,8 @@ mod questions;
 mod resume;
 mod run;
 mod runs;
+#[cfg(feature = "page")]
+mod serve;
 mod show;
 mod show_json;
 mod skill;
@@ -94,6 +98,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
         Command::Runs => runs::runs(&setup),
+        #[cfg(feature = "page")]
+        Command::Serve(arguments) => serve::serve(setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Approve(arguments) => answer::approve(&setup, arguments),
         Command::Deny(arguments) => answer::deny(&setup, arguments),

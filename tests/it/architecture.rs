@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
+    ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
         "callsheet",
         &[
@@ -29,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-tools",
             "callsheet-store",
             "callsheet-symbols",
+            "callsheet-web",
         ],
     ),
 ];
@@ -43,6 +45,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-local", &["rusqlite", "genai", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-web", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
 ];
 
 /// Crates without I/O, clock and randomness, whose modules have an order.

@@ -227,7 +227,7 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 15] = [
+const MESSAGES: [&str; 16] = [
     "src",
     "crates/callsheet-core/src/evaluate",
     "crates/callsheet-core/src/template",
@@ -243,6 +243,7 @@ const MESSAGES: [&str; 15] = [
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
     "crates/callsheet-store/src",
+    "crates/callsheet-web/src",
 ];
 
 /// Files of words, each line `key: words` or `key = words`.

@@ -1,8 +1,12 @@
 //! Who may use the page: whoever has the address with its token, from a page of this server, at a name of this machine.
 
+use std::fmt;
+
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use subtle::ConstantTimeEq;
+
+use crate::desk::Refusal;
 
 /// Bytes of the token.
 const TOKEN_BYTES: usize = 32;
@@ -43,14 +47,24 @@ pub struct Guard {
     cookie: String,
 }
 
+impl fmt::Debug for Guard {
+    /// Says nothing of the token.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard").finish_non_exhaustive()
+    }
+}
+
 impl Guard {
     /// A new token for the server at this port.
     ///
     /// # Errors
     /// The system has no random bytes.
-    pub fn new(port: u16) -> Result<Self, getrandom::Error> {
+    pub fn new(port: u16) -> Result<Self, Refusal> {
         let mut bytes = [0_u8; TOKEN_BYTES];
-        getrandom::fill(&mut bytes)?;
+        getrandom::fill(&mut bytes).map_err(|error| Refusal {
+            what: format!("the system gives no random bytes: {error}"),
+            advice: String::new(),
+        })?;
         let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         // Cookies know no ports: two servers on one machine need two names.
         Ok(Self { token, cookie: format!("callsheet_{port}") })

@@ -67,13 +67,16 @@ impl Watch {
     /// The next changes; `None`: nothing can be watched any more.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            let changes = match self.watched.clone() {
+            let news = match self.watched.clone() {
                 Watched::Runs(which) => self.runs(which).await,
                 Watched::Run(id, view) => self.run(id, view).await,
             };
-            match changes {
-                Ok(changes) if changes.is_empty() => tokio::time::sleep(self.tick()).await,
-                Ok(changes) => return Some(Event::default().event("change").data(Value::from(changes).to_string())),
+            match news {
+                Ok(None) => tokio::time::sleep(self.tick()).await,
+                Ok(Some((last, changes))) => {
+                    let event = Event::default().event("change").data(Value::from(changes).to_string());
+                    return Some(event.id(last.to_string()));
+                }
                 Err(_) => {
                     // A browser asks again by itself after some time.
                     tokio::time::sleep(SLOW_TICK).await;
@@ -90,30 +93,33 @@ impl Watch {
         }
     }
 
-    async fn runs(&mut self, which: Which) -> Result<Vec<Value>, Refusal> {
+    async fn runs(&mut self, which: Which) -> Result<News, Refusal> {
         let now = SystemClock.now_ms();
         let pieces = blocking(&self.app, move |app| runs::pieces(&app.record, &which.find(&app.record)?, now)).await?;
-        Ok(self.shown.get_or_insert_default().changes(&pieces))
+        let changes = self.shown.get_or_insert_default().changes(&pieces);
+        Ok((!changes.is_empty()).then_some((0, changes)))
     }
 
-    async fn run(&mut self, id: RunId, view: View) -> Result<Vec<Value>, Refusal> {
+    async fn run(&mut self, id: RunId, view: View) -> Result<News, Refusal> {
         let before = self.mark.clone();
         let drawn = blocking(&self.app, move |app| {
             let mark = mark(app, &id)?;
             if before.as_ref() == Some(&mark) {
                 return Ok(None);
             }
-            let pieces = app.with_run(&id, |page| page.pieces(&view))?;
-            Ok(Some((mark, pieces)))
+            let (last, pieces) = app.with_run(&id, |page| Ok((page.last(), page.pieces(&view)?)))?;
+            Ok(Some((mark, last, pieces)))
         });
-        let Some((mark, pieces)) = drawn.await? else { return Ok(Vec::new()) };
-        let last = mark.last;
+        let Some((mark, last, pieces)) = drawn.await? else { return Ok(None) };
         self.mark = Some(mark);
         let seen = self.seen;
         let shown = self.shown.get_or_insert_with(|| known(&pieces, seen == Some(last)));
-        Ok(shown.changes(&pieces))
+        Ok(Some((last, shown.changes(&pieces))))
     }
 }
+
+/// The last entry that was seen, and what is to be changed; `None`: nothing happened.
+type News = Option<(u64, Vec<Value>)>;
 
 /// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
 /// the browser compares.

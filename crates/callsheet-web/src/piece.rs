@@ -40,7 +40,11 @@ impl Piece {
 
     /// The element. A browser compares `data-h` to see that it has it already.
     pub fn render(&self) -> Markup {
-        let inner = PreEscaped(&self.inner);
+        self.render_with(&PreEscaped(self.inner.clone()))
+    }
+
+    /// The element around other pieces.
+    pub fn render_with(&self, inner: &Markup) -> Markup {
         match self.tag {
             Tag::Item => html! { li id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
             Tag::Block => html! { div id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },

@@ -239,7 +239,7 @@ async fn live_run(
     let name = asked.get("view").map(String::as_str).unwrap_or_default();
     let Some(view) = view(name, &asked) else { return nothing(State(app)).await };
     // A browser that lost the connection has what came over it, which is more than its page had.
-    let again = headers.contains_key("last-event-id");
-    let seen = asked.get("n").and_then(|number| number.parse().ok()).filter(|_| !again);
+    let again = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let seen = again.or(asked.get("n").map(String::as_str)).and_then(|number| number.parse().ok());
     changes(app, Watched::Run(RunId::new(run), view), seen).into_response()
 }

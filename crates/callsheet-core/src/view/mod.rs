@@ -4,14 +4,18 @@
 
 mod answer;
 pub mod board;
+mod moments;
 mod report;
 mod summary;
 mod timeline;
+mod units;
 mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use board::{Board, state_mark};
+pub use moments::{civil, outcome_words};
 pub use report::{problem_line, report, review_words};
 pub use summary::Summary;
-pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};
+pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};
+pub use units::{counted, dollars, duration, thousands};
 pub use why::{why_line, why_words};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{CallKey, EffectKey, Event, LogEntry, Step};
+use crate::record::{CallKey, EffectKey, Event, Gate, GateKind, LogEntry, Step};
 use crate::run::Run;
 use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
@@ -14,10 +14,39 @@ use crate::template::ReturnStatus;
 pub struct Bar {
     /// What, in words.
     pub what: String,
+    /// What kind of work.
+    pub kind: BarKind,
+    /// The task it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<Slug>,
+    /// It is part of the chain of work that the end waited for.
+    pub critical: bool,
     /// Start.
     pub from: u64,
     /// End; `None`: it never ended.
     pub to: Option<u64>,
+}
+
+/// Kinds of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BarKind {
+    /// A call for a list, or for the answer.
+    Plan,
+    /// A call that refines a task.
+    Refine,
+    /// A call that executes, reviews or merges one.
+    Execute,
+    /// A tool, a template or a lookup.
+    Tool,
+    /// Changes: checked, applied, taken back.
+    Change,
+    /// Waiting for an answer of a person.
+    You,
+    /// A moment that is worth a word; it takes no time.
+    Note,
+    /// Work of the host itself.
+    Host,
 }
 
 /// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near or a task with
@@ -37,18 +66,75 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
                 continue;
             }
             open.insert(effect.clone(), bars.len());
-            bars.push(Bar { what: work_words(effect, &run), from: at, to: None });
+            let (kind, task) = kind_of(effect);
+            bars.push(Bar { what: work_words(effect, &run), kind, task, critical: false, from: at, to: None });
         } else if let Some(bar) =
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
             bar.to = Some(at);
         } else if let Event::LimitNear { task, limit, used, max } = &fact.event {
-            bars.push(Bar { what: limit_words(task.as_ref(), limit, *used, *max), from: at, to: Some(at) });
+            bars.push(note(limit_words(task.as_ref(), limit, *used, *max), task.as_ref(), at));
         } else if let Some(task) = own_failure(&fact.event, &run) {
-            bars.push(Bar { what: format!("{task} failed"), from: at, to: Some(at) });
+            bars.push(note(format!("{task} failed"), Some(task), at));
         }
     }
+    mark_critical(&mut bars);
     bars
+}
+
+fn note(what: String, task: Option<&Slug>, at: u64) -> Bar {
+    Bar { what, kind: BarKind::Note, task: task.cloned(), critical: false, from: at, to: Some(at) }
+}
+
+/// From the work that ended last back to the first: each began when the one before it had ended, as far as times tell.
+fn mark_critical(bars: &mut [Bar]) {
+    let took = |bar: &Bar| bar.to.filter(|to| *to > bar.from);
+    let mut ended: Vec<usize> = (0..bars.len()).filter(|at| bars.get(*at).and_then(took).is_some()).collect();
+    // A call of the same task is what another one waited for, where several ended at once.
+    ended.sort_by_key(|at| bars.get(*at).and_then(|bar| bar.to));
+    let mut before = u64::MAX;
+    let mut task: Option<Slug> = None;
+    while let Some(last) = ended.iter().rposition(|at| bars.get(*at).and_then(took).is_some_and(|to| to <= before)) {
+        let end = ended.get(last).and_then(|at| bars.get(*at)).and_then(took);
+        let equal = ended.get(..=last).unwrap_or_default().iter().rev();
+        let mut equal = equal.take_while(|at| bars.get(**at).and_then(took) == end);
+        let own = equal.find(|at| task.is_some() && bars.get(**at).is_some_and(|bar| bar.task == task));
+        let Some(chosen) = own.or(ended.get(last)).and_then(|at| bars.get_mut(*at)) else { return };
+        chosen.critical = true;
+        (before, task) = (chosen.from, chosen.task.clone());
+        ended.truncate(last + 1);
+    }
+}
+
+fn kind_of(effect: &EffectKey) -> (BarKind, Option<Slug>) {
+    let of = |kind, task: &Slug| (kind, Some(task.clone()));
+    match effect {
+        EffectKey::Ask(key) | EffectKey::Read(key) => {
+            let kind = match key.phase {
+                _ if matches!(effect, EffectKey::Read(_)) => BarKind::Host,
+                Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue | Phase::Join => BarKind::Plan,
+                Phase::Refine => BarKind::Refine,
+                Phase::Execute | Phase::Review | Phase::Merge => BarKind::Execute,
+            };
+            (kind, key.task.clone())
+        }
+        EffectKey::Tool { task, .. }
+        | EffectKey::Mount { task, .. }
+        | EffectKey::Return { task, .. }
+        | EffectKey::Retrieve { task, .. } => of(BarKind::Tool, task),
+        EffectKey::Try { task, .. } | EffectKey::Apply { task, .. } | EffectKey::RollBack { task, .. } => {
+            of(BarKind::Change, task)
+        }
+        EffectKey::Question { task, .. } => of(BarKind::You, task),
+        EffectKey::Check { task, .. } | EffectKey::Merge { task, .. } | EffectKey::Evaluate { task, .. } => {
+            of(BarKind::Host, task)
+        }
+        EffectKey::Gate(Gate { kind, .. }) => match kind {
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => of(BarKind::You, task),
+            GateKind::BeforeRun(_) => (BarKind::You, None),
+        },
+        EffectKey::Conclude => (BarKind::Host, None),
+    }
 }
 
 /// The task with parts that failed by itself with this fact: no other line tells of it. `run` is folded up to the fact.

@@ -114,7 +114,9 @@ pub(crate) fn page(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) ->
             div #sections.sections {
                 @if page.board.sections.is_empty() { (nothing(page)) }
                 @for section in &page.board.sections {
-                    div.section id=(section_id(section)) { (shell(section, |list| listed(pieces, list))) }
+                    @if let Some(piece) = pieces.iter().find(|piece| piece.id == section_id(section)) {
+                        (piece.render_with(&shell(section, |list| listed(pieces, list))))
+                    }
                 }
             }
             section #task.task aria-label="Task" tabindex="-1" { (opened(page, open, pieces)) }

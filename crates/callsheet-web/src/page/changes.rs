@@ -67,7 +67,7 @@ fn head(page: &RunPage<'_>, standing: usize) -> Markup {
         @if standing > 0 {
             details.danger {
                 summary { "Revert all changes of this run" }
-                p { "Each file goes back to what it was. Files that changed since are left alone, and you are told which." }
+                p { "Each file goes back to what it was. Files that changed since are left alone, and Callsheet lists them." }
                 (page.button("undo", "Revert them now", "", "Takes back every change that this run made"))
             }
         } @else { p.soft { "No change of this run is in your files now." } }

@@ -26,8 +26,6 @@ pub(crate) enum Tag {
     Item,
     /// Of anything else.
     Block,
-    /// A row of a table.
-    Row,
 }
 
 impl Piece {
@@ -48,7 +46,6 @@ impl Piece {
         match self.tag {
             Tag::Item => html! { li id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
             Tag::Block => html! { div id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
-            Tag::Row => html! { tr id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
         }
     }
 }

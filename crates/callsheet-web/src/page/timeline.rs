@@ -65,7 +65,6 @@ fn totals(page: &RunPage<'_>) -> Markup {
 }
 
 fn share(part: u64, of: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "a picture")]
     let percent = part as f64 * 100.0 / of.max(1) as f64;
     format!("{percent:.3}%")
 }

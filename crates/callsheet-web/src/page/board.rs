@@ -3,7 +3,7 @@
 use callsheet_core::run::Stage;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
-use callsheet_core::view::{duration, thousands};
+use callsheet_core::view::{Summary, counted, duration, problem_line, thousands};
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
@@ -21,8 +21,9 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<P
         pieces.push(Piece::new(Tag::Block, "sections", section_id(section), "section", empty));
         section_pieces(page, section, pieces);
     }
-    if let Some(slug) = open {
-        task::pieces(page, slug, pieces)?;
+    match open {
+        Some(slug) => task::pieces(page, slug, pieces)?,
+        None => pieces.push(Piece::new(Tag::Block, "about-box", "about", "about", about(page))),
     }
     Ok(())
 }
@@ -135,10 +136,40 @@ fn nothing(page: &RunPage<'_>) -> Markup {
     }
 }
 
-/// The opened task, or what to do.
+/// The opened task, or the run in numbers.
 pub(crate) fn opened(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) -> Markup {
     match open {
         Some(_) => task::shell(page, pieces),
-        None => html! { p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." } },
+        None => html! { div #about-box { (listed(pieces, "about-box")) } },
     }
+}
+
+/// What the run is for, what went wrong, and what it cost.
+fn about(page: &RunPage<'_>) -> Markup {
+    let summary = Summary::of(page.run);
+    let goals = page.run.goals().text.trim();
+    let problems: Vec<_> = page.run.all_problems().collect();
+    html! {
+        h2 { "About this run" }
+        @if !goals.is_empty() { p.text { (readable(goals)) } }
+        @for problem in &problems {
+            p.notice.bad {
+                (one_line(&problem_line(page.run, problem), 400)) " "
+                a href=(page.address(&format!("tasks/{}", problem.task.task.slug))) data-task=(problem.task.task.slug) { "Open" }
+            }
+        }
+        dl {
+            dt { "Calls" } dd { (summary.calls) @if summary.refused > 0 { ", " (summary.refused) " replies asked again" } @if summary.failed_calls > 0 { ", " (summary.failed_calls) " without a reply" } }
+            dt { "Tokens" } dd { (thousands(summary.input_tokens)) " in (" (thousands(summary.cached_tokens)) " cached), " (thousands(summary.output_tokens)) " out" }
+            @if summary.repairs > 0 { dt { "Repairs" } dd { (summary.repairs) ", saving " (counted(saved(&summary), "call")) } }
+            @if summary.tools > 0 { dt { "Tools" } dd { (counted(usize::try_from(summary.tools).unwrap_or(usize::MAX), "call")) } }
+            dt { "Slots" } dd { (page.board.header.slots) " pieces of work at a time" }
+        }
+        p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." }
+        p.hint.keys { kbd { "j" } " and " kbd { "k" } " go through tasks, " kbd { "Enter" } " opens one, " kbd { "/" } " searches." }
+    }
+}
+
+fn saved(summary: &Summary) -> usize {
+    usize::try_from(summary.saved_calls).unwrap_or(usize::MAX)
 }

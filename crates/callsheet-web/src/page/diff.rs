@@ -1,18 +1,64 @@
 //! Changes of files as people read them: lines with their signs.
 
+use std::ops::Range;
+
 use callsheet_core::visible::visible;
 use callsheet_format::edit::{Hunk, HunkKind};
 use maud::{Markup, html};
 
-/// Lines of a unified diff. Characters that nobody sees are shown.
+/// Lines of a unified diff. Characters that nobody sees are shown, and what differs between an old line and its new one is
+/// marked.
 pub(crate) fn lines(text: &str) -> Markup {
+    let lines: Vec<&str> = text.lines().collect();
+    let marks = marks(&lines);
     html! {
         pre.diff tabindex="0" {
-            @for line in text.lines() {
-                span class=(class(line)) { (visible(line)) "\n" }
+            @for (line, mark) in lines.iter().zip(&marks) {
+                span class=(class(line)) {
+                    @match mark.clone().and_then(|mark| Some((line.get(..mark.start)?, line.get(mark.clone())?, line.get(mark.end..)?))) {
+                        Some((before, inside, after)) => { (visible(before)) mark { (visible(inside)) } (visible(after)) }
+                        None => { (visible(line)) }
+                    }
+                    "\n"
+                }
             }
         }
     }
+}
+
+/// Of each line what differs from its partner: of removed lines and the added ones behind them, one by one.
+fn marks(lines: &[&str]) -> Vec<Option<Range<usize>>> {
+    let mut marks = vec![None; lines.len()];
+    let mut at = 0;
+    while at < lines.len() {
+        let run = |from: usize, sign: &str| lines.iter().skip(from).take_while(|line| line.starts_with(sign)).count();
+        let removed = run(at, "-");
+        let added = if removed > 0 { run(at + removed, "+") } else { 0 };
+        for pair in 0..removed.min(added) {
+            let (old, new) = (at + pair, at + removed + pair);
+            if let (Some(before), Some(after)) = (lines.get(old), lines.get(new))
+                && let Some((of_old, of_new)) = differing(before, after)
+            {
+                marks.splice(old..=old, [Some(of_old)]);
+                marks.splice(new..=new, [Some(of_new)]);
+            }
+        }
+        at += (removed + added).max(1);
+    }
+    marks
+}
+
+/// What of two lines differs, behind their signs; `None`: too much to be worth a mark.
+fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let (old_text, new_text) = (old.get(1..)?, new.get(1..)?);
+    let same = |pair: &(char, char)| pair.0 == pair.1;
+    let first: usize = old_text.chars().zip(new_text.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let (old_rest, new_rest) = (old_text.get(first..)?, new_text.get(first..)?);
+    let last: usize =
+        old_rest.chars().rev().zip(new_rest.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let is_alike = (first + last) * 3 >= old_text.len().max(new_text.len());
+    let range = |text: &str| 1 + first..1 + text.len() - last;
+    is_alike.then(|| (range(old_text), range(new_text)))
 }
 
 fn class(line: &str) -> &'static str {
@@ -80,6 +126,13 @@ pub(crate) fn files(text: &str) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_differs_in_a_line_is_marked() {
+        let text = lines("@@ -1,2 +1,2 @@\n-week 3: Ana\n-übung\n+week 3: Ana and <b>\n+Übung\n+more\n").0;
+        assert!(text.contains("+week 3: Ana<mark> and &lt;b&gt;</mark>"), "{text}");
+        assert!(text.contains("-<mark>ü</mark>bung") && text.contains(">+more\n<"), "{text}");
+    }
 
     #[test]
     fn a_diff_falls_into_files() {

@@ -40,6 +40,14 @@ bench *arguments:
 jobs server *arguments:
     bench/jobs/run {{server}} {{arguments}}
 
+# What is given out: binary, Debian package, man pages, completions, checksums, in the folder dist.
+dist *arguments:
+    scripts/dist {{arguments}}
+
+# Renew the table of vendor prices.
+prices *arguments:
+    scripts/prices {{arguments}}
+
 # Fuzz one reader: `just fuzz plan 60`; `ls fuzz/fuzz_targets` names them.
 fuzz target seconds="60":
     scripts/fuzz {{target}} {{seconds}}

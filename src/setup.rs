@@ -229,6 +229,7 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("limits.max_calls", work.max_calls.map(|calls| json!(calls)), "--max-calls");
     set("limits.max_tokens", work.max_tokens.map(|tokens| json!(tokens)), "--max-tokens");
     set("limits.max_cost_usd", work.max_cost.map(|cost| json!(cost)), "--max-cost");
+    set("limits.allow_unpriced", work.allow_unpriced.then(|| json!(true)), "--allow-unpriced");
     set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
     set("refine", work.refine.map(policy), "--refine");
     set("iterate", work.iterate.map(policy), "--iterate");

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::fuzzy::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
+use super::{ApproveArgs, DenyArgs, OpenArgs, ReportArgs, SheetCommand, TemplateCommand};
 
 /// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
 /// crash, set limits, and approve each change before it happens.
@@ -55,6 +55,8 @@ pub enum Command {
     Serve(ServeArgs),
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
+    /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
+    Report(ReportArgs),
     /// Approve pending tasks, calls or changes.
     Approve(ApproveArgs),
     /// Deny pending tasks, calls or changes.
@@ -63,6 +65,9 @@ pub enum Command {
     Undo(RunNameArgs),
     /// Stop a run from another terminal.
     Cancel(RunNameArgs),
+    /// Check and create sheets.
+    #[command(subcommand)]
+    Sheet(SheetCommand),
     /// List, show, check and create skills.
     #[command(subcommand)]
     Skill(SkillCommand),
@@ -83,6 +88,9 @@ pub enum Command {
     Trust(super::TrustArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
+    /// Write the man pages to a folder.
+    #[command(hide = true)]
+    Man(ManArgs),
 }
 
 /// Flags of everything that works with models.
@@ -151,6 +159,10 @@ pub struct WorkArgs {
     /// Limit on cost, in US dollars.
     #[arg(long, value_name = "USD", value_parser = not_negative)]
     pub max_cost: Option<f64>,
+
+    /// Use models without a known price even under a limit on cost, which cannot hold them.
+    #[arg(long)]
+    pub allow_unpriced: bool,
 
     /// Limit on run time in seconds, not counting the time the run waits for you.
     #[arg(long, value_name = "SECONDS")]
@@ -322,6 +334,10 @@ pub struct ShowArgs {
     #[arg(long, group = "what")]
     pub plan: bool,
 
+    /// Print plain text: no colours, no pager.
+    #[arg(long)]
+    pub plain: bool,
+
     /// Print one hunk of the pending change, for editing; return it with `approve --edit N=FILE`. If several changes are
     /// pending, name the task with `--task`.
     #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan"])]
@@ -461,6 +477,14 @@ pub struct CompletionsArgs {
     /// Shell.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Clone, Debug, Args)]
+pub struct ManArgs {
+    /// Folder.
+    #[arg(value_name = "FOLDER")]
+    pub folder: PathBuf,
 }
 
 /// Approval modes of spec 11.2.

@@ -5,12 +5,13 @@ mod args;
 mod exit;
 mod init_args;
 mod run_args;
+mod sheet_args;
 mod template_args;
 mod trust_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::{
-    ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ModelCommand,
+    ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
     RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
@@ -19,6 +20,7 @@ pub use args::ServeArgs;
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
 pub use run_args::{OpenArgs, RunArgs};
+pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs, TemplateShowArgs,
     operators,

@@ -37,10 +37,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]
     pub sheet: Option<PathBuf>,
 
-    /// Only check the sheet and print each issue with its line and column.
-    #[arg(long, requires = "sheet")]
-    pub check: bool,
-
     /// Run this template; same as `template run`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["sheet", "skill"])]
     pub template: Option<String>,

@@ -1,10 +1,11 @@
-//! `run --sheet FILE --check`: every issue of a sheet with its place. Nothing is run and nothing is written.
+//! `sheet check`: every issue of a sheet with its place. Nothing is run and nothing is written.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::view::counted;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_runtime::ports::Store;
 use callsheet_runtime::sheetfile::check_sheet;
@@ -17,6 +18,7 @@ use crate::term::harmless;
 use crate::wiring::skill_dirs;
 
 use super::drive::{Front, without_model};
+use super::estimate::Estimate;
 use super::skill::tool_specs;
 
 /// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
@@ -30,7 +32,8 @@ pub(super) fn sheet(
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let services = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
-    let issues = check_sheet(&services, text, prompt, settings).list.issues;
+    let reading = check_sheet(&services, text, prompt, settings).list;
+    let issues = reading.issues;
     let file = file.display().to_string();
     for issue in &issues {
         let column = column(text, issue);
@@ -40,8 +43,13 @@ pub(super) fn sheet(
         }
         super::print(&format!("{}\n", issue_line(&file, text, issue)))?;
     }
-    if issues.is_empty() && !setup.json {
-        tell!("{}", harmless(&format!("{file}: no issues")));
+    let estimate = Estimate::of(setup, &reading.value, &services.skills(settings), settings);
+    if setup.json {
+        super::print_json(&serde_json::json!({ "file": file, "summary": estimate }))?;
+    } else {
+        let found =
+            if issues.is_empty() { "no issues; ".to_owned() } else { format!("{}; ", counted(issues.len(), "issue")) };
+        tell!("{}", harmless(&format!("{file}: {found}{estimate}")));
     }
     tell_of_broken_skills(setup, &issues);
     let errors = issues.iter().any(|issue| issue.severity == Severity::Error);

@@ -11,6 +11,7 @@ use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{Session, drive};
+use callsheet_runtime::effects::unpriced_words;
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use callsheet_runtime::services::Services;
@@ -148,6 +149,7 @@ pub(super) async fn prepare(
         models.connect().await;
     }
     models.check()?;
+    refuse_unpriced(&models, settings)?;
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     let known = models.infos();
     let parts = Parts {
@@ -172,6 +174,17 @@ pub(super) async fn prepare(
         }
     }
     Ok(Arc::new(services))
+}
+
+/// A limit on cost that could not hold the model ends the command before anything is paid.
+fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> {
+    if settings.limits.max_cost_usd.is_none() || settings.limits.allow_unpriced {
+        return Ok(());
+    }
+    let Some(model) = models.unpriced() else { return Ok(()) };
+    let words = unpriced_words(&model);
+    let (what, advice) = words.split_once("; ").unwrap_or((words.as_str(), ""));
+    Err(Failure::usage(what, format!("{advice}, or allow it with --allow-unpriced")))
 }
 
 /// The world for looking at a sheet: nothing is asked, so no model is needed.

@@ -9,20 +9,25 @@ mod continuation;
 mod demo;
 mod doctor;
 mod drive;
+mod estimate;
 mod index;
 mod init;
+mod man;
 mod model;
 mod model_test;
 mod plan;
 mod prompts;
 mod questions;
+mod report;
 mod resume;
 mod run;
 mod runs;
 #[cfg(feature = "page")]
 mod serve;
+mod sheet;
 mod show;
 mod show_json;
+mod show_task;
 mod skill;
 mod skill_new;
 mod start;
@@ -43,7 +48,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Command, Exit, Failure, TemplateCommand};
+use crate::cli::{Cli, Command, Exit, Failure, SheetCommand, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
@@ -60,12 +65,16 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Resume(arguments) => work_flags(&arguments.work),
         Command::Continue(arguments) => work_flags(&arguments.work),
         Command::Retry(arguments) => work_flags(&arguments.work),
+        Command::Sheet(SheetCommand::Check(arguments)) => work_flags(&arguments.work),
         _ => Vec::new(),
     };
     if let Command::Completions(arguments) = command {
         let mut script = Vec::new();
         clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
         return print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete);
+    }
+    if let Command::Man(arguments) = command {
+        return man::man(arguments);
     }
     if matches!(command, Command::Doctor) {
         return doctor::doctor(cli);
@@ -101,6 +110,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         #[cfg(feature = "page")]
         Command::Serve(arguments) => serve::serve(setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
+        Command::Report(arguments) => report::report(&setup, arguments),
+        Command::Sheet(command) => sheet::sheet(&setup, command),
         Command::Approve(arguments) => answer::approve(&setup, arguments),
         Command::Deny(arguments) => answer::deny(&setup, arguments),
         Command::Cancel(arguments) => answer::cancel(&setup, arguments),
@@ -111,7 +122,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
-        Command::Doctor | Command::Completions(_) => Ok(Exit::Complete),
+        Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
 }
 

@@ -122,6 +122,7 @@ fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core
         "limits.max_calls" => settings.limits.max_calls = given.limits.max_calls,
         "limits.max_tokens" => settings.limits.max_tokens = given.limits.max_tokens,
         "limits.max_cost_usd" => settings.limits.max_cost_usd = given.limits.max_cost_usd,
+        "limits.allow_unpriced" => settings.limits.allow_unpriced = given.limits.allow_unpriced,
         "limits.run_timeout_seconds" => settings.limits.run_timeout_seconds = given.limits.run_timeout_seconds,
         _ => {}
     }

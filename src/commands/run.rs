@@ -59,9 +59,6 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
-    if let (true, EntrySpec::Sheet { text, prompt }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
-        return super::check::sheet(setup, &front, file, (text, prompt.as_deref()), &settings, &arguments.work.opened);
-    }
     let store = setup.store()?;
     let words = match &entry {
         EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } | EntrySpec::Template { prompt, .. } => {

@@ -2,7 +2,7 @@
 
 use crate::cli::{Exit, Failure};
 use crate::setup::{Setup, civil, store_failure};
-use crate::term::{one_line, outcome_words};
+use crate::term::{dollars, one_line, outcome_words};
 
 pub(super) fn runs(setup: &Setup) -> Result<Exit, Failure> {
     let runs = if setup.has_store() { setup.existing_store()?.runs().map_err(store_failure)? } else { Vec::new() };
@@ -19,9 +19,10 @@ pub(super) fn runs(setup: &Setup) -> Result<Exit, Failure> {
             (Some(outcome), None) => outcome_words(*outcome).to_owned(),
             (None, None) => "interrupted".to_owned(),
         };
+        let cost = if run.cost_usd > 0.0 { format!("  {}", dollars(run.cost_usd)) } else { String::new() };
         let (year, month, day, seconds) = civil(run.started_at);
         super::print(&format!(
-            "{}  {year:04}-{month:02}-{day:02} {:02}:{:02} UTC  {state}  {}\n",
+            "{}  {year:04}-{month:02}-{day:02} {:02}:{:02} UTC  {state}{cost}  {}\n",
             run.run,
             seconds / 3_600,
             seconds / 60 % 60,

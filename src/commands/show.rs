@@ -4,26 +4,28 @@ use std::sync::Arc;
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
-use callsheet_core::spec::{BlobId, Phase, RunId};
+use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{
     Summary, call_words, problem_line, review_words, timeline, unsupported_line, unsupported_of_answer,
 };
 use callsheet_core::visible::visible;
-use callsheet_format::sheet;
+use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 use callsheet_runtime::prompting::PromptRecord;
 use callsheet_runtime::sheetfile::sheet_text;
+use serde_json::{Value, json};
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
-use crate::term::{duration, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
+use crate::term::{dollars, duration, harmless, hunk_to_edit, one_line, outcome_words, page, state_mark, thousands};
 
 use super::answer::{asked_about, several_changes};
 use super::answered::{answer_text, joined_results};
 use super::drive::run_folder;
 use super::questions::{Question, how_to_answer, questions};
-use super::show_json::run_json;
+use super::show_json::{call_json, run_json};
+use super::show_task;
 use super::take_in::{Folded, recorded, take_in};
 use super::waits::{addresses, waits, waits_text};
 
@@ -35,29 +37,20 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return events(&facts);
     } else if let Some(task) = &arguments.why {
         return super::why::why(setup, &run, &found, task.as_deref());
+    } else if arguments.timeline {
+        return bars(setup, &facts, arguments.plain);
+    } else if setup.json {
+        return super::print_json(&as_json(setup, &store, &run, arguments, &found)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.hunk {
-        hunk(&waits(setup, &*store, &run)?, number, arguments.task.as_deref(), &found.run)?
+        hunk_to_edit(&hunk(&waits(setup, &*store, &run)?, number, arguments.task.as_deref(), &found.run)?)
     } else if let Some(slug) = &arguments.task {
-        task_text(&store, &run, slug)?
+        show_task::text(&store, &run, show_task::find(&run, slug)?)?
     } else if let Some(number) = arguments.call {
         call_text(&store, call(&run, number)?)?
-    } else if let (Some(number), true) = (arguments.prompt, setup.json) {
-        return super::print_json(&request(&store, call(&run, number)?)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
-    } else if arguments.timeline {
-        return bars(setup, &facts);
     } else if arguments.plan {
         sheet_text(&run)
-    } else if setup.json {
-        let mut shown = run_json(setup, &run, &found.run);
-        shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
-        shown["waits"] = serde_json::json!(waits(setup, &*store, &run)?);
-        let asked = questions(&run);
-        let asked: Vec<_> = asked.iter().map(|one| serde_json::json!({ "task": one.task, "text": one.text })).collect();
-        shown["question"] = asked.first().cloned().into();
-        shown["questions"] = asked.into();
-        return super::print_json(&shown).map(|()| Exit::Complete);
     } else {
         let gates = waits(setup, &*store, &run)?;
         let mut text = run_text(setup, &run, &found.run, &gates, &questions(&run));
@@ -66,10 +59,55 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         }
         text
     };
-    if setup.json {
-        return super::print_json(&serde_json::json!({ "run": found.run, "text": text })).map(|()| Exit::Complete);
+    paged(&harmless(&text), arguments.plain)
+}
+
+fn paged(text: &str, plain: bool) -> Result<Exit, Failure> {
+    let shown = page(text, plain).map_err(|error| Failure::internal(format!("cannot write to stdout: {error}"), ""));
+    shown.map(|()| Exit::Complete)
+}
+
+/// What was asked for, as one object.
+fn as_json(
+    setup: &Setup,
+    store: &Arc<dyn Store>,
+    run: &Run,
+    arguments: &ShowArgs,
+    found: &RunSummary,
+) -> Result<Value, Failure> {
+    if let Some(number) = arguments.hunk {
+        let hunk = hunk(&waits(setup, &**store, run)?, number, arguments.task.as_deref(), &found.run)?;
+        return Ok(json!({ "run": found.run, "hunk": hunk, "text": hunk_to_edit(&hunk) }));
     }
-    super::print(&harmless(&text)).map(|()| Exit::Complete)
+    if let Some(slug) = &arguments.task {
+        return show_task::json(store, run, show_task::find(run, slug)?);
+    }
+    if let Some(number) = arguments.call {
+        let record = call(run, number)?;
+        let mut shown = call_json(record);
+        shown["repairs"] = json!(record.repairs);
+        shown["issues"] = json!(record.issues);
+        shown["prompt"] = json!(request(store, record)?);
+        shown["reply"] = json!(reply(store, record)?);
+        return Ok(shown);
+    }
+    if let Some(number) = arguments.prompt {
+        return Ok(json!(request(store, call(run, number)?)?));
+    }
+    if arguments.plan {
+        let tasks =
+            |step: &Vec<Slug>| step.iter().filter_map(|slug| run.task(slug)).map(|task| json!(task.task)).collect();
+        let sections: Vec<Value> = run.steps().iter().map(tasks).collect();
+        let text = sheet_text(run);
+        return Ok(json!({ "run": found.run, "goals": run.goals(), "sections": sections, "text": text }));
+    }
+    let mut shown = run_json(setup, run, &found.run);
+    shown["task_result"] = json!(result_of_tree(store, run));
+    shown["waits"] = json!(waits(setup, &**store, run)?);
+    let asked: Vec<Value> = questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
+    shown["question"] = asked.first().cloned().into();
+    shown["questions"] = asked.into();
+    Ok(shown)
 }
 
 /// The run with the edit of its sheet, if that is a valid one.
@@ -94,7 +132,7 @@ fn is_asked(view: &GateView, name: &str) -> bool {
 }
 
 /// One hunk of the change that waits, as a person edits it (spec 11.4).
-fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Result<String, Failure> {
+fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Result<Hunk, Failure> {
     let changes: Vec<&GateView> =
         waits.iter().filter(|view| !view.hunks.is_empty() && task.is_none_or(|name| is_asked(view, name))).collect();
     if let [_, _, ..] = changes.as_slice() {
@@ -102,7 +140,7 @@ fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Resu
         return Err(several_changes(id, &tasks, "--task SLUG"));
     }
     let hunk = changes.first().and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
-    hunk.map(hunk_to_edit).ok_or_else(|| {
+    hunk.cloned().ok_or_else(|| {
         Failure::usage(format!("run {id} has no pending hunk {number}"), format!("inspect it: callsheet show {id}"))
     })
 }
@@ -203,14 +241,14 @@ fn task_lines(run: &Run, task: &TaskRun) -> String {
     format!("{}{below}", task_line(run, task))
 }
 
-fn task_line(run: &Run, task: &TaskRun) -> String {
+pub(super) fn task_line(run: &Run, task: &TaskRun) -> String {
     let (mark, word) = state_mark(run.standing(task));
     let writes = if task.writer.is_some() { " (writes)" } else { "" };
     let back = if task.applied.iter().any(|set| set.reverted) { " (changes reverted)" } else { "" };
     format!("  {mark} {} [{}]{writes} {word}{back}\n", one_line(&task.task.name, 60), task.task.slug)
 }
 
-fn call_line(call: &CallRecord) -> String {
+pub(super) fn call_line(call: &CallRecord) -> String {
     let how = match call.accepted {
         Some(_) if call.key.phase == Phase::Review => match call.issues.first() {
             Some(issue) => one_line(&issue.what, 200),
@@ -226,71 +264,15 @@ fn call_line(call: &CallRecord) -> String {
         None => "not read".to_owned(),
     };
     format!(
-        "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}\n",
+        "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}{}\n",
         call.number,
         call_words(&call.key, &call.part),
         call.attempt,
         thousands(call.usage.input),
         thousands(call.usage.output),
-        duration(call.ms)
+        duration(call.ms),
+        call.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost))).unwrap_or_default()
     )
-}
-
-fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
-    let task = run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
-        let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
-        let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
-        let all = || format!("there are: {}", one_line(&names.join(", "), 600));
-        Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
-    })?;
-    let mut text = task_line(run, task);
-    text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
-    text.push('\n');
-    if let Some(reason) = &task.writer {
-        text.push_str(&format!("Needs approval: {reason}\n"));
-    }
-    for run in &task.runs {
-        let state = if run.is_finished() {
-            "finished"
-        } else if run.failure().is_some() {
-            "failed"
-        } else {
-            "open"
-        };
-        let part = if run.title.is_empty() { String::new() } else { format!(" ({})", run.title) };
-        text.push_str(&format!("Execution{part}: {state}, {} tool calls\n", run.calls.len()));
-    }
-    for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
-        text.push_str(&call_line(call));
-        call.rejected.iter().for_each(|issue| text.push_str(&format!("      {issue}\n")));
-    }
-    for review in task.reviews() {
-        text.push_str(&format!("{}\n", one_line(&review_words(review), 600)));
-    }
-    let marks = task.result().into_iter().flat_map(|result| &result.unsupported).map(String::as_str);
-    if let Some(line) = unsupported_line(marks) {
-        text.push_str(&format!("Warning: {}\n", one_line(&line, 600)));
-    }
-    if let Some(failure) = task.failure() {
-        text.push_str(&format!("Failed: {}\n", failure.reason));
-        failure.issues.iter().for_each(|issue| text.push_str(&format!("  {issue}\n")));
-    }
-    if let Some(words) = task.denial() {
-        text.push_str(&format!("Denied: {words}\n"));
-    }
-    for set in &task.applied {
-        if let Some(diff) = &set.changes.diff {
-            let back = if set.reverted { "Reverted:\n" } else { "" };
-            text.push_str(&format!("\n{back}{}", blob(store, diff)?));
-        }
-        if let Some(refused) = &set.refused {
-            text.push_str(&format!("\n{}\n{}", refused.told, blob(store, &refused.diff)?));
-        }
-    }
-    if let Some(document) = task.result().and_then(|result| result.document.as_ref()) {
-        text.push_str(&format!("\n{}\n", blob(store, document)?));
-    }
-    Ok(text)
 }
 
 fn call(run: &Run, number: u32) -> Result<&CallRecord, Failure> {
@@ -299,7 +281,7 @@ fn call(run: &Run, number: u32) -> Result<&CallRecord, Failure> {
     })
 }
 
-fn blob(store: &Arc<dyn Store>, id: &BlobId) -> Result<String, Failure> {
+pub(super) fn blob(store: &Arc<dyn Store>, id: &BlobId) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&store.blob(id).map_err(store_failure)?).into_owned())
 }
 
@@ -307,6 +289,11 @@ fn request(store: &Arc<dyn Store>, call: &CallRecord) -> Result<ModelRequest, Fa
     let record: PromptRecord = serde_json::from_str(&blob(store, &call.prompt)?)
         .map_err(|error| Failure::internal(format!("can't read the recorded prompt: {error}"), ""))?;
     Ok(record.request)
+}
+
+fn reply(store: &Arc<dyn Store>, call: &CallRecord) -> Result<ModelReply, Failure> {
+    serde_json::from_str(&blob(store, &call.reply)?)
+        .map_err(|error| Failure::internal(format!("can't read the recorded reply: {error}"), ""))
 }
 
 /// The prompt as sent: system text, then each message under its role.
@@ -335,8 +322,7 @@ fn sampling(request: &ModelRequest) -> String {
 
 fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failure> {
     let request = request(store, call)?;
-    let reply: ModelReply = serde_json::from_str(&blob(store, &call.reply)?)
-        .map_err(|error| Failure::internal(format!("can't read the recorded reply: {error}"), ""))?;
+    let reply = reply(store, call)?;
     let mut text = format!("{}model {}, {} sends{}\n\n", call_line(call), call.model, call.sends, sampling(&request));
     text.push_str(&prompt_text(&request));
     if let Some(thinking) = &reply.thinking {
@@ -364,15 +350,15 @@ fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failur
     Ok(text)
 }
 
-fn bars(setup: &Setup, facts: &[LogEntry]) -> Result<Exit, Failure> {
+fn bars(setup: &Setup, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
     let bars = timeline(facts);
+    if setup.json {
+        return bars.iter().try_for_each(super::print_json).map(|()| Exit::Complete);
+    }
     let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
     const WIDTH: u64 = 50;
+    let mut text = String::new();
     for bar in &bars {
-        if setup.json {
-            super::print_json(bar)?;
-            continue;
-        }
         let to = bar.to.unwrap_or(end);
         let from_column = bar.from.saturating_mul(WIDTH) / end;
         let length = (to.saturating_mul(WIDTH) / end).saturating_sub(from_column).max(1);
@@ -380,7 +366,11 @@ fn bars(setup: &Setup, facts: &[LogEntry]) -> Result<Exit, Failure> {
             .map(|column| if column >= from_column && column < from_column + length { '█' } else { '·' })
             .collect();
         let took = bar.to.map_or_else(|| "not finished".to_owned(), |to| duration(to.saturating_sub(bar.from)));
-        super::print(&format!("{picture} {} ({took})\n", harmless(&bar.what)))?;
+        let mark = if bar.critical { "*" } else { " " };
+        text.push_str(&format!("{picture}{mark}{} ({took})\n", harmless(&bar.what)));
     }
-    Ok(Exit::Complete)
+    if bars.iter().any(|bar| bar.critical) {
+        text.push_str("* on the critical path: what the end waited for\n");
+    }
+    paged(&text, plain)
 }

@@ -35,7 +35,7 @@ pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
     })
 }
 
-fn task_json(run: &Run, task: &TaskRun) -> Value {
+pub(super) fn task_json(run: &Run, task: &TaskRun) -> Value {
     // Of an earlier list: in no step.
     let step = run.step_of(&task.task.slug).map(|step| step + 1);
     json!({
@@ -54,11 +54,11 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
 }
 
 /// `missing`: what the reviewer says is missing. `failed`: why there is no verdict, or no second result.
-fn review_json(review: &Review) -> Value {
+pub(super) fn review_json(review: &Review) -> Value {
     json!({ "over": review.is_over(), "missing": review.missing, "failed": review.failed() })
 }
 
-fn call_json(call: &CallRecord) -> Value {
+pub(super) fn call_json(call: &CallRecord) -> Value {
     let CallKey { phase, task, .. } = &call.key;
     json!({
         "call": call.number,

@@ -34,7 +34,7 @@ pub struct Models {
 }
 
 /// The keys of `[providers.NAME]` that a provider is made of.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "dialect",
     "base_url",
     "api_key_env",
@@ -43,6 +43,7 @@ const PARTS: [&str; 9] = [
     "first_byte_seconds",
     "idle_seconds",
     "price_input",
+    "price_cached_input",
     "price_output",
 ];
 
@@ -168,6 +169,13 @@ impl Models {
             }
         }
         Ok(())
+    }
+
+    /// A model that a phase may be asked of and whose price nobody knows.
+    pub fn unpriced(&self) -> Option<ModelInfo> {
+        let phases = [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate];
+        let mut models = phases.into_iter().filter_map(|phase| self.get(self.reference(phase)).ok());
+        models.find(|model| model.info().unpriced).map(|model| model.info().clone())
     }
 
     /// Requests each provider takes at once: as configured, else as it told, else its kind's default.

@@ -3,15 +3,18 @@
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
-use callsheet_core::view::{call_words, limit_words, own_failure, unsupported_line};
+use callsheet_core::view::{call_words, limit_words, own_failure, reuse_words, unsupported_line};
 
-use super::{duration, one_line, state_mark, thousands};
+use super::{dollars, duration, one_line, state_mark, thousands};
 
 /// A fact in words, if it is worth a line.
 pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
     match event {
         Event::RunStarted { run, .. } => Some(format!("run {run}")),
-        Event::RunResumed { .. } => Some("resumed".to_owned()),
+        Event::RunResumed { .. } => {
+            let words = run.reused().and_then(|reuse| reuse_words(&reuse));
+            Some(words.map_or_else(|| "resumed".to_owned(), |words| format!("resumed: {words}")))
+        }
         Event::RunContinued { text, .. } => Some(format!("follow-up: {}", one_line(text, 200))),
         Event::TaskRetried { task, .. } => Some(format!("{task}: retried")),
         Event::ListAdopted { list, .. } => {
@@ -20,11 +23,12 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
-            "{}: {} input tokens, {} output tokens, {}",
+            "{}: {} input tokens, {} output tokens, {}{}",
             call_words(key, run.part(key)),
             thousands(usage.input),
             thousands(usage.output),
-            duration(*ms)
+            duration(*ms),
+            usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost))).unwrap_or_default()
         )),
         Event::CallFailed { key, message, sends, .. } => {
             let words = call_words(key, run.part(key));

@@ -13,7 +13,7 @@ use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
 use super::lines::{event_line, own_failure_line, refused_line, retry_line, silent_line};
-use super::{duration, one_line, outcome_words, sentence, state_mark, thousands};
+use super::{dollars, duration, one_line, outcome_words, sentence, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
 
@@ -26,7 +26,8 @@ struct Scene {
     run: Run,
     term: Term,
     colour: bool,
-    begun: Instant,
+    /// When the last fact came.
+    heard: Instant,
     /// Lines on screen now, to be cleared before the next frame.
     drawn: usize,
     dirty: bool,
@@ -45,7 +46,7 @@ impl LiveView {
             run: Run::new(),
             term: Term::buffered_stderr(),
             colour,
-            begun: Instant::now(),
+            heard: Instant::now(),
             drawn: 0,
             dirty: true,
             paused: false,
@@ -137,6 +138,7 @@ impl Scene {
         if self.run.apply(fact).is_err() {
             return;
         }
+        self.heard = Instant::now();
         match &fact.event {
             Event::Started { effect: EffectKey::Ask(key) } => {
                 let words = call_words(key, self.run.part(key));
@@ -148,6 +150,7 @@ impl Scene {
             }
             Event::ReplyRefused { key, issues, .. } => self.news = refused_line(key, issues, &self.run),
             Event::RunStarted { .. }
+            | Event::RunResumed { .. }
             | Event::LimitNear { .. }
             | Event::ReferencesChecked { .. }
             | Event::Reviewed { .. }
@@ -299,11 +302,14 @@ impl Scene {
 
     fn total_line(&self) -> String {
         let totals = self.run.totals();
-        let ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // The clock of the run, which stands while no process runs.
+        let since = u64::try_from(self.heard.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ms = self.run.times_at(self.run.now_ms().saturating_add(since)).total_ms();
         let state = self
             .run
             .outcome()
             .map_or_else(|| format!("Round {}", self.run.round().max(1)), |outcome| sentence(outcome_words(outcome)));
-        format!("{state} · {} calls · {} tokens · {}", totals.calls, thousands(totals.tokens()), duration(ms))
+        let money = if totals.cost_usd > 0.0 { format!(" · {}", dollars(totals.cost_usd)) } else { String::new() };
+        format!("{state} · {} calls · {} tokens{money} · {}", totals.calls, thousands(totals.tokens()), duration(ms))
     }
 }

@@ -6,6 +6,7 @@ mod hunks;
 mod json;
 mod lines;
 mod live;
+mod pager;
 mod person;
 mod plain;
 mod safe;
@@ -15,11 +16,12 @@ pub use bar::Bar;
 pub use hunks::{hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use live::LiveView;
+pub use pager::page;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
 pub use callsheet_core::view::state_mark;
-pub use words::{duration, outcome_words, sentence, thousands, window_words};
+pub use words::{dollars, duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;
 

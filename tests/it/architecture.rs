@@ -17,6 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-tools", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-report", &["callsheet-core"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
     ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
@@ -26,6 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-format",
             "callsheet-runtime",
             "callsheet-models",
+            "callsheet-report",
             "callsheet-local",
             "callsheet-tools",
             "callsheet-store",

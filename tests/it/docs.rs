@@ -198,13 +198,13 @@ fn sheets_of_the_guides_are_read_as_they_say() {
         let text = std::fs::read_to_string(&file).expect("readable");
         for (sheet, _) in blocks(&text, "markdown sheet") {
             garden.write("work.md", format!("{sheet}\n"));
-            let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
+            let ended = garden.expect(0, &["sheet", "check", "work.md"]);
             assert_eq!(ended.out, "", "{}:\n{sheet}", shown(&file));
             found += 1;
         }
         for (sheet, rest) in blocks(&text, "markdown sheet wrong") {
             garden.write("work.md", format!("{sheet}\n"));
-            let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+            let ended = garden.expect(2, &["sheet", "check", "work.md"]);
             let printed = rest.split_once("```text\n").and_then(|(_, rest)| rest.split_once("\n```\n"));
             let (printed, _) = printed.expect("what it prints");
             assert_eq!(ended.out.trim_end(), printed, "{}:\n{sheet}", shown(&file));

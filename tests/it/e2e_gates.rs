@@ -93,7 +93,7 @@ fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
     garden.write("list.md", "## Tasks\n- **What is needed** Who waters.\n- **Expected output** A name.\n");
     let refused = garden.expect(2, &["run", "--sheet", "list.md"]);
     assert!(refused.err.contains("Goals / summary"), "{}", refused.err);
-    let checked = garden.expect(2, &["run", "--sheet", "list.md", "--check"]);
+    let checked = garden.expect(2, &["sheet", "check", "list.md"]);
     assert!(checked.out.contains("error goals-missing"), "{}", checked.out);
     assert!(garden.call(&["runs"]).out.is_empty(), "nothing was begun");
     garden.expect(0, &["run", "--sheet", "list.md", "who waters?"]);

@@ -78,7 +78,7 @@ fn a_review_that_does_not_come_is_told() {
         ended.err
     );
     garden.write("odd.md", format!("{SHEET}- **Review** sometimes\n"));
-    let checked = garden.expect(0, &["run", "--sheet", "odd.md", "--check"]);
+    let checked = garden.expect(0, &["sheet", "check", "odd.md"]);
     assert!(checked.out.contains("\"sometimes\" is no value of Review"), "{}", checked.out);
     let skill = "---\nname: look\ndescription: Looks.\nreview: sometimes\n---\nRefine.\n---\nDo it.\n";
     garden.write(".callsheet/skills/look.md", skill);

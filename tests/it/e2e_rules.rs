@@ -47,8 +47,8 @@ const SHEET: &str = "## Goals / summary\nFind it.\n## Tasks\n### Task section 1\
 fn what_only_a_refinement_can_give_is_said_before_any_round() {
     let garden = TestProject::with("plan_without_calls");
     garden.write("work.md", SHEET);
-    garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--refine", "never"]);
+    garden.expect(0, &["sheet", "check", "work.md"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md", "--refine", "never"]);
     assert!(ended.out.contains("work.md:7:13: error refinement-required"), "{}", ended.out);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--refine", "never"]);
     assert!(ended.err.contains("refinement is disabled"), "{}", ended.err);

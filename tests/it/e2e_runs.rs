@@ -20,7 +20,7 @@ fn a_one_task_request_costs_two_calls() {
     let sheet = garden.run_file("sheet.md");
     assert!(sheet.contains("who waters?") && sheet.contains("## Completed tasks"), "{sheet}");
     let file = garden.run_folder().join("sheet.md");
-    garden.expect(0, &["run", "--sheet", file.to_str().unwrap(), "--check"]);
+    garden.expect(0, &["sheet", "check", file.to_str().unwrap()]);
 }
 
 /// covers: 2.7, 11.2, 11.4, 11.8, 3.10

@@ -20,15 +20,15 @@ fn a_sheet_runs_without_a_plan_call() {
 fn a_sheet_with_errors_is_refused_with_lines() {
     let garden = TestProject::with("answer");
     garden.write("work.md", SHEET.replace("read_files", "swim_in_lakes").replace("water.md", "nowhere.md"));
-    for arguments in [&["run", "--sheet", "work.md", "--check"][..], &["run", "--sheet", "work.md"]] {
+    for arguments in [&["sheet", "check", "work.md"][..], &["run", "--sheet", "work.md"]] {
         let ended = garden.expect(2, arguments);
         let said = format!("{}{}", ended.out, ended.err);
         assert!(said.contains("swim_in_lakes") && said.contains("nowhere.md"), "{said}");
     }
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md"]);
     assert!(ended.out.contains("work.md:7:13: error skill-unknown"), "{}", ended.out);
     assert!(ended.out.contains("work.md:8:18: error file-missing"), "{}", ended.out);
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--json"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md", "--json"]);
     assert!(json_lines(&ended.out).iter().any(|issue| issue["code"] == "skill-unknown"), "{}", ended.out);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 }
@@ -47,7 +47,7 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
         "### Task section 1\nRead water.md.\n",
     ] {
         garden.write("work.md", format!("{goals}{tasks}"));
-        let checked = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+        let checked = garden.expect(2, &["sheet", "check", "work.md"]);
         assert!(
             checked.out.contains("error need-missing") && checked.out.contains("What is needed"),
             "{}",
@@ -57,7 +57,7 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
         assert!(ended.err.contains("Read water.md") && ended.err.contains("nothing was started"), "{}", ended.err);
     }
     garden.write("work.md", format!("{goals}1. Read water.md\n"));
-    let checked = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    let checked = garden.expect(2, &["sheet", "check", "work.md"]);
     assert!(checked.out.contains("work.md:4:4: error"), "{}", checked.out);
     garden.write("work.md", format!("{SHEET}\n- Look at the plan as well\n"));
     let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
@@ -78,15 +78,15 @@ fn a_sheet_is_checked_and_run_alike() {
     let garden = TestProject::with("answer");
     let sheet = SHEET.replace("- **Skill** read_files\n", "").replace("(water.md)", "(water.md) [open](current_file)");
     garden.write("work.md", sheet);
-    let checked = garden.expect(0, &["run", "--sheet", "work.md", "--check"]).out;
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]).out;
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     for code in ["warning skill-missing", "warning no-current-file", "warning expected-missing"] {
         assert!(checked.contains(code) && ended.err.contains(code), "{code}: {checked}{}", ended.err);
     }
     garden.write("aimless.md", SHEET.split_once("## Tasks").map(|(_, tasks)| format!("## Tasks{tasks}")).unwrap());
-    let checked = garden.expect(2, &["run", "--sheet", "aimless.md", "--check"]);
+    let checked = garden.expect(2, &["sheet", "check", "aimless.md"]);
     assert!(checked.out.contains("error goals-missing"), "{}", checked.out);
-    let checked = garden.expect(0, &["run", "--sheet", "aimless.md", "who waters?", "--check"]);
+    let checked = garden.expect(0, &["sheet", "check", "aimless.md", "who waters?"]);
     assert!(checked.out.contains("warning goals-missing"), "{}", checked.out);
     garden.expect(0, &["run", "--sheet", "aimless.md", "who waters?"]);
 }
@@ -96,7 +96,7 @@ fn a_sheet_is_checked_and_run_alike() {
 fn a_sheet_is_checked_without_a_model() {
     let garden = TestProject::bare();
     garden.write("work.md", SHEET);
-    garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
+    garden.expect(0, &["sheet", "check", "work.md"]);
 }
 
 /// covers: 2.2
@@ -268,7 +268,7 @@ fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
     let given = ["run", "--sheet", "own.md", "# The well\nIt is deep."];
     garden.write("own.md", garden.read("own.md").replace("#the-pump", "#the-well"));
     garden.expect(2, &["run", "--sheet", "own.md"]);
-    garden.expect(0, &[&given[..], &["--check"]].concat());
+    garden.expect(0, &["sheet", "check", "own.md", "# The well\nIt is deep."]);
     garden.expect(0, &given);
 }
 
@@ -368,7 +368,7 @@ fn what_is_too_large_for_one_prompt_is_read_one_by_one_and_that_is_told() {
         "---\nname: compare\ndescription: Compares.\nexecution: together\n---\nCompare what is linked.\n",
     );
     // Who asks for one evaluation is not given several.
-    let said = garden.expect(2, &["run", "--sheet", "work.md", "--check"]).out;
+    let said = garden.expect(2, &["sheet", "check", "work.md"]).out;
     assert!(said.contains("over-budget"), "{said}");
 }
 
@@ -400,9 +400,9 @@ fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
 fn a_check_knows_the_file_that_is_said_to_be_open() {
     let garden = TestProject::bare();
     garden.write("work.md", SHEET.replace("(water.md)", "(current_file)") + "- **Expected output** A name.\n");
-    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
+    let ended = garden.expect(0, &["sheet", "check", "work.md"]);
     assert!(ended.out.contains("no-current-file"), "{}", ended.out);
-    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check", "--current-file", "water.md"]);
+    let ended = garden.expect(0, &["sheet", "check", "work.md", "--current-file", "water.md"]);
     assert_eq!(ended.out, "", "{}", ended.err);
 }
 

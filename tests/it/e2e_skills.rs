@@ -107,10 +107,10 @@ fn a_sheet_check_names_columns_and_writes_nothing() {
     let garden = TestProject::bare();
     let sheet = "## Goals / summary\nWater.\n## Tasks\n### Task section 1\n- **Name** Read 1\n- **What is needed** Who waters.\n- **Skill** read_filez_of\n- **References** [Water](water.md) [No](nowhere.md)\n- **Expected output** A name.\n";
     garden.write("work.md", sheet);
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md"]);
     assert!(ended.out.contains("work.md:7:13: error skill-unknown"), "{}", ended.out);
     assert!(ended.out.contains("work.md:8:"), "{}", ended.out);
-    let issues = json_lines(&garden.expect(2, &["run", "--sheet", "work.md", "--check", "--json"]).out);
+    let issues = json_lines(&garden.expect(2, &["sheet", "check", "work.md", "--json"]).out);
     let missing = issues.iter().find(|issue| issue["code"] == "file-missing").unwrap();
     assert_eq!((&missing["file"], &missing["line"]), (&"work.md".into(), &8.into()));
     assert_eq!(missing["column"], 36, "the column of the second link");
@@ -128,7 +128,7 @@ fn a_sheet_check_tells_of_a_broken_skill() {
         "work.md",
         "## Goals / summary\nPrune.\n## Tasks\n- **What is needed** Prune.\n- **Skill** prune_roses\n",
     );
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md"]);
     assert!(ended.err.contains("prune_roses.md:2:7"), "{}", ended.err);
 }
 

@@ -36,7 +36,7 @@ fn what_is_no_symbol_is_said_with_candidates() {
     garden.write("pump.rs", format!("{PUMP}impl Tap {{\n    fn stop() {{}}\n}}\n"));
     garden.write("pump.zig", "fn start() void {}\n");
     garden.write("work.md", sheet("[a](pump.rs#Pump.begin) [b](pump.rs#stop) [c](pump.zig#start)"));
-    let said = garden.expect(2, &["run", "--sheet", "work.md", "--check"]).out;
+    let said = garden.expect(2, &["sheet", "check", "work.md"]).out;
     for part in ["symbol-not-found", "Pump.start", "symbol-ambiguous", "Pump.stop, Tap.stop", "symbol-unsupported"] {
         assert!(said.contains(part), "{part} in {said}");
     }

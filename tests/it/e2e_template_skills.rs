@@ -111,13 +111,13 @@ fn c49_a_sheet_whose_template_has_errors_says_so() {
         garden.write("w.md", sheet(skill));
         let name = skill.trim_start_matches("template:");
         let told = format!("skill \"{name}\" is a template with errors: .callsheet/templates/broken.xml:2 T011.");
-        let checked = garden.expect(2, &["run", "--sheet", "w.md", "--check"]);
+        let checked = garden.expect(2, &["sheet", "check", "w.md"]);
         assert!(checked.out.contains(&told) && !checked.out.contains("does not exist"), "{}", checked.out);
         let ended = garden.expect(2, &["run", "--sheet", "w.md"]);
         assert!(ended.err.contains(&told), "{}", ended.err);
     }
     garden.write("w.md", sheet("brokne_thing"));
-    let checked = garden.expect(2, &["run", "--sheet", "w.md", "--check"]);
+    let checked = garden.expect(2, &["sheet", "check", "w.md"]);
     assert!(checked.out.contains("skill \"brokne_thing\" does not exist"), "{}", checked.out);
 }
 

@@ -242,6 +242,7 @@ const MESSAGES: [&str; 16] = [
     "crates/callsheet-runtime/src/sheetfile",
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
+    "crates/callsheet-report/src",
     "crates/callsheet-store/src",
     "crates/callsheet-web/src",
 ];

@@ -104,6 +104,7 @@ impl Store for MemoryStore {
                 changed_at: log.columns.changed_at,
                 facts: log.columns.facts,
                 outcome: log.columns.outcome,
+                cost_usd: log.columns.cost_usd,
                 owner: log.holder.as_ref().filter(|holder| !shared.dead.contains(&holder.process)).map(Holder::name),
             })
             .collect();

@@ -4,7 +4,11 @@ use callsheet_runtime::ports::StoreFault;
 use rusqlite::{Connection, TransactionBehavior};
 
 /// Scripts in order; the file's `user_version` counts those it has had. A script is never changed once released.
-const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001.sql"), include_str!("../migrations/0002.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../migrations/0001.sql"),
+    include_str!("../migrations/0002.sql"),
+    include_str!("../migrations/0003.sql"),
+];
 
 /// Why a file could not be brought up to date.
 pub(crate) enum MigrationFault {

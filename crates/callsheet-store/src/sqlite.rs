@@ -158,7 +158,7 @@ impl SqliteStore {
 
     fn columns(&self, connection: &Connection, run: &RunId) -> Result<Columns, StoreFault> {
         connection
-            .prepare_cached("SELECT request, started_at, changed_at, facts, outcome FROM runs WHERE run = ?1")
+            .prepare_cached("SELECT request, started_at, changed_at, facts, outcome, cost_usd FROM runs WHERE run = ?1")
             .and_then(|mut statement| statement.query_row(params![run.as_str()], columns_of))
             .map_err(|e| self.fault(&e))
     }
@@ -167,7 +167,8 @@ impl SqliteStore {
         let outcome = columns.outcome.map(|outcome| word_of(&outcome)).transpose()?;
         connection
             .prepare_cached(
-                "UPDATE runs SET request = ?2, started_at = ?3, changed_at = ?4, facts = ?5, outcome = ?6 WHERE run = ?1",
+                "UPDATE runs SET request = ?2, started_at = ?3, changed_at = ?4, facts = ?5, outcome = ?6, cost_usd = ?7
+                 WHERE run = ?1",
             )
             .and_then(|mut statement| {
                 statement.execute(params![
@@ -176,7 +177,8 @@ impl SqliteStore {
                     signed(columns.started_at),
                     signed(columns.changed_at),
                     signed(columns.facts),
-                    outcome
+                    outcome,
+                    columns.cost_usd
                 ])
             })
             .map_err(|e| self.fault(&e))?;
@@ -207,19 +209,19 @@ impl Store for SqliteStore {
         let connection = self.reading();
         let rows: Vec<(String, Columns, Option<Owner>)> = connection
             .prepare_cached(
-                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.run, l.pid, l.start, l.host
+                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.cost_usd, r.run, l.pid, l.start, l.host
                  FROM runs r LEFT JOIN locks l ON l.run = r.run
                  WHERE r.facts > 0 ORDER BY r.started_at DESC, r.run DESC",
             )
             .and_then(|mut statement| {
                 statement
                     .query_map([], |row| {
-                        let pid: Option<u32> = row.get(6)?;
+                        let pid: Option<u32> = row.get(7)?;
                         let owner = match pid {
-                            Some(pid) => Some(Owner { pid, start: row.get(7)?, host: row.get(8)? }),
+                            Some(pid) => Some(Owner { pid, start: row.get(8)?, host: row.get(9)? }),
                             None => None,
                         };
-                        Ok((row.get(5)?, columns_of(row)?, owner))
+                        Ok((row.get(6)?, columns_of(row)?, owner))
                     })?
                     .collect()
             })
@@ -231,6 +233,7 @@ impl Store for SqliteStore {
             changed_at: columns.changed_at,
             facts: columns.facts,
             outcome: columns.outcome,
+            cost_usd: columns.cost_usd,
             owner: owner.filter(|owner| owner.life() == Life::MayRun).map(|owner| owner.to_string()),
         };
         Ok(rows.into_iter().map(summary).collect())
@@ -453,6 +456,7 @@ fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {
         changed_at: unsigned(row.get(2)?),
         facts: unsigned(row.get(3)?),
         outcome: outcome.and_then(|word| serde_json::from_value(serde_json::Value::String(word)).ok()),
+        cost_usd: row.get(5)?,
     })
 }
 

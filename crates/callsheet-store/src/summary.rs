@@ -12,6 +12,7 @@ pub(crate) struct Columns {
     pub changed_at: u64,
     pub facts: u64,
     pub outcome: Option<Outcome>,
+    pub cost_usd: f64,
 }
 
 impl Columns {
@@ -39,6 +40,7 @@ impl Columns {
             Event::RunWaiting { outcome }
             | Event::RunConcluded { outcome, .. }
             | Event::FollowUpWithdrawn { outcome } => self.outcome = Some(*outcome),
+            Event::ReplyReceived { usage, .. } => self.cost_usd += usage.cost_usd.unwrap_or(0.0),
             _ => {}
         }
         Ok(())

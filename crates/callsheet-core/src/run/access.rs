@@ -9,10 +9,12 @@ use crate::spec::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task
 use super::Run;
 use super::attempts::Attempts;
 use super::changes::SetKey;
+use super::clock::{Reuse, Times};
 use super::execution::{Execution, ToolRun};
 use super::ledger::Spent;
 use super::limit::Limit;
 use super::operators::{NodeInstance, Operators};
+use super::spell::spell;
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
 use super::totals::{CallRecord, Totals};
@@ -354,6 +356,7 @@ impl Run {
             output: spent.output,
             cached: spent.cached,
             cost_usd: spent.cost_usd,
+            unpriced_calls: spent.unpriced_calls,
             tools: self.calls.tools(),
             repairs: self.calls.repairs().clone(),
         }
@@ -372,6 +375,21 @@ impl Run {
     /// Milliseconds in which work was in flight.
     pub fn busy_ms(&self) -> u64 {
         self.clock.spent_ms(self.clock.now())
+    }
+
+    /// What the time of the run went to, up to the last entry.
+    pub fn times(&self) -> Times {
+        self.clock.times()
+    }
+
+    /// The same up to now, for a run that is being watched.
+    pub fn times_at(&self, at: u64) -> Times {
+        self.clock.times_at(at, spell(self, None))
+    }
+
+    /// What the last resume had not to do again; `None`: the run was never resumed.
+    pub fn reused(&self) -> Option<Reuse> {
+        self.clock.reused()
     }
 
     /// The limit that ended the run, if one did.

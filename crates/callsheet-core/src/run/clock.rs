@@ -1,5 +1,7 @@
 //! The only time that a run knows: that of its log entries.
 
+use serde::Serialize;
+
 use super::state::Stopwatch;
 
 /// The time and the number of the last entry, and how long work was in flight.
@@ -9,8 +11,67 @@ pub(super) struct Clock {
     now: u64,
     last_entry: u64,
     work: Stopwatch,
+    times: Times,
+    /// What stood in the record at the last resume.
+    reused: Option<Reuse>,
     /// Milliseconds at which the current list could have existed with unlimited slots.
     ideal_list_ms: u64,
+}
+
+/// What the time of a run went to, milliseconds. Each moment counts once; that in which no process ran counts only if the
+/// run waited for a person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Times {
+    /// A model was asked, whatever else went on.
+    pub models_ms: u64,
+    /// No model was asked: tools, checks, changes, and code of ours.
+    pub working_ms: u64,
+    /// Nothing but an answer of a person was outstanding.
+    pub you_ms: u64,
+}
+
+impl Times {
+    /// Without waiting for a person.
+    pub fn busy_ms(&self) -> u64 {
+        self.models_ms.saturating_add(self.working_ms)
+    }
+
+    /// All of it.
+    pub fn total_ms(&self) -> u64 {
+        self.busy_ms().saturating_add(self.you_ms)
+    }
+
+    fn add(&mut self, spell: Spell, ms: u64) {
+        let part = match spell {
+            Spell::Models => &mut self.models_ms,
+            Spell::Working => &mut self.working_ms,
+            Spell::You => &mut self.you_ms,
+            Spell::Stopped => return,
+        };
+        *part = part.saturating_add(ms);
+    }
+}
+
+/// What a resume had not to do again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Reuse {
+    /// Model calls whose replies stand in the record.
+    pub calls: u32,
+    /// Calls that were cut off, and are made again.
+    pub repeated: u32,
+    /// US dollars that these replies cost, as far as known.
+    pub saved_usd: f64,
+    /// Milliseconds of work until then.
+    pub saved_ms: u64,
+}
+
+/// What a stretch of time counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spell {
+    Models,
+    Working,
+    You,
+    Stopped,
 }
 
 impl Clock {
@@ -25,6 +86,31 @@ impl Clock {
     /// An entry was applied.
     pub fn tick(&mut self, at: u64, n: u64) {
         (self.now, self.last_entry) = (at, n);
+    }
+
+    /// An entry is about to be applied; until it came, the run did this.
+    pub fn spend(&mut self, at: u64, spell: Spell) {
+        self.times.add(spell, at.saturating_sub(self.now));
+    }
+
+    pub fn times(&self) -> Times {
+        self.times
+    }
+
+    pub fn times_at(&self, at: u64, spell: Spell) -> Times {
+        let mut times = self.times;
+        times.add(spell, at.saturating_sub(self.now));
+        times
+    }
+
+    /// The run is resumed with so many replies in its record.
+    pub fn note_reuse(&mut self, reuse: Reuse) {
+        self.reused = Some(Reuse { saved_ms: self.times.busy_ms(), ..reuse });
+    }
+
+    /// What the last resume had not to do again.
+    pub fn reused(&self) -> Option<Reuse> {
+        self.reused
     }
 
     /// Milliseconds in which work was in flight, up to `at`.

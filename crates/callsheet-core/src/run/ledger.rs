@@ -24,6 +24,8 @@ pub struct Spent {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
+    /// Calls with a reply whose cost nobody knows.
+    pub unpriced_calls: u32,
     /// US dollars of the dearest call that gave a reply.
     pub dearest_usd: f64,
     /// Tokens that calls in flight have reserved.
@@ -199,10 +201,11 @@ impl Ledger {
         self.each_above(account, |spent| spent.cut_calls = spent.cut_calls.saturating_add(1));
     }
 
-    /// The process ended: all calls in flight were cut off.
-    pub fn cut_off_all(&mut self) {
+    /// The process ended: all calls in flight were cut off. Says how many these are.
+    pub fn cut_off_all(&mut self) -> u32 {
         let open: Vec<CallKey> = self.open.keys().cloned().collect();
         open.iter().for_each(|call| self.cut_off(call));
+        u32::try_from(open.len()).unwrap_or(u32::MAX)
     }
 
     /// It gave a reply.
@@ -214,6 +217,7 @@ impl Ledger {
             let cost = usage.cost_usd.unwrap_or(0.0);
             spent.cost_usd += cost;
             spent.dearest_usd = spent.dearest_usd.max(cost);
+            spent.unpriced_calls = spent.unpriced_calls.saturating_add(u32::from(usage.cost_usd.is_none()));
         });
     }
 

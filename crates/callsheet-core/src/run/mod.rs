@@ -94,6 +94,7 @@ mod schedule;
 mod scheduler;
 mod setup;
 mod sheet;
+mod spell;
 mod state;
 mod steps;
 mod task;
@@ -107,6 +108,7 @@ mod views;
 pub use crate::template::operators::{ChildSlot, EvalPhase, Work};
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
+pub use clock::{Reuse, Times};
 pub use effect::{Effect, ModelCall};
 pub use execution::{
     AppliedSet, Execution, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun,
@@ -158,6 +160,7 @@ impl Run {
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.check(entry)?;
         let at = entry.at.max(self.clock.now());
+        self.clock.spend(at, spell::spell(self, Some(&entry.event)));
         fold::Fold(self).event(&entry.event, at);
         self.clock.tick(at, entry.n);
         let mut advancing = advance::Advancing(self);

@@ -7,6 +7,7 @@ use crate::spec::{ExecutionId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 
 use super::Run;
 use super::changing::Changing;
+use super::clock::Reuse;
 use super::execution::{ExecutionPhase, ToolOutput, ToolState};
 use super::mounts::Mounts;
 use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
@@ -76,7 +77,10 @@ impl Resume<'_> {
     }
 
     fn settle_in_flight(&mut self) {
-        self.0.ledger.cut_off_all();
+        let repeated = self.0.ledger.cut_off_all();
+        let spent = self.0.ledger.of_run();
+        let calls = u32::try_from(self.0.calls.records().len()).unwrap_or(u32::MAX);
+        self.0.clock.note_reuse(Reuse { calls, repeated, saved_usd: spent.cost_usd, saved_ms: 0 });
         for key in self.0.flights.settle() {
             match key {
                 EffectKey::Apply { .. } => self.0.changes.interrupt(&key),

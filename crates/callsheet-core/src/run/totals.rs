@@ -56,6 +56,8 @@ pub struct Totals {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
+    /// Calls with a reply whose cost nobody knows.
+    pub unpriced_calls: u32,
     /// Tool calls finished.
     pub tools: u32,
     /// Repairs by code (spec 4.3).

@@ -122,6 +122,9 @@ pub struct Limits {
     pub max_tokens: Option<u64> = None,
     /// Cost of a run, US dollars.
     pub max_cost_usd: Option<f64> = None,
+    /// Models whose price nobody knows may be asked under a limit of cost, which does not hold them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unpriced: bool = false,
     /// Wall time of one task without waiting for a person, seconds.
     pub timeout_seconds: u32 = 600,
     /// Wall time of a run without waiting for a person, seconds.

@@ -10,10 +10,10 @@ use crate::visible::readable;
 use super::Summary;
 use super::answer::unsupported_line;
 
-/// The report as Markdown. `of_tree`: the result of a template's run, which stands for those of its tasks.
-pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> String {
+/// The report as Markdown; `outcome` of a run that goes on is `None`. `of_tree`: the result of a template's run, which stands for those of its tasks.
+pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>) -> String {
     let mut text = String::from("# Report\n\n");
-    text.push_str(&format!("Outcome: {}", outcome_word(outcome)));
+    text.push_str(&format!("Outcome: {}", outcome.map_or("not finished", outcome_word)));
     if let Some(message) = run.message() {
         text.push_str(&format!(". {}", message.trim_end_matches('.')));
     }
@@ -67,8 +67,8 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
 }
 
 /// The answer that a model wrote from the results, or why they stand as a list.
-fn joined(run: &Run, outcome: Outcome) -> String {
-    match run.joined().filter(|_| outcome.is_finished()) {
+fn joined(run: &Run, outcome: Option<Outcome>) -> String {
+    match run.joined().filter(|_| outcome.is_some_and(Outcome::is_finished)) {
         Some(Joined::Answer { text, unsupported }) => {
             format!("\n## Answer\n\n{}\n{}", text.trim(), not_found(unsupported))
         }
@@ -199,7 +199,8 @@ fn kept(run: &Run, task: &TaskRun) -> String {
     text
 }
 
-pub(super) fn outcome_word(outcome: Outcome) -> &'static str {
+/// An outcome as it stands in files.
+pub fn outcome_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
         Outcome::Incomplete => "incomplete",

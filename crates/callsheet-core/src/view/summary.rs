@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::run::{Run, State};
+use crate::run::{Reuse, Run, State, Times};
+
+use super::units::{counted, dollars, duration, time_words};
 
 /// Numbers of a run. Times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,8 +36,12 @@ pub struct Summary {
     pub cached_tokens: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
-    /// Time without waiting for a person.
-    pub actual_ms: u64,
+    /// Calls whose cost nobody knows.
+    pub unpriced_calls: u32,
+    /// What the time went to.
+    pub time: Times,
+    /// What the last resume had not to do again.
+    pub reused: Option<Reuse>,
     /// Length of the longest chain of dependent calls: the time with unlimited slots.
     pub ideal_ms: u64,
 }
@@ -64,10 +70,34 @@ impl Summary {
             output_tokens: totals.output,
             cached_tokens: totals.cached,
             cost_usd: totals.cost_usd,
-            actual_ms: run.busy_ms(),
+            unpriced_calls: totals.unpriced_calls,
+            time: run.times(),
+            reused: run.reused(),
             ideal_ms: run.ideal_ms(),
         }
     }
+
+    /// What it cost, in words; `None`: nothing.
+    pub fn cost_words(&self) -> Option<String> {
+        let unknown = || counted(usize::try_from(self.unpriced_calls).unwrap_or(usize::MAX), "call");
+        match (self.cost_usd > 0.0, self.unpriced_calls) {
+            (false, 0) => None,
+            (true, 0) => Some(dollars(self.cost_usd)),
+            (true, _) => Some(format!("{}, and {} at an unknown price", dollars(self.cost_usd), unknown())),
+            (false, _) => Some(format!("unknown: no price is set for {}", unknown())),
+        }
+    }
+}
+
+/// What a resume had not to do again, in words: `reused 7 calls, repeats 1; saved $0.04 and 2 min 05 s`. `None`: nothing.
+pub fn reuse_words(reuse: &Reuse) -> Option<String> {
+    if reuse.calls == 0 {
+        return None;
+    }
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let repeats = if reuse.repeated > 0 { format!(", repeats {}", reuse.repeated) } else { String::new() };
+    let money = if reuse.saved_usd > 0.0 { format!("{} and ", dollars(reuse.saved_usd)) } else { String::new() };
+    Some(format!("reuses {}{repeats}; saved {money}{}", counted(count(reuse.calls), "call"), duration(reuse.saved_ms)))
 }
 
 /// Refused replies after which the same was asked for once more.
@@ -104,10 +134,9 @@ impl fmt::Display for Summary {
             write!(f, ", {} cached", self.cached_tokens)?;
         }
         writeln!(f)?;
-        if self.cost_usd > 0.0 {
-            writeln!(f, "- cost: {:.4} US dollars", self.cost_usd)?;
+        if let Some(words) = self.cost_words() {
+            writeln!(f, "- cost: {words}")?;
         }
-        let seconds = |ms: u64| format!("{}.{:02} s", ms / 1_000, ms % 1_000 / 10);
-        writeln!(f, "- time: {} (critical path {})", seconds(self.actual_ms), seconds(self.ideal_ms))
+        writeln!(f, "- time: {}; critical path {}", time_words(&self.time), duration(self.ideal_ms))
     }
 }

@@ -82,7 +82,7 @@ pub(super) fn answer(
         input: u64::from(input),
         output: u64::from(writing.written),
         cached: u64::try_from(kept).unwrap_or(0),
-        cost_usd: None,
+        cost_usd: Some(0.0),
     };
     let model = session.loaded().info.id.clone();
     Ok(ModelReply { text: writing.text, usage, stop, model, ..ModelReply::default() })

@@ -137,6 +137,7 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
         provider: "embedded".into(),
         window: Some(window),
         window_from: Some(WindowFrom::File),
+        unpriced: false,
         capabilities,
     };
     let threads = options.threads.unwrap_or_else(free_cores).max(1);

@@ -130,7 +130,7 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
     let capabilities = capabilities(provider, model, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
     let transport = transport.with_silence(provider.silence);
-    Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
+    Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices_of(model)))
 }
 
 /// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
@@ -161,7 +161,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         base_url: provider.base_url.clone(),
         key: key(provider, environment)?,
         context: fault_context(provider, model),
-        prices: provider.prices,
+        prices: provider.prices_of(model),
         silence: provider.silence,
         native: super::vendors::native_tools(provider, model),
     };
@@ -201,6 +201,7 @@ fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelIn
         provider: provider.name.clone(),
         window,
         window_from,
+        unpriced: !provider.prices_of(model).are_known(),
         capabilities,
     }
 }

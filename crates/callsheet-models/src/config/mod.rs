@@ -3,6 +3,7 @@
 
 mod build;
 mod model_ref;
+mod prices;
 mod vendors;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use build::{BuildError, Environment, ProcessEnvironment, build, build_ref, connect};
 pub use model_ref::{ModelRef, ModelRefError};
+pub use prices::{Prices, price_source};
 pub use vendors::{Vendor, vendors};
 
 use crate::transport::Silence;
@@ -115,27 +117,12 @@ pub struct ProviderSettings {
     /// US dollars per million input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_input: Option<f64>,
+    /// US dollars per million input tokens that the provider had cached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_cached_input: Option<f64>,
     /// US dollars per million output tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_output: Option<f64>,
-}
-
-/// Prices of a model, US dollars per million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Prices {
-    /// Of input; `None`: unknown.
-    pub input: Option<f64>,
-    /// Of output; `None`: unknown.
-    pub output: Option<f64>,
-}
-
-impl Prices {
-    /// Cost of a call in US dollars; unknown unless both prices are known. Cached input counts in full, so the cost
-    /// is never understated.
-    pub fn cost_usd(&self, input_tokens: u64, output_tokens: u64) -> Option<f64> {
-        let (input, output) = (self.input?, self.output?);
-        Some((input_tokens as f64 * input + output_tokens as f64 * output) / 1_000_000.0)
-    }
 }
 
 /// A provider with every default filled in.
@@ -155,7 +142,7 @@ pub struct Provider {
     pub window: Option<u32>,
     /// How long its server may say nothing.
     pub silence: Silence,
-    /// Prices.
+    /// Prices that are set, for all its models; see [`Provider::prices_of`].
     pub prices: Prices,
     /// Adapter of the hosted library; `None`: our own dialect.
     pub adapter: Option<String>,
@@ -235,7 +222,11 @@ impl Provider {
             slots: settings.slots,
             window: settings.window,
             silence: silence(settings.first_byte_seconds, settings.idle_seconds),
-            prices: Prices { input: settings.price_input, output: settings.price_output },
+            prices: Prices {
+                input: settings.price_input,
+                cached_input: settings.price_cached_input,
+                output: settings.price_output,
+            },
             adapter,
         })
     }

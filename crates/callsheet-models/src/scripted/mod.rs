@@ -111,6 +111,7 @@ impl Scripted {
             provider: "scripted".to_owned(),
             window: script.model.window,
             window_from: script.model.window.map(|_| WindowFrom::Script),
+            unpriced: false,
             capabilities,
         };
         let mut rules = Vec::with_capacity(script.rule.len());
@@ -123,7 +124,7 @@ impl Scripted {
             rules.push(Compiled { rule, label });
         }
         let given = Mutex::new(vec![0; rules.len()]);
-        Ok(Self { info, rules, fallback: script.default, name: name.to_owned(), prices: Prices::default(), given })
+        Ok(Self { info, rules, fallback: script.default, name: name.to_owned(), prices: Prices::FREE, given })
     }
 
     /// The model of a provider that is configured: with its prices and window, and under its name.
@@ -136,7 +137,8 @@ impl Scripted {
             self.info.window = provider.window;
             self.info.window_from = Some(WindowFrom::Setting);
         }
-        self.prices = provider.prices;
+        self.prices = provider.prices_of(&self.name);
+        self.info.unpriced = !self.prices.are_known();
         self
     }
 
@@ -211,7 +213,7 @@ impl Scripted {
             ..Usage::default()
         });
         // What the script says it cost, it did.
-        usage.cost_usd = usage.cost_usd.or_else(|| self.prices.cost_usd(usage.input, usage.output));
+        usage.cost_usd = usage.cost_usd.or_else(|| self.prices.cost_usd(&usage));
         ModelReply {
             text,
             thinking: reply.thinking,

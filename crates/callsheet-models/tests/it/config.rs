@@ -4,8 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::record::Usage;
 use callsheet_models::config::{
-    BuildError, Dialect, ModelRef, Provider, ProviderSettings, SettingsError, build, vendors,
+    BuildError, Dialect, ModelRef, Prices, Provider, ProviderSettings, SettingsError, build, vendors,
 };
 use callsheet_models::probe::keys_present;
 use callsheet_runtime::ports::WindowFrom;
@@ -181,7 +182,7 @@ fn models_without_a_server_are_configured_under_their_own_names() {
     let all = configured("[scripted]\nslots = 4\nprice_input = 1000.0\nprice_output = 2000.0\n[embedded]\nslots = 2\n");
     let scripted = Provider::resolve("scripted", &all).unwrap();
     assert_eq!((scripted.dialect, scripted.slots_or_default(), scripted.local), (Dialect::Scripted, 4, true));
-    assert_eq!(scripted.prices.cost_usd(1_000, 500), Some(2.0));
+    assert_eq!(scripted.prices_of("any").cost_usd(&Usage { input: 1_000, output: 500, ..Usage::default() }), Some(2.0));
     let embedded = Provider::resolve("embedded", &all).unwrap();
     assert_eq!((embedded.dialect, embedded.slots_or_default()), (Dialect::Embedded, 2));
 }
@@ -219,7 +220,28 @@ fn keys_in_the_environment_are_found_by_name() {
 
 #[test]
 fn cost_needs_both_prices() {
-    use callsheet_models::config::Prices;
-    assert_eq!(Prices { input: Some(3.0), output: Some(15.0) }.cost_usd(1_000_000, 200_000), Some(6.0));
-    assert_eq!(Prices { input: Some(3.0), output: None }.cost_usd(1, 1), None);
+    let usage = Usage { input: 1_000_000, output: 200_000, cached: 500_000, cost_usd: None };
+    let prices = Prices { input: Some(3.0), cached_input: None, output: Some(15.0) };
+    assert_eq!(prices.cost_usd(&usage), Some(6.0), "cached input counts in full");
+    assert_eq!(Prices { cached_input: Some(0.5), ..prices }.cost_usd(&usage), Some(4.75));
+    assert_eq!(Prices { output: None, ..prices }.cost_usd(&usage), None);
+}
+
+/// What is set goes before the table, the table holds at the vendor's own address only, and what runs here is free.
+#[test]
+fn prices_come_from_the_settings_or_the_table() {
+    let all = configured(
+        "[openai]\nprice_input = 9.0\nprice_output = 9.0\n[anthropic]\nbase_url = \"http://127.0.0.1:9\"\n\
+         [mine]\ndialect = \"openai\"\nbase_url = \"http://127.0.0.1:9\"\n[claude]\ndialect = \"anthropic\"\n",
+    );
+    let prices = |name: &str, model: &str| Provider::resolve(name, &all).unwrap().prices_of(model);
+    assert_eq!(prices("openai", "gpt-5-mini").input, Some(9.0));
+    assert!(prices("groq", "llama-3.3-70b-versatile").are_known());
+    assert!(!prices("groq", "llama-3.3-70b-versatile-9").are_known(), "a whole name is no beginning");
+    assert!(prices("claude", "claude-sonnet-4-5-20250929").are_known(), "a beginning fits");
+    assert!(!prices("anthropic", "claude-sonnet-4-5").are_known(), "a proxy asks what it likes");
+    assert!(!prices("mine", "gpt-5-mini").are_known());
+    for name in ["ollama", "llamacpp", "lmstudio", "vllm", "embedded", "scripted"] {
+        assert_eq!(prices(name, "any"), Prices::FREE, "{name}");
+    }
 }

@@ -243,6 +243,7 @@ async fn the_suite_finds_what_is_wrong() {
         provider: "liar".to_owned(),
         window: None,
         window_from: None,
+        unpriced: false,
         capabilities: able,
     };
     let findings = check_model(&Liar(info)).await;

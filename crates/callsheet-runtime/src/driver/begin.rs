@@ -128,7 +128,7 @@ fn report_warnings(services: &Services, issues: &[Issue]) {
         services.notice(&format!("warning {}: {issue}", issue.code));
     }
     if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
-        services.notice(&format!("and {more} more; `callsheet run --sheet FILE --check` lists all"));
+        services.notice(&format!("and {more} more; `callsheet sheet check FILE` lists all"));
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn write_results(
 ) -> Result<String, DriveFault> {
     let values = |id: &callsheet_core::spec::BlobId| store.blob(id).ok();
     let result = callsheet_core::evaluate::result_of_run(run, &values);
-    let text = report(run, outcome, result.as_ref());
+    let text = report(run, Some(outcome), result.as_ref());
     trace_fault(files.write_report(&text).map(drop));
     if let Some(result) = result {
         let json = serde_json::to_string_pretty(&result).map_err(DriveFault::defect)?;

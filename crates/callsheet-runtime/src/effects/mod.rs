@@ -29,6 +29,7 @@ use crate::services::Services;
 pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
+pub use model::unpriced_words;
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 
 /// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that

@@ -11,7 +11,7 @@ use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, T
 use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::SkillMode;
 
-use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
+use crate::ports::{Clock, Model, ModelFault, ModelInfo, ModelReply, Observer, Signal};
 use crate::transport_policy::{Permit, RetryPolicy, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
@@ -32,6 +32,10 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
         Ok(models) => models,
         Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
     };
+    let models = match priced(&work.services, run, models) {
+        Ok(models) => models,
+        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
+    };
     let is_handler = wish.is_some_and(|skill| skill.mode == SkillMode::Handler);
     if is_handler {
         models.iter().for_each(|model| work.services.warn_unknown_window(model.info()));
@@ -46,12 +50,8 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
     let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
     let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
-    let pays = has_price_limit(run);
     Box::pin(async move {
         let event = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
-        if pays {
-            warn_unpriced(&work.services, &event);
-        }
         Ok(EffectResult::Events(vec![event]))
     })
 }
@@ -65,17 +65,31 @@ fn has_price_limit(run: &Run) -> bool {
     run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
 }
 
-/// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.
-fn warn_unpriced(services: &Services, event: &Event) {
-    let Event::ReplyReceived { model, usage, .. } = event else { return };
-    let is_free = model.starts_with("embedded:");
-    if usage.cost_usd.is_none() && !is_free && services.unpriced.add(model) {
-        let name = model.split(['/', ':']).next().unwrap_or(model);
-        services.notice(&format!(
-            "Can't enforce --max-cost: no price set for {model} (set providers.{name}.price_input and price_output, 0 if it \
-             is free)"
-        ));
+/// Under a limit of cost only those models whose price is known, since it cannot hold the others; all of them, and a
+/// warning, if a person said so.
+fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
+    let Some(unpriced) = models.iter().find(|model| model.info().unpriced).filter(|_| has_price_limit(run)) else {
+        return Ok(models);
+    };
+    let words = unpriced_words(unpriced.info());
+    if run.settings().limits.allow_unpriced {
+        if services.unpriced.add(&unpriced.info().id) {
+            services.notice(&words);
+        }
+        return Ok(models);
     }
+    let priced: Vec<Arc<dyn Model>> = models.into_iter().filter(|model| !model.info().unpriced).collect();
+    let message = || format!("{words}, or allow it with --allow-unpriced");
+    if priced.is_empty() { Err(ModelFault::Configuration { message: message() }) } else { Ok(priced) }
+}
+
+/// A limit of cost cannot hold this model, and what to do.
+pub fn unpriced_words(model: &ModelInfo) -> String {
+    let (id, provider) = (&model.id, &model.provider);
+    format!(
+        "can't enforce the limit on cost: no price is known for {id}; set providers.{provider}.price_input and price_output \
+         (0 if it is free)"
+    )
 }
 
 /// What a reply may be.

@@ -71,6 +71,9 @@ pub struct ModelInfo {
     /// Who said so; `None` for a window that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_from: Option<WindowFrom>,
+    /// Nobody knows what it costs, so no limit of cost can hold it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpriced: bool,
     /// What it can do.
     pub capabilities: Capabilities,
 }

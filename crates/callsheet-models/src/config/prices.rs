@@ -1,0 +1,104 @@
+//! What calls cost: prices of the configuration, else those of the bundled table (`prices.tsv`).
+
+use callsheet_core::record::Usage;
+
+use super::{Dialect, Provider, vendors};
+
+const TABLE: &str = include_str!("../../prices.tsv");
+
+/// Prices of a model, US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prices {
+    /// Of input; `None`: unknown.
+    pub input: Option<f64>,
+    /// Of input that the provider had cached; `None`: as other input.
+    pub cached_input: Option<f64>,
+    /// Of output; `None`: unknown.
+    pub output: Option<f64>,
+}
+
+impl Prices {
+    /// Of a model that costs nothing.
+    pub const FREE: Self = Self { input: Some(0.0), cached_input: None, output: Some(0.0) };
+
+    /// Whether the cost of a call can be told.
+    pub fn are_known(&self) -> bool {
+        self.input.is_some() && self.output.is_some()
+    }
+
+    /// Cost of a call in US dollars; unknown unless both prices are known. Cached input without a price of its own counts
+    /// in full, so the cost is never understated.
+    pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
+        let (input, output) = (self.input?, self.output?);
+        let cached = usage.cached.min(usage.input);
+        let fresh = usage.input.saturating_sub(cached);
+        let all = fresh as f64 * input + cached as f64 * self.cached_input.unwrap_or(input);
+        Some((all + usage.output as f64 * output) / 1_000_000.0)
+    }
+}
+
+impl Provider {
+    /// The prices of a model: those that are set, else nothing for a model of the user's own machine, else those of the
+    /// table. The table holds only for the vendor's own address.
+    pub fn prices_of(&self, model: &str) -> Prices {
+        if self.prices != Prices::default() {
+            return self.prices;
+        }
+        let runs_here =
+            matches!(self.dialect, Dialect::Ollama | Dialect::Llamacpp | Dialect::Embedded | Dialect::Scripted);
+        if runs_here || vendors().iter().any(|row| row.name == self.name && row.dialect == self.dialect && row.local) {
+            return Prices::FREE;
+        }
+        let mut hosted = vendors().iter().filter(|row| !row.local);
+        let vendor = hosted.find(|row| self.dialect.address(&row.base_url) == self.base_url);
+        vendor.and_then(|row| of_table(&row.name, model)).unwrap_or_default()
+    }
+}
+
+/// The row of the longest name that fits.
+fn of_table(vendor: &str, model: &str) -> Option<Prices> {
+    let rows = TABLE.lines().filter_map(|line| line.strip_prefix(vendor)?.strip_prefix('\t'));
+    let fitting = rows.filter_map(|row| {
+        let mut cells = row.split('\t');
+        let name = cells.next()?;
+        let length = match name.strip_suffix('*') {
+            Some(beginning) => model.starts_with(beginning).then_some(beginning.len()),
+            // A whole name goes before a beginning of the same length.
+            None => (name == model).then_some(usize::MAX),
+        }?;
+        let mut price = || cells.next().and_then(|cell| cell.parse::<f64>().ok());
+        Some((length, Prices { input: price(), cached_input: price(), output: price() }))
+    });
+    fitting.max_by_key(|(length, _)| *length).map(|(_, prices)| prices)
+}
+
+/// Where the table comes from, and of which day it is.
+pub fn price_source() -> &'static str {
+    TABLE.lines().next().and_then(|line| line.strip_prefix("# source: ")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_the_table_can_be_read() {
+        assert!(price_source().contains("genai-prices"), "{}", price_source());
+        for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
+            let cells: Vec<&str> = line.split('\t').collect();
+            let [vendor, _, input, cached, output] = cells.as_slice() else { panic!("{line}") };
+            assert!(vendors().iter().any(|row| row.name == *vendor && !row.local), "{line}");
+            assert!(input.parse::<f64>().is_ok() && output.parse::<f64>().is_ok(), "{line}");
+            assert!(cached.is_empty() || cached.parse::<f64>().is_ok(), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_default_model_has_a_price_but_that_which_chooses_among_all() {
+        for row in vendors().iter().filter(|row| row.default_model.is_some()) {
+            let provider = Provider::resolve(&row.name, &std::collections::BTreeMap::new()).unwrap();
+            let model = row.default_model.clone().unwrap_or_default();
+            assert_eq!(provider.prices_of(&model).are_known(), model != "openrouter/auto", "{model}");
+        }
+    }
+}

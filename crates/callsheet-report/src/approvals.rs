@@ -1,0 +1,67 @@
+//! Who approved what, with what words: the answers to gates and questions, from the log.
+
+use callsheet_core::record::{Answer, Event, Gate, GateKind, LogEntry, Verdict};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{ApprovalMode, Headless, Slug};
+
+/// One answer of a person to one gate, about one task.
+pub(crate) struct Approval {
+    pub task: Slug,
+    /// What was asked.
+    pub asked: String,
+    pub approved: bool,
+    /// What was answered, and the words of the person, if there are any.
+    pub verdict: &'static str,
+    pub words: String,
+}
+
+/// All answers, in the order they were given.
+pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
+    let mut all = Vec::new();
+    for fact in facts {
+        if let Event::GateAnswered { gate, answer } = &fact.event {
+            all.extend(of_gate(gate, answer));
+        }
+    }
+    all
+}
+
+fn of_gate(gate: &Gate, answer: &Answer) -> Vec<Approval> {
+    let (tasks, asked) = match &gate.kind {
+        GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned()),
+        GateKind::BeforeApply { task, .. } => (vec![task.clone()], "whether to apply the change".to_owned()),
+        GateKind::BeforeCall { task, call, .. } => (vec![task.clone()], format!("whether to make the call {call}")),
+    };
+    let one = |task: Slug| {
+        let (approved, verdict, words) = said(answer, &task)?;
+        Some(Approval { task, asked: asked.clone(), approved, verdict, words })
+    };
+    tasks.into_iter().filter_map(one).collect()
+}
+
+/// `None`: the answer says nothing of this task.
+fn said(answer: &Answer, task: &Slug) -> Option<(bool, &'static str, String)> {
+    Some(match answer {
+        Answer::All => (true, "approved, with all later tasks", String::new()),
+        Answer::Listed => (true, "approved", String::new()),
+        Answer::Each { verdicts, words } => match verdicts.get(task)? {
+            Verdict::Approve => (true, "approved", String::new()),
+            Verdict::Deny => (false, "denied", words.clone()),
+        },
+        Answer::Deny { words } => (false, "denied", words.clone()),
+        Answer::Part { refused, .. } => (true, "approved in part", refused.words.clone()),
+        Answer::Stop => (false, "cancelled the run", String::new()),
+    })
+}
+
+/// How the run was set up to ask, where that is not a person at each gate.
+pub(crate) fn standing(run: &Run) -> Option<&'static str> {
+    let settings = run.settings();
+    match (settings.approval, &settings.headless) {
+        (ApprovalMode::Never, _) => Some("Approval was switched off for this run: nobody was asked."),
+        (_, Headless::Approve) => Some("Approval was given in advance for everything (--headless approve)."),
+        (_, Headless::Slugs(_)) => Some("Approval was given in advance for named tasks (--headless)."),
+        (_, Headless::Deny) => Some("Where nobody could be asked, the answer was no (--headless deny)."),
+        (_, Headless::Stop) => None,
+    }
+}

@@ -1,0 +1,74 @@
+//! What was changed: diffs by task, and who approved them.
+
+use callsheet_core::run::{Run, TaskRun};
+use maud::{Markup, html};
+
+use crate::approvals::{Approval, approvals, standing};
+use crate::{Source, shown};
+
+/// The section; nothing if nothing was to be changed.
+pub(crate) fn changes(source: &Source<'_>) -> Markup {
+    let answers = approvals(source.facts);
+    let changed: Vec<&TaskRun> = source.run.all_tasks().filter(|task| !task.applied.is_empty()).collect();
+    let other: Vec<&Approval> =
+        answers.iter().filter(|answer| changed.iter().all(|task| task.task.slug != answer.task)).collect();
+    html! {
+        section {
+            h2 { "Changes" }
+            @if changed.is_empty() { p { "No file was changed." } }
+            @if let Some(words) = standing(source.run).filter(|_| !changed.is_empty()) { p.note { (words) } }
+            @for task in &changed { (of_task(source, task, &answers)) }
+            @if !other.is_empty() {
+                h3 { "Other answers" }
+                ul { @for answer in other { li { (name(source.run, answer)) ": " (answer_line(answer)) } } }
+            }
+        }
+    }
+}
+
+fn name(run: &Run, answer: &Approval) -> String {
+    run.task(&answer.task).map_or_else(|| answer.task.to_string(), |task| shown(&task.task.name))
+}
+
+fn answer_line(answer: &Approval) -> Markup {
+    html! {
+        span class=(if answer.approved { "good" } else { "bad" }) { (answer.verdict) }
+        " (asked " (answer.asked) ")"
+        @if !answer.words.trim().is_empty() { ": " q { (shown(&answer.words)) } }
+    }
+}
+
+fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup {
+    let own: Vec<&Approval> = answers.iter().filter(|answer| answer.task == task.task.slug).collect();
+    html! {
+        h3 { (shown(&task.task.name)) }
+        @if own.is_empty() { p.note { "Nobody was asked about this task by itself." } }
+        @else { ul.answers { @for answer in own { li { (answer_line(answer)) } } } }
+        @for set in &task.applied {
+            @if set.reverted { p.bad { "Reverted later." } }
+            @let text = set.changes.diff.as_ref().and_then(|blob| (source.blob)(blob));
+            @match text {
+                Some(text) => (diff(&text)),
+                None => ul { @for file in &set.changes.files { li { code { (shown(&file.path)) } } } },
+            }
+            @if let Some(refused) = &set.refused {
+                p { "Not made: " (shown(&refused.told)) }
+                @if let Some(text) = (source.blob)(&refused.diff) { (diff(&text)) }
+            }
+        }
+    }
+}
+
+/// A unified diff, a line an element.
+pub(crate) fn diff(text: &str) -> Markup {
+    let class = |line: &str| match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => "file",
+        [b'+', ..] => "add",
+        [b'-', ..] => "del",
+        [b'@', ..] => "hunk",
+        _ => "same",
+    };
+    html! {
+        pre.diff { code { @for line in shown(text).lines() { span class=(class(line)) { (line) "\n" } } } }
+    }
+}

@@ -1,0 +1,107 @@
+//! The whole page, in the order in which a colleague reads it.
+
+use callsheet_core::record::Outcome;
+use callsheet_core::run::{Joined, Run};
+use callsheet_core::view::{answer, joined, outcome_word, results, timeline, unsupported_line, unsupported_of_answer};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::changes::changes;
+use crate::cost::cost;
+use crate::picture::{STYLE, picture};
+use crate::tasks::tasks;
+use crate::troubles::troubles;
+use crate::{Source, markdown, shown};
+
+const PAGE: &str = include_str!("page.css");
+/// Nothing is loaded and nothing runs, whatever got into the page.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// One self-contained HTML file, without script.
+pub fn html(source: &Source<'_>) -> String {
+    let run = source.run;
+    let title = run.prompt().lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
+    let bars = timeline(source.facts);
+    let picture = picture(&bars, run.ideal_ms());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (shown(&cut(title, 100))) }
+                style { (PreEscaped(PAGE)) (PreEscaped(STYLE)) }
+            }
+            body {
+                (asked(source))
+                (answered(source))
+                (changes(source))
+                (cost(run))
+                @if !picture.0.is_empty() { section { h2 { "Timeline" } (picture) } }
+                (tasks(source))
+                (troubles(run))
+                footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn asked(source: &Source<'_>) -> Markup {
+    let run = source.run;
+    // What is long is no heading.
+    let prompt = shown(run.prompt().trim());
+    let short = prompt.chars().count() <= 200;
+    html! {
+        header {
+            p.lead { "What was asked" }
+            @if short { h1 { (prompt) } } @else { h1 { (cut(&prompt, 120)) } div.need { (prompt) } }
+            @for words in run.follow_ups() { p { "Then: " (shown(words)) } }
+            p.lead {
+                span class=(format!("state {}", if run.outcome().is_some_and(Outcome::is_finished) { "good" } else { "open" })) { (outcome(run)) }
+                (source.began)
+                @if let Some(message) = run.message() { ". " (shown(message)) }
+            }
+        }
+    }
+}
+
+fn cut(text: &str, letters: usize) -> String {
+    let mut cut: String = text.chars().take(letters).collect();
+    if cut.len() < text.len() {
+        cut.push('…');
+    }
+    cut
+}
+
+fn outcome(run: &Run) -> String {
+    let word = run.outcome().map_or("not finished", outcome_word);
+    word.replace('_', " ")
+}
+
+fn answered(source: &Source<'_>) -> Markup {
+    let run = source.run;
+    let own = |_: &[&callsheet_core::run::TaskRun], text: &str| text.to_owned();
+    let text = answer(run, &own);
+    let results = results(run, &own);
+    html! {
+        section {
+            h2 { "Answer" }
+            div.answer {
+                @if let Some(result) = source.of_tree {
+                    @let words = result.words();
+                    @if words.trim().is_empty() { p { "The template gave no text." } } @else { (markdown(&words)) }
+                    @if let Some(error) = &result.error { p.bad { "Failed: " (shown(&error.message)) } }
+                } @else if text.is_empty() {
+                    p { "There is no answer: the run is not finished." }
+                } @else if results.len() > 1 && !matches!(joined(run), Some(Joined::Answer { .. })) {
+                    @for (task, text) in &results { h3 { (shown(&task.task.name)) } (markdown(text)) }
+                } @else {
+                    (markdown(&text))
+                }
+            }
+            @if let Some(line) = unsupported_line(unsupported_of_answer(run)) { p.warning { "Warning: " (shown(&line)) } }
+            @if let Some(Joined::Failed(why)) = joined(run) { p.warning { "No answer was written from the results: " (shown(why)) } }
+        }
+    }
+}

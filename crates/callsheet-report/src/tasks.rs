@@ -1,0 +1,108 @@
+//! Each task with its result and what it read.
+
+use callsheet_core::links::link_target;
+use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::spec::Target;
+use callsheet_core::view::{counted, dollars, duration, review_words, thousands, unsupported_line};
+use maud::{Markup, html};
+
+use crate::{Source, markdown, shown};
+
+/// The section.
+pub(crate) fn tasks(source: &Source<'_>) -> Markup {
+    let run = source.run;
+    let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
+    let steps = run.steps().len();
+    html! {
+        section {
+            h2 { "Tasks" }
+            @if run.all_tasks().next().is_none() { p { "There were no tasks." } }
+            @for (index, step) in run.steps().iter().enumerate() {
+                @if steps > 1 { h3.section { "Section " (index + 1) } }
+                @for task in step.iter().filter_map(|slug| run.task(slug)) { (with_parts(source, task)) }
+            }
+            @if !earlier.is_empty() {
+                @if steps > 0 { h3.section { "From earlier lists" } }
+                @for task in earlier { (with_parts(source, task)) }
+            }
+        }
+    }
+}
+
+fn with_parts(source: &Source<'_>, task: &TaskRun) -> Markup {
+    let below = source.run.tasks_below(&task.task.slug).filter(|below| below.state() != State::Dropped);
+    html! {
+        (one(source, task))
+        @for part in below { div.below { (one(source, part)) } }
+    }
+}
+
+fn one(source: &Source<'_>, task: &TaskRun) -> Markup {
+    let run = source.run;
+    let state = run.standing(task);
+    html! {
+        article id=(format!("task-{}", task.task.slug)) {
+            h4 {
+                span class=(format!("state {}", state_class(state))) { (state.as_str()) } " "
+                (shown(&task.task.name))
+            }
+            p.need { (shown(&task.task.need)) }
+            p.meta { (meta(run, task)) }
+            @if !task.task.references.is_empty() {
+                p.meta {
+                    "Reads "
+                    @for (index, reference) in task.task.references.iter().enumerate() {
+                        @if index > 0 { ", " }
+                        (target(run, &reference.target))
+                    }
+                }
+            }
+            @if let Some(result) = task.result() {
+                div.result { (markdown(&result.summary)) }
+                @if let Some(line) = unsupported_line(result.unsupported.iter().map(String::as_str)) {
+                    p.warning { "Warning: " (shown(&line)) }
+                }
+                @for detail in &result.details { p.meta { "File: " code { (shown(&detail.filename)) } } }
+            }
+            @for review in task.reviews() { p.note { (shown(&review_words(review))) } }
+        }
+    }
+}
+
+/// Skill, calls, tokens, dollars, time.
+fn meta(run: &Run, task: &TaskRun) -> String {
+    let mut words: Vec<String> = Vec::new();
+    words.extend(task.task.skill.as_ref().map(|skill| shown(skill)));
+    let calls: Vec<_> = run.calls_of(&task.task.slug).collect();
+    if !calls.is_empty() {
+        let tokens: u64 = calls.iter().map(|call| call.usage.tokens()).fold(0, u64::saturating_add);
+        let usd: f64 = calls.iter().filter_map(|call| call.usage.cost_usd).sum();
+        let ms: u64 = calls.iter().map(|call| call.ms).fold(0, u64::saturating_add);
+        words.push(format!("{}, {} tokens", counted(calls.len(), "call"), thousands(tokens)));
+        if usd > 0.0 {
+            words.push(dollars(usd));
+        }
+        words.push(duration(ms));
+    }
+    let tools = task.runs.iter().map(|exec| exec.calls.len()).sum::<usize>();
+    if tools > 0 {
+        words.push(counted(tools, "tool call"));
+    }
+    words.join(" · ")
+}
+
+/// What a reference means, in words; a task is a link inside the page.
+fn target(run: &Run, target: &Target) -> Markup {
+    match target.producer().and_then(|slug| run.task(slug)) {
+        Some(producer) => html! { a href=(format!("#task-{}", producer.task.slug)) { (shown(&producer.task.name)) } },
+        None => html! { code { (shown(&link_target(target))) } },
+    }
+}
+
+fn state_class(state: State) -> &'static str {
+    match state {
+        State::Done => "good",
+        State::Failed | State::Blocked | State::Denied => "bad",
+        _ => "open",
+    }
+}

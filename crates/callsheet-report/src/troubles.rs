@@ -1,0 +1,62 @@
+//! What was repaired, asked again or failed.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::run::{CallRecord, Run};
+use callsheet_core::view::{call_words, counted, problem_line};
+use maud::{Markup, html};
+
+use crate::shown;
+
+/// The section; nothing if all went well.
+pub(crate) fn troubles(run: &Run) -> Markup {
+    let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
+    let refused: Vec<&CallRecord> = run.calls().iter().filter(|call| call.accepted == Some(false)).collect();
+    let repaired: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.repairs.is_empty()).collect();
+    let rejected: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.rejected.is_empty()).collect();
+    if problems.is_empty() && refused.is_empty() && repaired.is_empty() && rejected.is_empty() {
+        return html! { section { h2 { "Repairs and failures" } p { "None: every reply was read as it came." } } };
+    }
+    html! {
+        section {
+            h2 { "Repairs and failures" }
+            @if !problems.is_empty() {
+                h3 { "Failed" }
+                ul { @for line in &problems { li.bad { (shown(line)) } } }
+            }
+            @if !refused.is_empty() {
+                h3 { "Asked again" }
+                ul { @for call in refused { li { (words(call)) ": " (issues(call)) } } }
+            }
+            @if !rejected.is_empty() {
+                h3 { "Changes that could not be made" }
+                ul { @for call in rejected {
+                    li { (words(call)) ": " (shown(&call.rejected.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))) }
+                } }
+            }
+            @if !repaired.is_empty() {
+                h3 { "Repaired by code" }
+                ul { @for call in repaired { li { (words(call)) ": " (repairs(call)) } } }
+            }
+        }
+    }
+}
+
+fn words(call: &CallRecord) -> String {
+    format!("call {}, {}", call.number, shown(&call_words(&call.key, &call.part)))
+}
+
+fn issues(call: &CallRecord) -> String {
+    shown(&call.issues.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Each kind of repair, and how often.
+fn repairs(call: &CallRecord) -> String {
+    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
+    for repair in &call.repairs {
+        *kinds.entry(repair.code.as_str()).or_default() += 1;
+    }
+    let each =
+        kinds.iter().map(|(code, count)| if *count == 1 { (*code).to_owned() } else { format!("{code} × {count}") });
+    format!("{} ({})", counted(call.repairs.len(), "repair"), each.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,69 @@
+//! `sheet` and `report`: files that people read and write.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::args::WorkArgs;
+
+/// `sheet`.
+#[derive(Debug, Subcommand)]
+pub enum SheetCommand {
+    /// Check a sheet: print each issue with its line and column, and what a run of it would do. Runs nothing.
+    Check(SheetCheckArgs),
+    /// Create a commented sheet to start from; never overwrites a file.
+    New(SheetNewArgs),
+}
+
+/// `sheet check`.
+#[derive(Clone, Debug, Args)]
+pub struct SheetCheckArgs {
+    /// Sheet file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Request that you would run it with.
+    #[arg(value_name = "REQUEST")]
+    pub request: Vec<String>,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// `sheet new`.
+#[derive(Clone, Debug, Args)]
+pub struct SheetNewArgs {
+    /// New file; by default `sheet.md`.
+    #[arg(value_name = "FILE", default_value = "sheet.md")]
+    pub file: PathBuf,
+}
+
+/// `report`.
+#[derive(Clone, Debug, Args)]
+pub struct ReportArgs {
+    /// Run name, or a unique prefix of it; by default the newest run.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Output file; `-` prints to stdout. By default, the folder of the run gets it.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Form of the report; by default that of the output file's name, else `html`.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub format: Option<ReportFormat>,
+
+    /// Overwrite an existing file.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Forms of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// One HTML file with everything in it.
+    Html,
+    /// Markdown.
+    Md,
+}

@@ -1,0 +1,140 @@
+//! What a run of a sheet would do, as far as the sheet tells: a rough count, and said to be one.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use callsheet_core::links::link_target;
+use callsheet_core::spec::{Fragment, Phase, Policy, Settings, Target, Task, TaskList};
+use callsheet_core::view::{counted, dollars, thousands};
+use callsheet_models::config::{ModelRef, Prices, Provider};
+use callsheet_runtime::skills::LoadedSkills;
+use serde::Serialize;
+
+use crate::models::{configured, provider_settings};
+use crate::setup::Setup;
+
+/// Tokens that every call reads whatever its task is, and about those that it writes.
+const STATIC: u64 = 800;
+const REPLY: u64 = 250;
+/// Tokens of a line, and of a heading's part, if nothing more is known.
+const LINE: u64 = 12;
+const PART: u64 = 600;
+/// Bytes of a token, about.
+const BYTES: u64 = 4;
+
+/// Counts of a sheet.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(super) struct Estimate {
+    tasks: usize,
+    sections: usize,
+    writers: usize,
+    least_calls: usize,
+    most_calls: usize,
+    about_tokens: u64,
+    /// Of the configured model; `None`: no model is set, or nothing is known of its price.
+    about_usd: Option<f64>,
+    /// What it reads of the project.
+    reads: BTreeSet<String>,
+}
+
+impl Estimate {
+    pub fn of(setup: &Setup, list: &TaskList, loaded: &LoadedSkills, settings: &Settings) -> Self {
+        let tasks: Vec<&Task> = list.steps.iter().flat_map(|step| &step.tasks).collect();
+        let writes = |task: &&&Task| {
+            let skill = task.skill.as_deref().and_then(|name| loaded.catalog.get(name));
+            task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some())
+        };
+        let refined = |policy: Policy| if settings.refine == policy { tasks.len() } else { 0 };
+        let once_more = |wanted: bool| usize::from(wanted);
+        let least = tasks.len() + refined(Policy::Always) + once_more(settings.iterate == Policy::Always);
+        let most = tasks.len() * if settings.refine == Policy::Never { 1 } else { 2 }
+            + once_more(settings.iterate == Policy::Always || list.goals.plan_continues);
+        let material: u64 = tasks.iter().map(|task| read_tokens(setup, task, settings)).sum();
+        let calls = u64::try_from((least + most).div_ceil(2)).unwrap_or(u64::MAX);
+        let (input, output) = (material.saturating_add(calls.saturating_mul(STATIC)), calls.saturating_mul(REPLY));
+        let reads = tasks.iter().flat_map(|task| &task.references).filter_map(|reference| file_of(&reference.target));
+        Self {
+            tasks: tasks.len(),
+            sections: list.steps.len(),
+            writers: tasks.iter().filter(writes).count(),
+            least_calls: least,
+            most_calls: most.max(least),
+            about_tokens: rounded(input.saturating_add(output)),
+            about_usd: prices(setup).and_then(|prices| {
+                let usage = callsheet_core::record::Usage { input, output, ..Default::default() };
+                prices.cost_usd(&usage)
+            }),
+            reads: reads.collect(),
+        }
+    }
+}
+
+impl fmt::Display for Estimate {
+    /// `12 tasks in 3 sections, 3 write; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in {}", counted(self.tasks, "task"), counted(self.sections, "section"))?;
+        match self.writers {
+            0 => write!(f, ", none writes")?,
+            1 => write!(f, ", 1 writes")?,
+            more => write!(f, ", {more} write")?,
+        }
+        if self.least_calls == self.most_calls {
+            write!(f, "; {}", counted(self.most_calls, "call"))?;
+        } else {
+            write!(f, "; {} to {}", self.least_calls, counted(self.most_calls, "call"))?;
+        }
+        write!(f, ", about {} tokens", thousands(self.about_tokens))?;
+        if let Some(usd) = self.about_usd.filter(|usd| *usd > 0.0) {
+            write!(f, ", {}", dollars(usd))?;
+        }
+        write!(f, "; reads {}", counted(self.reads.len(), "file"))
+    }
+}
+
+/// Two digits that count.
+fn rounded(tokens: u64) -> u64 {
+    let unit = 10_u64.pow(tokens.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    tokens.saturating_add(unit / 2) / unit * unit
+}
+
+fn file_of(target: &Target) -> Option<String> {
+    match target {
+        Target::File { path, .. } => Some(path.clone()),
+        Target::Directory(_) => Some(link_target(target)),
+        _ => None,
+    }
+}
+
+fn read_tokens(setup: &Setup, task: &Task, settings: &Settings) -> u64 {
+    let most = u64::from(settings.budget.reference);
+    let one = |target: &Target| match target {
+        Target::File { fragment: Some(Fragment::Lines { first, last }), .. } => {
+            u64::from(last.saturating_sub(*first)).saturating_add(1).saturating_mul(LINE)
+        }
+        Target::File { path, fragment } => {
+            let bytes = std::fs::metadata(setup.project.join(path)).map_or(0, |file| file.len());
+            if fragment.is_some() { (bytes / BYTES).min(PART) } else { bytes / BYTES }
+        }
+        Target::Directory(_) => most,
+        _ => REPLY,
+    };
+    task.references.iter().map(|reference| one(&reference.target).min(most)).sum()
+}
+
+/// Prices of the model that executes, if the configuration names one.
+fn prices(setup: &Setup) -> Option<Prices> {
+    let began = setup.config.values.get("model").and_then(|value| value.value.as_str());
+    let name = configured(&setup.config, Phase::Execute, None, began)?;
+    let ModelRef::Provided { provider, model } = name.parse().ok()? else { return None };
+    Some(Provider::resolve(&provider, &provider_settings(&setup.config)).ok()?.prices_of(&model))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_rounded_to_two_digits() {
+        assert_eq!([0, 7, 94, 1_249, 12_499, 12_500].map(rounded), [0, 7, 94, 1_200, 12_000, 13_000]);
+    }
+}

@@ -1,0 +1,75 @@
+//! `report`: a run as one file that can be sent to somebody.
+
+use std::path::Path;
+
+use callsheet_core::run::Run;
+use callsheet_core::view;
+use callsheet_report::Source;
+
+use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
+use crate::setup::{Setup, civil, find_run};
+
+use super::drive::run_folder;
+use super::take_in::{Folded, recorded};
+
+pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Failure> {
+    let store = setup.existing_store()?;
+    let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
+    let Folded { run, facts } = recorded(&store, &found)?;
+    let of_tree = callsheet_core::evaluate::result_of_run(&run, &|blob| store.blob(blob).ok());
+    let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
+    let text = match format {
+        ReportFormat::Md => view::report(&run, run.outcome(), of_tree.as_ref()),
+        ReportFormat::Html => callsheet_report::html(&Source {
+            name: found.run.as_str(),
+            began: &began(&run, found.started_at),
+            run: &run,
+            facts: &facts,
+            of_tree: of_tree.as_ref(),
+            blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            version: env!("CARGO_PKG_VERSION"),
+        }),
+    };
+    let own = || {
+        let name = if format == ReportFormat::Md { "report.md" } else { "report.html" };
+        setup.project.join(run_folder(&found.run)).join(name)
+    };
+    let file = match &arguments.output {
+        Some(output) if output.as_os_str() == "-" => {
+            return super::print(&text).map(|()| Exit::Complete);
+        }
+        Some(output) => output.clone(),
+        None => own(),
+    };
+    let may_exist = arguments.force || arguments.output.is_none();
+    write(&file, &text, may_exist)?;
+    let shown = file.display().to_string();
+    if setup.json {
+        return super::print_json(&serde_json::json!({ "run": found.run, "file": shown })).map(|()| Exit::Complete);
+    }
+    super::print(&crate::term::harmless(&format!("{shown}\n"))).map(|()| Exit::Complete)
+}
+
+fn named_form(output: Option<&Path>) -> ReportFormat {
+    let extension = output.and_then(Path::extension).and_then(std::ffi::OsStr::to_str);
+    if matches!(extension, Some("md" | "markdown")) { ReportFormat::Md } else { ReportFormat::Html }
+}
+
+fn began(run: &Run, at: u64) -> String {
+    let (year, month, day, seconds) = civil(at);
+    let date = format!("{year:04}-{month:02}-{day:02}, {:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60);
+    if run.follow_ups().is_empty() { date } else { format!("{date}, continued later") }
+}
+
+fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
+    if !may_exist && std::fs::symlink_metadata(file).is_ok() {
+        return Err(Failure::usage(
+            format!("{} exists", file.display()),
+            "choose another name, or overwrite it with --force; nothing was written",
+        ));
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(file, text)).map_err(|error| {
+        Failure::internal(format!("can't write {}: {error}", file.display()), "choose another file with -o")
+    })
+}

@@ -1,0 +1,51 @@
+//! `sheet check`, `sheet new`.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+
+use crate::cli::{Exit, Failure, SheetCheckArgs, SheetCommand, SheetNewArgs};
+use crate::setup::{Setup, config_failure};
+use crate::term::harmless;
+
+use super::drive::Front;
+
+const NEW: &str = include_str!("prompts/sheet.md");
+
+pub(super) fn sheet(setup: &Setup, command: &SheetCommand) -> Result<Exit, Failure> {
+    match command {
+        SheetCommand::Check(arguments) => check(setup, arguments),
+        SheetCommand::New(arguments) => new(setup, arguments),
+    }
+}
+
+fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
+    let text = std::fs::read(&arguments.file).map_err(|error| {
+        let advice = format!("begin one with: {} sheet new {}", setup.command, arguments.file.display());
+        let advice = if error.kind() == std::io::ErrorKind::NotFound { advice } else { String::new() };
+        Failure::usage(format!("can't read the sheet {}: {error}", arguments.file.display()), advice)
+    })?;
+    let settings = setup.config.settings().map_err(config_failure)?;
+    let front = Front::new(setup, &arguments.work);
+    let request = (!arguments.request.is_empty()).then(|| arguments.request.join(" "));
+    let text = String::from_utf8_lossy(&text);
+    super::check::sheet(setup, &front, &arguments.file, (&text, request.as_deref()), &settings, &arguments.work.opened)
+}
+
+fn new(setup: &Setup, arguments: &SheetNewArgs) -> Result<Exit, Failure> {
+    let file = &arguments.file;
+    let shown = file.display();
+    let made =
+        OpenOptions::new().write(true).create_new(true).open(file).and_then(|mut made| made.write_all(NEW.as_bytes()));
+    made.map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::usage(format!("{shown} exists"), "choose another name, or edit that file; nothing was written")
+        }
+        _ => Failure::usage(format!("can't write {shown}: {error}"), "choose another file"),
+    })?;
+    if setup.json {
+        return super::print_json(&serde_json::json!({ "path": shown.to_string() })).map(|()| Exit::Complete);
+    }
+    super::print(&harmless(&format!("{shown}\n")))?;
+    tell!("{}", harmless(&format!("edit it, then: {} sheet check {shown}", setup.command)));
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,122 @@
+//! Text on a terminal: coloured by what its lines are, and in a pager if it is longer than the screen. A pipe gets it plain.
+
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
+
+use console::{Style, Term};
+
+/// Prints text that was made harmless. `plain`: no colours, no pager.
+///
+/// # Errors
+/// Stdout cannot be written to, for another reason than a closed pipe.
+pub fn page(text: &str, plain: bool) -> std::io::Result<()> {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if plain || dumb || !std::io::stdout().is_terminal() {
+        return write(text);
+    }
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let text = if colours { painted(text) } else { text.to_owned() };
+    let (height, width) = Term::stdout().size();
+    if lines_on_screen(&text, usize::from(width)) < usize::from(height) || !paged(&text) {
+        return write(&text);
+    }
+    Ok(())
+}
+
+fn write(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        ended => ended,
+    }
+}
+
+fn lines_on_screen(text: &str, width: usize) -> usize {
+    let width = width.max(20);
+    text.lines().map(|line| console::measure_text_width(line).max(1).div_ceil(width)).sum()
+}
+
+/// Whether a pager has shown it. `PAGER` names one, as a command line; empty or `cat`: none.
+fn paged(text: &str) -> bool {
+    let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
+    if matches!(pager.trim(), "" | "cat") {
+        return false;
+    }
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(&pager).stdin(Stdio::piped());
+    if std::env::var_os("LESS").is_none() {
+        // Colours, and the text stays on screen.
+        command.env("LESS", "RX");
+    }
+    let Ok(mut child) = command.spawn() else { return false };
+    if let Some(mut pipe) = child.stdin.take() {
+        // Whoever leaves early has seen enough.
+        let _closed = pipe.write_all(text.as_bytes());
+    }
+    // A shell that finds no such program says 127, and nothing was shown.
+    child.wait().is_ok_and(|status| status.code() != Some(127))
+}
+
+/// Colours by the form of lines. They add nothing that the words do not say.
+fn painted(text: &str) -> String {
+    let mut lines = text.lines().peekable();
+    let mut out = String::with_capacity(text.len());
+    let mut in_diff = false;
+    while let Some(line) = lines.next() {
+        in_diff = if line.starts_with("--- ") {
+            lines.peek().is_some_and(|next| next.starts_with("+++ "))
+        } else {
+            in_diff && line.starts_with(['+', '-', ' ', '@', '\\'])
+        };
+        out.push_str(&match style_of(line, in_diff) {
+            Some(style) => style.force_styling(true).apply_to(line).to_string(),
+            None => line.to_owned(),
+        });
+        out.push('\n');
+    }
+    out
+}
+
+fn style_of(line: &str, in_diff: bool) -> Option<Style> {
+    let style = Style::new();
+    if in_diff {
+        return Some(match line.as_bytes() {
+            [b'-', b'-', b'-', b' ', ..] | [b'+', b'+', b'+', b' ', ..] => style.bold(),
+            [b'+', ..] => style.green(),
+            [b'-', ..] => style.red(),
+            [b'@', ..] => style.cyan(),
+            _ => return None,
+        });
+    }
+    let first = line.trim_start();
+    if first.starts_with("==== ")
+        || ["Run ", "Section ", "Step ", "# ", "## ", "### "].iter().any(|head| line.starts_with(head))
+    {
+        return Some(style.bold());
+    }
+    match first.chars().next()? {
+        '✓' => Some(style.green()),
+        '✗' | '⊘' => Some(style.red()),
+        '▶' | '~' if line.starts_with(' ') => Some(style.cyan()),
+        _ if ["Problem:", "Failed:", "Denied:"].iter().any(|word| line.starts_with(word)) => Some(style.red()),
+        _ if line.starts_with("Warning:") => Some(style.yellow()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_change_no_word() {
+        let text = "Run a: complete\n  ✓ One [one] done\n- cost: $0.10\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n kept\n\n- item\n";
+        let painted = painted(text);
+        assert_eq!(console::strip_ansi_codes(&painted), text);
+        assert!(painted.contains("\u{1b}[31m-old") && painted.contains("\u{1b}[32m+new"), "{painted}");
+        assert!(
+            painted.contains("\n- cost: $0.10\n") && painted.contains("\n- item\n"),
+            "only a diff is one: {painted}"
+        );
+    }
+}

@@ -3,7 +3,7 @@
 use callsheet_core::run::Stage;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
-use callsheet_core::view::{Summary, counted, duration, problem_line, thousands};
+use callsheet_core::view::{Summary, counted, duration, problem_line, reuse_words, thousands, time_words};
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
@@ -163,6 +163,9 @@ fn about(page: &RunPage<'_>) -> Markup {
             dt { "Tokens" } dd { (thousands(summary.input_tokens)) " in (" (thousands(summary.cached_tokens)) " cached), " (thousands(summary.output_tokens)) " out" }
             @if summary.repairs > 0 { dt { "Repairs" } dd { (summary.repairs) ", saving " (counted(saved(&summary), "call")) } }
             @if summary.tools > 0 { dt { "Tools" } dd { (counted(usize::try_from(summary.tools).unwrap_or(usize::MAX), "call")) } }
+            @if let Some(cost) = summary.cost_words() { dt { "Cost" } dd { (cost) } }
+            dt { "Time" } dd { (time_words(&summary.time)) "; ideal " (duration(summary.ideal_ms)) }
+            @if let Some(words) = summary.reused.as_ref().and_then(reuse_words) { dt { "Resumed" } dd { (words) } }
             dt { "Slots" } dd { (page.board.header.slots) " pieces of work at a time" }
         }
         p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." }

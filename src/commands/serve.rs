@@ -24,6 +24,7 @@ use crate::term::harmless;
 use super::answer_gate::{Said, answer_gate, ask_to_stop};
 use super::answered::answer_text;
 use super::drive::{Front, drive_failure, without_model};
+use super::report::html;
 use super::resume::sheet_is_edited;
 use super::steer::ask_again;
 use super::take_in::{recorded, take_in};
@@ -243,6 +244,16 @@ impl Desk for OwnDesk {
             Err(Failure::usage(words, "fix these files by hand; the diffs below hold the originals"))
         };
         undo().map_err(refusal)
+    }
+
+    fn report(&self, id: &RunId) -> Result<String, Refusal> {
+        let report = || -> Result<String, Failure> {
+            let store = self.existing()?;
+            let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
+            let folded = recorded(&store, &found)?;
+            Ok(html(&store, &found, &folded))
+        };
+        report().map_err(refusal)
     }
 
     fn started(&self, run: &RunId) -> Option<Started> {

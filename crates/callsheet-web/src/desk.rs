@@ -133,6 +133,12 @@ pub trait Desk: Send + Sync {
     /// Some could not be reverted.
     fn undo(&self, run: &RunId) -> Result<String, Refusal>;
 
+    /// A run as one file for somebody else.
+    ///
+    /// # Errors
+    /// What the store says.
+    fn report(&self, run: &RunId) -> Result<String, Refusal>;
+
     /// What became of the process that was started last for a run from here.
     fn started(&self, run: &RunId) -> Option<Started>;
 

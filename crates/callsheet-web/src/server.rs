@@ -40,6 +40,7 @@ pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
         .route("/runs/{run}/calls/{number}", get(one_call))
         .route("/runs/{run}/text/{blob}", get(text))
         .route("/runs/{run}/entry/{number}", get(entry))
+        .route("/runs/{run}/report", get(report))
         .route("/runs/{run}/gates/{gate}", post(actions::decide))
         .route("/runs/{run}/sheet/check", post(actions::check_sheet))
         .route("/runs/{run}/{what}", get(tab).post(actions::act))
@@ -221,6 +222,19 @@ async fn entry(State(app): State<Arc<App>>, Path((run, number)): Path<(String, u
         })
     });
     plain(&app, read.await)
+}
+
+/// A file to keep: it has a style of its own, which this server shows nowhere.
+async fn report(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
+    let id = RunId::new(run);
+    let made = blocking(&app, move |app| {
+        let summary = app.record.summary(&id)?;
+        Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.desk.report(&id)?))
+    });
+    match made.await {
+        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Html(text)).into_response(),
+        Err(refusal) => refused(&app, &refusal),
+    }
 }
 
 fn plain(app: &App, read: Result<String, Refusal>) -> Response {

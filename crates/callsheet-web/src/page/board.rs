@@ -168,6 +168,7 @@ fn about(page: &RunPage<'_>) -> Markup {
             @if let Some(words) = summary.reused.as_ref().and_then(reuse_words) { dt { "Resumed" } dd { (words) } }
             dt { "Slots" } dd { (page.board.header.slots) " pieces of work at a time" }
         }
+        p { a href=(page.address("report")) download { "Download this run as a report" } }
         p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." }
         p.hint.keys { kbd { "j" } " and " kbd { "k" } " go through tasks, " kbd { "Enter" } " opens one, " kbd { "/" } " searches." }
     }

@@ -45,6 +45,8 @@ async fn nothing_that_a_model_says_is_markup() {
     let call = site.get(&run("/calls/1")).await.text;
     assert!(call.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{call}");
     assert!(call.contains("Repaired label-form"), "{call}");
+    let report = site.get(&run("/report")).await;
+    assert_eq!(report.headers[header::CONTENT_DISPOSITION], format!("attachment; filename=\"{RUN}.html\""));
     let text = site.get(&run("/entry/1")).await;
     assert_eq!(text.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
 }

@@ -81,6 +81,10 @@ impl Desk for TestDesk {
         Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
     }
 
+    fn report(&self, _: &RunId) -> Result<String, Refusal> {
+        Ok("<html>a report</html>".to_owned())
+    }
+
     fn started(&self, _: &RunId) -> Option<Started> {
         None
     }

@@ -10,13 +10,13 @@ mod template_args;
 mod trust_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
+#[cfg(feature = "page")]
+pub use args::ServeArgs;
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
     RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
-#[cfg(feature = "page")]
-pub use args::ServeArgs;
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
 pub use run_args::{OpenArgs, RunArgs};

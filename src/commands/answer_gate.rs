@@ -32,8 +32,10 @@ pub(super) fn answer_gate(setup: &Setup, run: &RunId, number: u32, said: &Said) 
             let part = part(setup, &asked, gate, (Some(hunks), &[]), because)?;
             InboxMessage::Part { gate: Some(gate.clone()), part }
         }
-        Said::Approve(tasks) => named_answer(&asked, gate, tasks, "", Verdict::Approve)?.unwrap_or_else(|| whole(verdict(gate, Vec::new(), "", Verdict::Approve))),
-        Said::Deny(tasks, because) => named_answer(&asked, gate, tasks, because, Verdict::Deny)?.unwrap_or_else(|| whole(verdict(gate, Vec::new(), because, Verdict::Deny))),
+        Said::Approve(tasks) => named_answer(&asked, gate, tasks, "", Verdict::Approve)?
+            .unwrap_or_else(|| whole(verdict(gate, Vec::new(), "", Verdict::Approve))),
+        Said::Deny(tasks, because) => named_answer(&asked, gate, tasks, because, Verdict::Deny)?
+            .unwrap_or_else(|| whole(verdict(gate, Vec::new(), because, Verdict::Deny))),
     };
     post(&asked.store, run, &[letter])?;
     Ok(asked.run.owner.is_some())
@@ -50,7 +52,8 @@ fn named_answer(
     if tasks.is_empty() {
         return Ok(None);
     }
-    let named: Vec<Slug> = asked_about(gate).filter(|task| tasks.iter().any(|name| means(name, task))).cloned().collect();
+    let named: Vec<Slug> =
+        asked_about(gate).filter(|task| tasks.iter().any(|name| means(name, task))).cloned().collect();
     if named.is_empty() {
         return Err(Failure::usage("these tasks are not asked about any more", "look at what is asked now"));
     }

@@ -46,7 +46,10 @@ pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure
         if setup.json {
             super::print_json(&serde_json::json!({ "address": address }))?;
         } else {
-            tell!("{} is open at this address, for this machine only, until you press Ctrl-C:", setup.project.display());
+            tell!(
+                "{} is open at this address, for this machine only, until you press Ctrl-C:",
+                setup.project.display()
+            );
             super::print(&format!("{address}\n"))?;
         }
         let desk = Arc::new(OwnDesk { setup, store: OnceLock::new(), processes: Mutex::default() });
@@ -86,13 +89,18 @@ impl OwnDesk {
     }
 
     fn files(&self, id: &RunId) -> Result<RunFiles, Failure> {
-        let workspace = Workspace::new(&self.setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+        let workspace =
+            Workspace::new(&self.setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
         RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))
     }
 
     /// What the person left is taken by a living run at once, else by whoever resumes it.
     fn left(what: &str, is_driven: bool) -> String {
-        if is_driven { format!("{what}: the run takes it over now") } else { format!("{what}: it counts when the run resumes") }
+        if is_driven {
+            format!("{what}: the run takes it over now")
+        } else {
+            format!("{what}: it counts when the run resumes")
+        }
     }
 
     /// Resumes a run as `callsheet resume RUN --plain` does, in a process of its own that outlives this one.
@@ -102,11 +110,19 @@ impl OwnDesk {
         if let Some(owner) = &found.owner {
             return Err(Failure::usage(format!("run {id} is running already ({owner})"), ""));
         }
-        let failed = |error: std::io::Error| Failure::internal(format!("can't start a process: {error}"), format!("resume it in a terminal: {} resume {id}", self.setup.command));
+        let failed = |error: std::io::Error| {
+            Failure::internal(
+                format!("can't start a process: {error}"),
+                format!("resume it in a terminal: {} resume {id}", self.setup.command),
+            )
+        };
         let words = tempfile::tempfile().map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg("-C").arg(&self.setup.project).args(["resume", id.as_str(), "--plain"]);
-        command.stdin(Stdio::null()).stdout(words.try_clone().map_err(failed)?).stderr(words.try_clone().map_err(failed)?);
+        command
+            .stdin(Stdio::null())
+            .stdout(words.try_clone().map_err(failed)?)
+            .stderr(words.try_clone().map_err(failed)?);
         let child = command.process_group(0).spawn().map_err(failed)?;
         let said = format!(
             "Started process {}, which resumes the run as `{} resume {id}` does. It ends when the run ends or next waits for you",
@@ -137,7 +153,8 @@ impl OwnDesk {
         if found.owner.is_none() {
             take_in(&self.setup, &store, &found, &run)?;
         }
-        let counts = if found.owner.is_some() || run.may_edit() { "the run has it" } else { "it counts when the run resumes" };
+        let counts =
+            if found.owner.is_some() || run.may_edit() { "the run has it" } else { "it counts when the run resumes" };
         let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
         Ok(format!("Saved; {counts}.{effect}"))
     }
@@ -155,7 +172,8 @@ impl OwnDesk {
         });
         let done = run.done().count();
         let effect = preview.changes.map(|(added, changed, removed)| {
-            let stay = if done == 1 { "1 finished task stays".to_owned() } else { format!("{done} finished tasks stay") };
+            let stay =
+                if done == 1 { "1 finished task stays".to_owned() } else { format!("{done} finished tasks stay") };
             format!("This edit adds {added}, changes {changed} and removes {removed} tasks; {stay}.")
         });
         Ok(SheetCheck { issues: issues.collect(), effect: effect.unwrap_or_default() })
@@ -206,7 +224,9 @@ impl Desk for OwnDesk {
             let store = self.existing()?;
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let run = recorded(&store, &found)?.run;
-            let is_meant = |open: &callsheet_runtime::effects::OpenQuestion| open.asking.task.as_str() == task && open.asking.call == call;
+            let is_meant = |open: &callsheet_runtime::effects::OpenQuestion| {
+                open.asking.task.as_str() == task && open.asking.call == call
+            };
             let open = open_questions(&run).find(is_meant).ok_or_else(|| {
                 Failure::usage("this question was answered or withdrawn meanwhile", "look at what is asked now")
             })?;

@@ -33,6 +33,7 @@ struct SteeredRun {
 }
 
 /// Has failed tasks of a run done again. True if a process drives the run and does it; else a resume does.
+#[cfg(feature = "page")]
 pub(super) fn ask_again(setup: &Setup, run: &RunId, tasks: &[String]) -> Result<bool, Failure> {
     let SteeredRun { summary, .. } = post_retry(setup, run.as_str(), tasks)?;
     Ok(summary.owner.is_some())

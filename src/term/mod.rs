@@ -13,6 +13,7 @@ mod safe;
 mod words;
 
 pub use bar::Bar;
+pub use callsheet_core::view::state_mark;
 pub use hunks::{hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use live::LiveView;
@@ -20,7 +21,6 @@ pub use pager::page;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
-pub use callsheet_core::view::state_mark;
 pub use words::{dollars, duration, outcome_words, sentence, thousands, window_words};
 
 use std::io::IsTerminal;

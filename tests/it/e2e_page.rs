@@ -73,7 +73,8 @@ impl Page {
 #[test]
 fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
     let garden = TestProject::with("hunks");
-    let rota: Vec<String> = (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
+    let rota: Vec<String> =
+        (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
     garden.write("rota.md", rota.join("\n"));
     garden.expect(3, &["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"]);
     let page = Page::open(&garden);
@@ -111,7 +112,8 @@ fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
     let wrong = sheet.replace("**Skill** write_document", "**Skill** write_dokument");
     let checked = page.post(&format!("/runs/{run}/sheet/check"), &format!("part=1&text={}", encoded(&wrong)));
     assert!(checked.contains("2 errors") && checked.contains("write_dokument"), "{checked}");
-    let refused = page.post(&format!("/runs/{run}/sheet"), &format!("seen={}&text={}", encoded(&sheet), encoded(&wrong)));
+    let refused =
+        page.post(&format!("/runs/{run}/sheet"), &format!("seen={}&text={}", encoded(&sheet), encoded(&wrong)));
     assert!(refused.starts_with("HTTP/1.1 422") && refused.contains("nothing was saved"), "{refused}");
     assert_eq!(garden.run_file("sheet.md"), sheet, "an edit with errors is not written");
     let right = sheet.replace("Make second.md.", "Make second.md and say why.");

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use axum::Form;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use axum::Form;
 use callsheet_core::spec::RunId;
 use maud::html;
 
@@ -82,14 +82,20 @@ fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
     let because = fields.one("because").trim().to_owned();
     let hunks: Vec<u32> = fields.all("hunk").iter().filter_map(|number| number.parse().ok()).collect();
     let tasks = fields.all("task");
-    let choose = |what: &str| Refusal { what: format!("no {what} was chosen"), advice: format!("choose at least one {what}, or deny") };
+    let choose = |what: &str| Refusal {
+        what: format!("no {what} was chosen"),
+        advice: format!("choose at least one {what}, or deny"),
+    };
     match fields.one("verdict").as_str() {
         "approve" if fields.has("hunks") && hunks.is_empty() => Err(choose("hunk")),
         "approve" if fields.has("hunks") => Ok(Verdict::Keep { hunks, because }),
         "approve" if fields.has("tasks") && tasks.is_empty() => Err(choose("task")),
         "approve" => Ok(Verdict::Approve { tasks }),
         "deny" => Ok(Verdict::Deny { tasks, because }),
-        _ => Err(Refusal { what: "the form says neither yes nor no".to_owned(), advice: "use one of its buttons".to_owned() }),
+        _ => Err(Refusal {
+            what: "the form says neither yes nor no".to_owned(),
+            advice: "use one of its buttons".to_owned(),
+        }),
     }
 }
 
@@ -170,11 +176,7 @@ fn editor(app: &App, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>
 }
 
 /// The issues of a sheet as it is typed; for a browser without script a whole page.
-pub(crate) async fn check_sheet(
-    State(app): State<Arc<App>>,
-    Path(run): Path<String>,
-    Form(fields): Given,
-) -> Response {
+pub(crate) async fn check_sheet(State(app): State<Arc<App>>, Path(run): Path<String>, Form(fields): Given) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);
     let shown = blocking(&app, move |app| {

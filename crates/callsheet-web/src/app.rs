@@ -72,6 +72,9 @@ pub(crate) async fn blocking<T: Send + 'static>(
     let app = Arc::clone(app);
     let done = tokio::task::spawn_blocking(move || work(&app)).await;
     done.unwrap_or_else(|_| {
-        Err(Refusal { what: "this page could not be made".to_owned(), advice: "reload it; please report it".to_owned() })
+        Err(Refusal {
+            what: "this page could not be made".to_owned(),
+            advice: "reload it; please report it".to_owned(),
+        })
     })
 }

@@ -88,7 +88,8 @@ impl Guard {
             None if safe && !headers.contains_key(ORIGIN) => {}
             _ => return Err(Refused::Origin),
         }
-        if headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).any(|cookies| self.is_known(cookies)) {
+        if headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).any(|cookies| self.is_known(cookies))
+        {
             return Ok(match introduction(uri) {
                 Some((_, to)) if safe => Passed::Introduced { to },
                 _ => Passed::Known,
@@ -167,10 +168,7 @@ mod tests {
         assert_eq!(check("/?token=", &here), Err(Refused::Token));
         assert_eq!(check(&format!("/?token={}0", guard.token()), &here), Err(Refused::Token));
         let to = "/runs/a?q=b".to_owned();
-        assert_eq!(
-            check(&format!("/runs/a?token={}&q=b", guard.token()), &here),
-            Ok(Passed::Introduced { to })
-        );
+        assert_eq!(check(&format!("/runs/a?token={}&q=b", guard.token()), &here), Ok(Passed::Introduced { to }));
         let cookie = format!("other=1; callsheet_4000={}", guard.token());
         let known = headers(&[(HOST, "localhost:4000"), (COOKIE, &cookie)]);
         assert_eq!(check("/", &known), Ok(Passed::Known));

@@ -102,7 +102,8 @@ mod tests {
         assert_eq!(shown.changes(&first).len(), 3);
         assert!(shown.changes(&first).is_empty());
         let changes = shown.changes(&[piece("open", "a", "1"), piece("done", "b", "1"), piece("open", "d", "<b>")]);
-        let brief: Vec<String> = changes.iter().map(|change| format!("{} {} {}", change["d"], change["i"], change["a"])).collect();
+        let brief: Vec<String> =
+            changes.iter().map(|change| format!("{} {} {}", change["d"], change["i"], change["a"])).collect();
         assert_eq!(brief, [r#""c" null null"#, r#"null "b" null"#, r#"null "d" "a""#]);
         let text = changes.last().and_then(|change| change["p"].as_str()).unwrap();
         assert!(text.starts_with(r#"<li id="d" class="row" data-h=""#) && text.ends_with("&lt;b&gt;</li>"), "{text}");

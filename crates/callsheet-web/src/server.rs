@@ -16,6 +16,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use maud::{Markup, html};
 use tokio::net::TcpListener;
 
+use crate::actions;
 use crate::app::{App, blocking};
 use crate::desk::{Desk, Refusal};
 use crate::guard::{Guard, Passed, Refused, protect};
@@ -24,7 +25,6 @@ use crate::page::layout::{self, Frame};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
-use crate::actions;
 
 type Asked = Query<BTreeMap<String, String>>;
 
@@ -107,10 +107,7 @@ async fn nothing(State(app): State<Arc<App>>) -> Response {
 }
 
 /// Makes a page beside the requests of others.
-async fn shown(
-    app: &Arc<App>,
-    make: impl FnOnce(&App) -> Result<Markup, Refusal> + Send + 'static,
-) -> Response {
+async fn shown(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Markup, Refusal> + Send + 'static) -> Response {
     match blocking(app, move |app| make(app).map(Markup::into_string)).await {
         Ok(page) => Html(page).into_response(),
         Err(refusal) => refused(app, &refusal),
@@ -137,10 +134,7 @@ async fn run(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
 
 async fn run_page(app: &Arc<App>, run: String, view: View) -> Response {
     let id = RunId::new(run);
-    shown(app, move |app| {
-        app.with_run(&id, |page| page.page(&view, &app.desk.project(), app.said(&id).as_ref()))
-    })
-    .await
+    shown(app, move |app| app.with_run(&id, |page| page.page(&view, &app.desk.project(), app.said(&id).as_ref()))).await
 }
 
 async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, String)>, Query(asked): Asked) -> Response {
@@ -162,11 +156,7 @@ fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
 }
 
 /// A task beside the board; the part of it alone for a script that has the board.
-async fn task(
-    State(app): State<Arc<App>>,
-    Path((run, task)): Path<(String, String)>,
-    Query(asked): Asked,
-) -> Response {
+async fn task(State(app): State<Arc<App>>, Path((run, task)): Path<(String, String)>, Query(asked): Asked) -> Response {
     let slug = Slug::new(task);
     if !asked.contains_key("part") {
         return run_page(&app, run, View::Board(Some(slug))).await;
@@ -217,7 +207,8 @@ async fn entry(State(app): State<Arc<App>>, Path((run, number)): Path<(String, u
     let read = blocking(&app, move |app| {
         app.with_run(&id, |page| {
             let found = page.entries.iter().find(|entry| entry.n == number);
-            let found = found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
+            let found =
+                found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
             Ok(visible_json(&serde_json::to_string_pretty(found).unwrap_or_default()))
         })
     });

@@ -65,7 +65,12 @@ fn facts(call: &CallRecord, request: &ModelRequest) -> String {
     if call.sends > 1 {
         facts.push(format!("{} sends", call.sends));
     }
-    facts.push(format!("{} tokens in, {} of them cached, {} out", thousands(call.usage.input), thousands(call.usage.cached), thousands(call.usage.output)));
+    facts.push(format!(
+        "{} tokens in, {} of them cached, {} out",
+        thousands(call.usage.input),
+        thousands(call.usage.cached),
+        thousands(call.usage.output)
+    ));
     facts.extend(call.usage.cost_usd.map(dollars));
     facts.push(duration(call.ms));
     facts.extend(request.temperature.map(|number| format!("temperature {number}")));

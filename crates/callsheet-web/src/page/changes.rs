@@ -83,7 +83,9 @@ fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
     let mut run = Run::new();
     let mut decided = Vec::new();
     for entry in entries.iter().take(last + 1) {
-        if let Event::GateAnswered { gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } }, answer } = &entry.event {
+        if let Event::GateAnswered { gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } }, answer } =
+            &entry.event
+        {
             let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
             let set = (task.clone(), exec.clone(), *set);
             decided.push(Decided { set, gate: *n, answer: answer.clone(), shown });

@@ -39,8 +39,12 @@ fn marks(lines: &[&str]) -> Vec<Option<Range<usize>>> {
             if let (Some(before), Some(after)) = (lines.get(old), lines.get(new))
                 && let Some((of_old, of_new)) = differing(before, after)
             {
-                marks.splice(old..=old, [Some(of_old)]);
-                marks.splice(new..=new, [Some(of_new)]);
+                for (at, of_line) in [(old, of_old), (new, of_new)] {
+                    marks
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|mark| *mark = Some(of_line.clone()).filter(|mark| !mark.is_empty()));
+                }
             }
         }
         at += (removed + added).max(1);

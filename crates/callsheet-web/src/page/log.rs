@@ -76,7 +76,10 @@ fn about(event: &Value) -> String {
     let words = match (event.get("key"), effect) {
         (Some(key), _) => of_key(key),
         (None, Some((kind, of))) => format!("{} {}", kind.replace('_', " "), of_key(of)),
-        (None, None) => ["task", "text", "request", "outcome", "limit"].iter().find_map(|name| event.get(name).and_then(text)).unwrap_or_default(),
+        (None, None) => ["task", "text", "request", "outcome", "limit"]
+            .iter()
+            .find_map(|name| event.get(name).and_then(text))
+            .unwrap_or_default(),
     };
     one_line(&words, 120)
 }

@@ -70,7 +70,11 @@ pub(crate) fn encoded(text: &str) -> String {
 
 /// The rows, as pieces.
 pub(crate) fn pieces(record: &Record, found: &Found, now: u64) -> Result<Vec<Piece>, Refusal> {
-    found.runs.iter().map(|run| Ok(Piece::new(Tag::Item, "runs", format!("run-{}", run.run), "run", row(record, run, now)?))).collect()
+    found
+        .runs
+        .iter()
+        .map(|run| Ok(Piece::new(Tag::Item, "runs", format!("run-{}", run.run), "run", row(record, run, now)?)))
+        .collect()
 }
 
 fn row(record: &Record, run: &RunSummary, now: u64) -> Result<Markup, Refusal> {

@@ -4,14 +4,16 @@ use callsheet_core::issue::Severity;
 use callsheet_core::record::Gate;
 use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::{BlobId, Reference, Slug};
-use callsheet_core::view::{call_words, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words};
+use callsheet_core::view::{
+    call_words, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
+};
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
 use super::asks::arguments;
+use super::diff;
 use super::layout::one_line;
 use super::run::RunPage;
-use super::diff;
 use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
 
@@ -20,9 +22,16 @@ const SHOWN: usize = 12_000;
 
 /// The pieces of the task; those of one that is not there say so.
 pub(crate) fn pieces(page: &RunPage<'_>, slug: &Slug, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
-    let mut add = |list: &str, id: String, class: &str, inner: Markup| pieces.push(Piece::new(Tag::Block, list, id, class, inner));
+    let mut add = |list: &str, id: String, class: &str, inner: Markup| {
+        pieces.push(Piece::new(Tag::Block, list, id, class, inner))
+    };
     let Some(task) = page.run.all_tasks().find(|task| task.task.slug == *slug) else {
-        add("task-parts", "t-none".to_owned(), "t-none", html! { p { "This run has no task " span.mono { (slug) } "." } });
+        add(
+            "task-parts",
+            "t-none".to_owned(),
+            "t-none",
+            html! { p { "This run has no task " span.mono { (slug) } "." } },
+        );
         return Ok(());
     };
     add("task-parts", "t-head".to_owned(), "t-head", head(page, task));
@@ -87,9 +96,10 @@ fn why(page: &RunPage<'_>, slug: &Slug) -> String {
 
 fn ask_link(page: &RunPage<'_>, slug: &Slug) -> String {
     let gate = |gate: &Gate| format!("#gate-{}", gate.n);
-    let of_task = page.gates.iter().find(|view| {
-        view.task.as_ref() == Some(slug) || view.writers.iter().any(|writer| writer.task.slug == *slug)
-    });
+    let of_task = page
+        .gates
+        .iter()
+        .find(|view| view.task.as_ref() == Some(slug) || view.writers.iter().any(|writer| writer.task.slug == *slug));
     of_task.map_or_else(|| "#asks".to_owned(), |view| gate(&view.gate))
 }
 

@@ -19,7 +19,8 @@ async fn the_board_has_every_task_and_what_waits() {
     let page = site.get(&run("")).await;
     assert_eq!(page.status, StatusCode::OK);
     let text = &page.text;
-    for words in ["Read Notes", "Write Notes", "Section 1", "1 of 2 done", "1 waits for you", "1,234 tokens", "Cancel"] {
+    for words in ["Read Notes", "Write Notes", "Section 1", "1 of 2 done", "1 waits for you", "1,234 tokens", "Cancel"]
+    {
         assert!(text.contains(words), "{words}:\n{text}");
     }
     assert!(text.contains(&format!("action=\"{}\"", run("/gates/1"))), "{text}");
@@ -34,7 +35,17 @@ async fn nothing_that_a_model_says_is_markup() {
     recorded.drive();
     recorded.release();
     let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
-    let paths = ["", "/tasks/read-notes", "/tasks/read-notes?part=1", "/calls/1", "/calls/1?part=1", "/log", "/sheet", "/timeline", "/changes"];
+    let paths = [
+        "",
+        "/tasks/read-notes",
+        "/tasks/read-notes?part=1",
+        "/calls/1",
+        "/calls/1?part=1",
+        "/log",
+        "/sheet",
+        "/timeline",
+        "/changes",
+    ];
     for path in paths {
         let page = site.get(&run(path)).await;
         assert_eq!(page.status, StatusCode::OK, "{path}");

@@ -173,7 +173,6 @@ impl Recorded {
                 }
                 Effect::Conclude(outcome) => {
                     let report = self.store.put_blob(b"report").unwrap();
-                    self.note(Event::Started { effect: Effect::Conclude(outcome).key() });
                     self.note(Event::RunConcluded { outcome, report });
                 }
                 Effect::AskApproval(_) => return,
@@ -220,7 +219,12 @@ fn planned(name: &str, writes: bool) -> PlannedTask {
         calls: Vec::new(),
         extra: String::new(),
     };
-    PlannedTask { task, unchanged: false, writer: writes.then(|| "the task asks for approval".to_owned()), direct: false }
+    PlannedTask {
+        task,
+        unchanged: false,
+        writer: writes.then(|| "the task asks for approval".to_owned()),
+        direct: false,
+    }
 }
 
 /// A page, the desk behind it, and its token.

@@ -6,9 +6,7 @@ use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{
-    Summary, call_words, problem_line, review_words, timeline, unsupported_line, unsupported_of_answer,
-};
+use callsheet_core::view::{Summary, call_words, problem_line, timeline, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};

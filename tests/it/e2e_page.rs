@@ -82,7 +82,7 @@ fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
     let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     assert!(runs.contains("waiting for approval"), "{runs}");
     let board = page.get(&format!("/runs/{run}"));
-    assert!(board.contains("Approve a change by") && board.contains("Hunk 4"), "{board}");
+    assert!(board.contains("Approve a change by") && board.contains("<strong>Hunk 4</strong>"), "{board}");
 
     // Somebody watches meanwhile.
     let mut watched = BufReader::new(page.send(&page.head(&format!("/runs/{run}/live?view=&n=0"))));

@@ -7,19 +7,28 @@ use callsheet_runtime::ports::{GateView, WriterView};
 use maud::{Markup, html};
 
 use super::diff;
-use super::layout::one_line;
+use super::layout::{WAITS, one_line};
 use super::run::RunPage;
 use crate::piece::{Piece, Tag};
 
-pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
+/// Each with its form. `open`: the forms are open; else each is behind its title.
+pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
+    let mut add = |id: String, title: Markup, form: Markup| {
+        let inner = html! {
+            details open[open] id=(format!("d-{id}")) {
+                summary { h2 { span aria-hidden="true" { (WAITS) " " } (title) } }
+                (form)
+            }
+        };
+        pieces.push(Piece::new(Tag::Block, "asks", id, "ask", inner));
+    };
     for view in page.gates {
-        let id = format!("gate-{}", view.gate.n);
-        pieces.push(Piece::new(Tag::Block, "asks", id, "ask", gate(page, view)));
+        let (title, form) = gate(page, view);
+        add(format!("gate-{}", view.gate.n), title, form);
     }
     for (number, open) in open_questions(page.run).enumerate() {
         let asking = &open.asking;
         let inner = html! {
-            h2 { span aria-hidden="true" { "⏸ " } (title(page, asking.task.as_str())) " asks you" }
             pre.text { (visible(&open.question)) }
             form method="post" action=(page.address("answer")) {
                 input type="hidden" name="task" value=(asking.task);
@@ -28,7 +37,22 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
                 (buttons(page, &[("", "Answer", "main")]))
             }
         };
-        pieces.push(Piece::new(Tag::Block, "asks", format!("question-{number}-{}", asking.call), "ask", inner));
+        let title = html! { (title(page, asking.task.as_str())) " asks you" };
+        add(format!("question-{number}-{}", asking.call), title, inner);
+    }
+}
+
+/// That something waits, on pages that are about something else.
+pub(crate) fn in_short(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
+    let waiting = page.board.header.waiting;
+    if waiting > 0 {
+        let inner = html! {
+            p.notice.wait {
+                strong { (waiting) @if waiting == 1 { " question waits" } @else { " questions wait" } " for you. " }
+                a href=(page.address("")) { "Answer on the board" }
+            }
+        };
+        pieces.push(Piece::new(Tag::Block, "asks", "asks-short", "asks-short", inner));
     }
 }
 
@@ -38,21 +62,25 @@ fn title(page: &RunPage<'_>, slug: &str) -> String {
     one_line(task.map_or(slug, |row| &row.title), 80)
 }
 
-fn gate(page: &RunPage<'_>, view: &GateView) -> Markup {
+/// What a gate asks in a few words, and its form.
+fn gate(page: &RunPage<'_>, view: &GateView) -> (Markup, Markup) {
     let form = |inner: Markup| {
         html! { form method="post" action=(page.address(&format!("gates/{}", view.gate.n))) { (inner) } }
     };
     match &view.gate.kind {
-        GateKind::BeforeRun(_) => form(before_run(page, view)),
-        GateKind::BeforeApply { task, .. } => form(before_apply(page, view, task.as_str())),
-        GateKind::BeforeCall { task, .. } => form(before_call(page, view, task.as_str())),
+        GateKind::BeforeRun(_) => (html! { "Approve before these tasks start" }, form(before_run(page, view))),
+        GateKind::BeforeApply { task, .. } => {
+            (html! { "Approve a change by " (title(page, task.as_str())) }, form(before_apply(page, view)))
+        }
+        GateKind::BeforeCall { task, .. } => {
+            (html! { "Approve a call by " (title(page, task.as_str())) }, form(before_call(page, view)))
+        }
     }
 }
 
 fn before_run(page: &RunPage<'_>, view: &GateView) -> Markup {
     let several = view.writers.len() > 1;
     html! {
-        h2 { span aria-hidden="true" { "⏸ " } "Approve before these tasks start" }
         p.soft { "They can change files or run commands. You are asked again before each change." }
         @if several { input type="hidden" name="tasks" value="1"; }
         ul.writers { @for writer in &view.writers { li { (one_writer(page, writer, several)) } } }
@@ -78,11 +106,10 @@ fn one_writer(page: &RunPage<'_>, writer: &WriterView, several: bool) -> Markup 
     }
 }
 
-fn before_apply(page: &RunPage<'_>, view: &GateView, task: &str) -> Markup {
+fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
     let hidden = hidden_count(&view.diff);
     let (added, removed) = diff::counts(&view.diff);
     html! {
-        h2 { span aria-hidden="true" { "⏸ " } "Approve a change by " (title(page, task)) }
         p.soft { "+" (added) " −" (removed) " lines. Nothing is written before you approve." }
         @if let Some(check) = &view.check {
             details.check open[check.end != CheckEnd::Passed] {
@@ -122,9 +149,8 @@ fn check_words(end: CheckEnd) -> &'static str {
     }
 }
 
-fn before_call(page: &RunPage<'_>, view: &GateView, task: &str) -> Markup {
+fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
     html! {
-        h2 { span aria-hidden="true" { "⏸ " } "Approve a call by " (title(page, task)) }
         @if view.again { p.bad-words { "This call was made before, and its process was stopped before it ended." } }
         @if let Some(call) = &view.call {
             p { "Tool " strong.mono { (visible(&call.name)) } }

@@ -7,7 +7,7 @@ use callsheet_core::view::{Summary, counted, duration, problem_line, reuse_words
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
-use super::layout::one_line;
+use super::layout::{WAITS, one_line};
 use super::run::RunPage;
 use super::task;
 use crate::desk::Refusal;
@@ -78,7 +78,7 @@ fn class(row: &Row) -> String {
 fn line(page: &RunPage<'_>, row: &Row) -> Markup {
     html! {
         a.task-link href=(page.address(&format!("tasks/{}", row.slug))) data-task=(row.slug) {
-            span.mark aria-hidden="true" { (row.mark) }
+            span.mark aria-hidden="true" { (if row.need == Need::Person { WAITS } else { row.mark }) }
             span.name { (one_line(&row.title, 100)) }
             span.state-word { (state_word(row)) }
             @if row.writes { span.tag { "writes" } }
@@ -86,8 +86,16 @@ fn line(page: &RunPage<'_>, row: &Row) -> Markup {
                 @if row.ms > 0 { span { (duration(row.ms)) } }
                 @if row.tokens > 0 { span { (thousands(row.tokens)) " tok" } }
             }
-            @if !row.line.is_empty() { span.line { (one_line(&row.line, 160)) } }
+            @if !row.line.is_empty() { span.line { (one_line(steady(row), 160)) } }
         }
+    }
+}
+
+/// The line of a row, without what others do that it waits for: that changes with each of them.
+fn steady(row: &Row) -> &str {
+    match row.line.split_once("; at work: ") {
+        Some((first, _)) if row.need == Need::Waits => first,
+        _ => &row.line,
     }
 }
 

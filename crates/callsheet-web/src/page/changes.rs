@@ -9,7 +9,7 @@ use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
 use super::diff;
-use super::layout::{Standing, one_line};
+use super::layout::{Standing, WAITS, one_line};
 use super::run::RunPage;
 use super::task::blob;
 use crate::desk::Refusal;
@@ -36,7 +36,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), 
     let waiting = page.gates.iter().filter(|view| matches!(view.gate.kind, GateKind::BeforeApply { .. }));
     for view in waiting {
         let Some(task) = &view.task else { continue };
-        let mark = Standing::new("wait", "⏸", "waits for you");
+        let mark = Standing::new("wait", WAITS, "waits for you");
         let words = html! { a href=(format!("#gate-{}", view.gate.n)) { "Answer above" } };
         add(format!("change-gate-{}", view.gate.n), change(page, task, &mark, &words, &view.diff));
     }
@@ -113,7 +113,8 @@ fn verdict(answer: &Answer, reverted: bool) -> (Standing, Markup) {
         }
         Answer::Each { words, .. } => (Standing::new("bad", "✗", "denied"), said(words)),
     };
-    if reverted { (reverted_mark(), words) } else { (mark, words) }
+    let mark = if reverted { Standing::new("rest", "↶", format!("{}, then reverted", mark.words)) } else { mark };
+    (mark, words)
 }
 
 fn change(page: &RunPage<'_>, task: &Slug, mark: &Standing, words: &Markup, text: &str) -> Markup {

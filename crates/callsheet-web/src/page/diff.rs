@@ -31,7 +31,9 @@ fn marks(lines: &[&str]) -> Vec<Option<Range<usize>>> {
     let mut marks = vec![None; lines.len()];
     let mut at = 0;
     while at < lines.len() {
-        let run = |from: usize, sign: &str| lines.iter().skip(from).take_while(|line| line.starts_with(sign)).count();
+        let is_head = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
+        let of = |line: &&&str, sign: &str| line.starts_with(sign) && !is_head(line);
+        let run = |from: usize, sign: &str| lines.iter().skip(from).take_while(|line| of(line, sign)).count();
         let removed = run(at, "-");
         let added = if removed > 0 { run(at + removed, "+") } else { 0 };
         for pair in 0..removed.min(added) {

@@ -74,6 +74,9 @@ pub(crate) fn refused(project: &str, refusal: &Refusal) -> Markup {
     })
 }
 
+/// The sign of what waits for the person. The common one for a pause is a picture, which many fonts lack.
+pub(crate) const WAITS: &str = "‖";
+
 /// How something stands: a sign, words, and a tone for the eye.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
@@ -93,7 +96,7 @@ impl Standing {
     pub fn of(run: &RunSummary, doing: Option<&str>) -> Self {
         match (&run.owner, run.outcome) {
             (Some(_), _) => match doing {
-                Some("waiting for you") => Self::new("wait", "⏸", "waiting for you"),
+                Some("waiting for you") => Self::new("wait", WAITS, "waiting for you"),
                 doing => Self::new("work", "▶", doing.unwrap_or("running")),
             },
             (None, None) => Self::new("bad", "!", "interrupted"),
@@ -105,7 +108,7 @@ impl Standing {
         let words = outcome_words(outcome);
         match outcome {
             Outcome::Complete => Self::new("good", "✓", words),
-            Outcome::ApprovalRequired | Outcome::InputRequired => Self::new("wait", "⏸", words),
+            Outcome::ApprovalRequired | Outcome::InputRequired => Self::new("wait", WAITS, words),
             Outcome::Planned => Self::new("rest", "○", words),
             Outcome::Cancelled => Self::new("rest", "–", words),
             _ => Self::new("bad", "✗", words),

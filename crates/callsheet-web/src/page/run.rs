@@ -94,7 +94,11 @@ impl RunPage<'_> {
             Piece::new(Tag::Block, "top", "top-actions", "actions", self.actions()),
             Piece::new(Tag::Block, "notices", "notice", "notice-box", self.notices()),
         ];
-        asks::pieces(self, &mut pieces);
+        match view {
+            View::Board(task) => asks::pieces(self, task.is_none(), &mut pieces),
+            View::Changes => asks::pieces(self, true, &mut pieces),
+            _ => asks::in_short(self, &mut pieces),
+        }
         match view {
             View::Board(task) => board::pieces(self, task.as_ref(), &mut pieces)?,
             View::Timeline => timeline::pieces(self, &mut pieces),

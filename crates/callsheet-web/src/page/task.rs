@@ -5,14 +5,14 @@ use callsheet_core::record::Gate;
 use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::{BlobId, Reference, Slug};
 use callsheet_core::view::{
-    call_words, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
+    call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
 };
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
 use super::asks::arguments;
 use super::diff;
-use super::layout::one_line;
+use super::layout::{WAITS, one_line};
 use super::run::RunPage;
 use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
@@ -68,7 +68,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
     html! {
         h2 { (one_line(&task.task.name, 160)) }
         p.facts-line {
-            @if asked.is_some() { span.badge.wait { span aria-hidden="true" { "⏸" } " asks you" } }
+            @if asked.is_some() { span.badge.wait { span aria-hidden="true" { (WAITS) } " asks you" } }
             @else { span class=(format!("badge {}", tone(state))) { span aria-hidden="true" { (mark) } " " (word) } }
             @if let Some(skill) = &task.task.skill { span { "skill " (one_line(skill, 60)) } }
             @if let Some(row) = page.board.row(slug) {
@@ -221,8 +221,8 @@ fn first_argument(arguments: &serde_json::Value) -> String {
 
 fn tool_state(call: &ToolRun) -> (&'static str, &'static str) {
     match &call.state {
-        ToolState::Gated { .. } | ToolState::Asking(_) => ("⏸", "asks you"),
-        ToolState::Staged(_) => ("⏸", "its change waits"),
+        ToolState::Gated { .. } | ToolState::Asking(_) => (WAITS, "asks you"),
+        ToolState::Staged(_) => (WAITS, "its change waits"),
         ToolState::Queued => ("○", "not finished"),
         ToolState::Approved => ("▶", "approved, not finished"),
         ToolState::Mounted(_) => ("▶", "runs a template"),
@@ -275,7 +275,7 @@ fn verdict(call: &CallRecord) -> (&'static str, String) {
     match call.accepted {
         Some(true) if !call.rejected.is_empty() => ("!", format!("accepted{repairs}, changes not possible")),
         Some(true) => ("✓", format!("accepted{repairs}")),
-        Some(false) => ("✗", format!("rejected, {errors} issues{repairs}")),
+        Some(false) => ("✗", format!("rejected, {}{repairs}", counted(errors, "issue"))),
         None => ("▶", "not read yet".to_owned()),
     }
 }

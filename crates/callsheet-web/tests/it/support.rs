@@ -122,7 +122,7 @@ impl Recorded {
         recorded.note(Event::RunStarted { run: id, entry, settings, tools: Default::default() });
         let planned = tasks.iter().map(|(name, writes)| planned(name, *writes));
         let goals = Goals { text: "Count.".to_owned(), plan_complete: true, plan_continues: false };
-        let list = ListAdopted { goals, steps: vec![planned.collect()], ..ListAdopted::default() };
+        let list = ListAdopted { goals, steps: planned.map(|task| vec![task]).collect(), ..ListAdopted::default() };
         let origin = ListOrigin::Host;
         recorded.note(Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() });
         recorded

@@ -155,7 +155,7 @@ document.addEventListener("toggle", async (event) => {
 /* ---- keys: j and k, or the arrows, go through tasks and runs; / searches ---- */
 
 function step(by) {
-  const links = [...document.querySelectorAll(".task-link, .run-link")].filter((link) => link.offsetParent !== null);
+  const links = [...document.querySelectorAll(".task-link, .run-link")].filter((link) => link.checkVisibility());
   if (links.length === 0) return false;
   const at = links.indexOf(document.activeElement);
   const next = at < 0 ? (by > 0 ? 0 : links.length - 1) : at + by;

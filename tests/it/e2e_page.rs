@@ -109,9 +109,9 @@ fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
     let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     let sheet = garden.run_file("sheet.md");
     let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
-    let wrong = sheet.replace("**Skill** write_document", "**Skill** write_dokument");
+    let wrong = sheet.replace("**Skill** write_document", "**Skill** cook_dinner");
     let checked = page.post(&format!("/runs/{run}/sheet/check"), &format!("part=1&text={}", encoded(&wrong)));
-    assert!(checked.contains("2 errors") && checked.contains("write_dokument"), "{checked}");
+    assert!(checked.contains("2 errors") && checked.contains("cook_dinner"), "{checked}");
     let refused =
         page.post(&format!("/runs/{run}/sheet"), &format!("seen={}&text={}", encoded(&sheet), encoded(&wrong)));
     assert!(refused.starts_with("HTTP/1.1 422") && refused.contains("nothing was saved"), "{refused}");

@@ -83,7 +83,8 @@ fn line(page: &RunPage<'_>, row: &Row) -> Markup {
             span.state-word { (state_word(row)) }
             @if row.writes { span.tag { "writes" } }
             span.facts {
-                @if row.ms > 0 { span { (duration(row.ms)) } }
+                // Of a task at work that is the time up to the last event.
+                @if row.ms > 0 && row.state.is_ended() { span { (duration(row.ms)) } }
                 @if row.tokens > 0 { span { (thousands(row.tokens)) " tok" } }
             }
             @if !row.line.is_empty() { span.line { (one_line(steady(row), 160)) } }

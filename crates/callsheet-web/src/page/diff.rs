@@ -62,7 +62,7 @@ fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
     let (old_rest, new_rest) = (old_text.get(first..)?, new_text.get(first..)?);
     let last: usize =
         old_rest.chars().rev().zip(new_rest.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
-    let is_alike = (first + last) * 4 >= old_text.len().max(new_text.len());
+    let is_alike = (first + last) * 3 >= old_text.len().max(new_text.len());
     let range = |text: &str| 1 + first..1 + text.len() - last;
     is_alike.then(|| (range(old_text), range(new_text)))
 }

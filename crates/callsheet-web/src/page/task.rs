@@ -72,7 +72,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
             @else { span class=(format!("badge {}", tone(state))) { span aria-hidden="true" { (mark) } " " (word) } }
             @if let Some(skill) = &task.task.skill { span { "skill " (one_line(skill, 60)) } }
             @if let Some(row) = page.board.row(slug) {
-                @if row.ms > 0 { span { (duration(row.ms)) } }
+                @if row.ms > 0 && state.is_ended() { span { (duration(row.ms)) } }
                 @if row.tokens > 0 { span { (thousands(row.tokens)) " tokens" } }
             }
             span.soft.mono { (slug) }

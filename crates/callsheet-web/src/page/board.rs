@@ -92,10 +92,12 @@ fn line(page: &RunPage<'_>, row: &Row) -> Markup {
     }
 }
 
-/// The line of a row, without what others do that it waits for: that changes with each of them.
+/// The line of a row. Of one that waits it ends before what others do just now, which changes with each of them and would
+/// have all rows sent again; the opened task tells it.
 fn steady(row: &Row) -> &str {
-    match row.line.split_once("; at work: ") {
-        Some((first, _)) if row.need == Need::Waits => first,
+    let end = |line: &str| ["; ", ": "].iter().filter_map(|mark| line.find(mark)).min();
+    match end(&row.line) {
+        Some(end) if row.need == Need::Waits => row.line.get(..end).unwrap_or(&row.line),
         _ => &row.line,
     }
 }

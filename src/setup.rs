@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
+pub use callsheet_core::view::civil;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
@@ -211,21 +212,6 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
     }
 }
 
-/// Year, month, day and seconds of the day, UTC, of milliseconds since the Unix epoch.
-pub fn civil(ms: u64) -> (i64, u32, u32, u64) {
-    let days = i64::try_from(ms / 86_400_000).unwrap_or(0);
-    let z = days + 719_468;
-    let era = z.div_euclid(146_097);
-    let doe = z.rem_euclid(146_097);
-    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
-    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-    let mp = (5 * doy + 2) / 153;
-    let day = u32::try_from(doy - (153 * mp + 2) / 5 + 1).unwrap_or(1);
-    let month = u32::try_from(if mp < 10 { mp + 3 } else { mp - 9 }).unwrap_or(1);
-    let year = yoe + era * 400 + i64::from(month <= 2);
-    (year, month, day, ms / 1_000 % 86_400)
-}
-
 /// Flags as configuration values.
 pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     let mut flags = Vec::new();
@@ -306,12 +292,5 @@ mod tests {
     fn words_are_quoted_for_a_shell() {
         assert_eq!(shell_word("../my-garden"), "../my-garden");
         assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
-    }
-
-    #[test]
-    fn dates_are_right() {
-        assert_eq!(civil(0), (1970, 1, 1, 0));
-        assert_eq!(civil(951_782_400_000), (2000, 2, 29, 0));
-        assert_eq!(civil(1_793_491_199_000), (2026, 10, 31, 86_399));
     }
 }

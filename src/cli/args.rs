@@ -52,6 +52,9 @@ pub enum Command {
     Runs,
     /// Watch a run on the whole screen: its tasks, what they write, what waits for you; answer and steer it.
     Watch(RunNameArgs),
+    /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
+    #[cfg(feature = "page")]
+    Serve(ServeArgs),
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
@@ -287,6 +290,15 @@ pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+}
+
+/// `serve`.
+#[cfg(feature = "page")]
+#[derive(Clone, Debug, Args)]
+pub struct ServeArgs {
+    /// Port on this machine; by default a free one.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    pub port: u16,
 }
 
 /// `show`.

@@ -10,6 +10,8 @@ mod template_args;
 mod trust_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
+#[cfg(feature = "page")]
+pub use args::ServeArgs;
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,

@@ -12,7 +12,7 @@ use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
 
-use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
+use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, HunksArg, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
@@ -25,11 +25,11 @@ fn waits(run: &RunSummary) -> bool {
 }
 
 /// What waits for an approval in a run that a person names.
-struct Asked {
-    store: Arc<dyn Store>,
-    run: RunSummary,
+pub(super) struct Asked {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) run: RunSummary,
     /// In the order they were opened. Never empty.
-    open: Vec<Gate>,
+    pub(super) open: Vec<Gate>,
 }
 
 /// The tasks a gate asks about.
@@ -49,7 +49,7 @@ pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failur
     )
 }
 
-fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
+pub(super) fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let mut run = recorded(&store, &found)?.run;
@@ -92,19 +92,23 @@ impl Asked {
     }
 
     /// Whether an answer speaks of a gate alone, and not of what else waits: its tasks were named, or there is no rest.
-    fn speaks_of(&self, gate: &Gate, named: &[Slug]) -> bool {
+    pub(super) fn speaks_of(&self, gate: &Gate, named: &[Slug]) -> bool {
         let asked = self.open.iter().map(|gate| asked_about(gate).count()).sum::<usize>();
         asked == 1 || named.len() == asked_about(gate).count()
     }
 }
 
 /// Whether a person who says `name` means the task: by its own name, or by that of the task whose call it is part of.
-fn means(name: &str, task: &Slug) -> bool {
+pub(super) fn means(name: &str, task: &Slug) -> bool {
     name == task.as_str() || task.as_str().split_once('/').is_some_and(|(caller, _)| name == caller)
 }
 
 fn is_change(gate: &Gate) -> bool {
     matches!(gate.kind, GateKind::BeforeApply { .. })
+}
+
+pub(super) fn post(store: &Arc<dyn Store>, id: &RunId, letters: &[InboxMessage]) -> Result<(), Failure> {
+    letters.iter().try_for_each(|letter| store.post(id, letter).map_err(store_failure))
 }
 
 /// Leaves letters for `run`. `resume`: a run that rests goes on with them.
@@ -116,9 +120,7 @@ fn leave(
     resume: bool,
 ) -> Result<Exit, Failure> {
     let id = &run.run;
-    for letter in &letters {
-        store.post(id, letter).map_err(store_failure)?;
-    }
+    post(store, id, &letters)?;
     let what = match letters.as_slice() {
         [InboxMessage::Cancel] => "the cancel request".to_owned(),
         [_] => "the answer".to_owned(),
@@ -136,7 +138,7 @@ fn leave(
 }
 
 /// An answer to the tasks of a gate that were named: the whole of it if none or all were.
-fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
+pub(super) fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
     if named.is_empty() || named.len() == asked_about(gate).count() {
         return match verdict {
             Verdict::Approve => Answer::Listed,
@@ -162,7 +164,8 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
                 &format!("callsheet approve {id} SLUG --hunks …"),
             ));
         }
-        let part = part(setup, &asked.store, id, gate, arguments)?;
+        let because = arguments.because.as_deref().unwrap_or_default();
+        let part = part(setup, &asked, gate, (arguments.hunks.as_ref(), &arguments.edit), because)?;
         let letter = InboxMessage::Part { gate: Some(gate.clone()), part };
         return leave(setup, &asked.store, &asked.run, vec![letter], arguments.resume);
     }
@@ -185,13 +188,14 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
 
 /// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
 /// change alone is told here; the run checks what is kept again, whole, when it takes it (spec 11.4).
-fn part(
+pub(super) fn part(
     setup: &Setup,
-    store: &Arc<dyn Store>,
-    id: &RunId,
+    asked: &Asked,
     gate: &Gate,
-    arguments: &ApproveArgs,
+    (hunks, edits): (Option<&HunksArg>, &[EditArg]),
+    because: &str,
 ) -> Result<PartAnswer, Failure> {
+    let (store, id) = (&asked.store, &asked.run.run);
     let look = format!("inspect it: callsheet show {id}");
     let (run, _) = Session::view(store, id).map_err(|fault| drive_failure(&fault, id))?;
     let view = gate_view(&**store, &setup.project, &run, gate).map_err(store_failure)?;
@@ -199,12 +203,12 @@ fn part(
     if count == 0 {
         return Err(Failure::usage(format!("run {id} has no pending change with hunks"), look));
     }
-    let named = arguments.hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
-    if let Some(number) = named.chain(arguments.edit.iter().map(|edit| edit.number)).find(|number| *number > count) {
+    let named = hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
+    if let Some(number) = named.chain(edits.iter().map(|edit| edit.number)).find(|number| *number > count) {
         return Err(Failure::usage(format!("there is no hunk {number}; the change has {count} hunks"), look));
     }
-    let edited = edited(&arguments.edit)?;
-    let kept = |number: u32| match &arguments.hunks {
+    let edited = edited(edits)?;
+    let kept = |number: u32| match hunks {
         Some(hunks) => hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&number)),
         None => true,
     };
@@ -216,7 +220,7 @@ fn part(
         .hunks
         .iter()
         .filter_map(|hunk| verdict(hunk.number).map(|verdict| HunkPick { number: hunk.number, verdict }));
-    let part = PartAnswer { hunks: picks.collect(), words: arguments.because.clone().unwrap_or_default() };
+    let part = PartAnswer { hunks: picks.collect(), words: because.to_owned() };
     match part_fault(&**store, &run, gate, &part).map_err(store_failure)? {
         Some(fault) => Err(Failure::usage(format!("can't apply the edited change: {fault}"), look)),
         None => Ok(part),
@@ -255,8 +259,14 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
+    let (store, run) = running(setup, arguments.run.as_deref())?;
+    leave(setup, &store, &run, vec![InboxMessage::Cancel], false)
+}
+
+/// A run that a process drives.
+pub(super) fn running(setup: &Setup, run: Option<&str>) -> Result<(Arc<dyn Store>, RunSummary), Failure> {
     let store = setup.existing_store()?;
-    let run = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
+    let run = find_run(&store, run, |run| run.owner.is_some(), "running")?;
     if run.owner.is_none() {
         // A letter would wait, and stop the next resume at once.
         let what = format!("run {} is not running; there is nothing to cancel", run.run);
@@ -266,5 +276,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(setup, &store, &run, vec![InboxMessage::Cancel], false)
+    Ok((store, run))
 }

@@ -70,6 +70,12 @@ impl Front {
         Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), screen: None, plain: None }
     }
 
+    /// For whoever looks at a run in another place than the terminal: nothing is said there.
+    #[cfg(feature = "page")]
+    pub fn silent() -> Self {
+        Self { observer: Arc::new(Unheard), person: Arc::new(NobodyThere), live: None, plain: None }
+    }
+
     /// A resumed run: the view starts from what is recorded.
     pub fn begin_with(&self, run: Run) {
         if let Some(screen) = &self.screen {
@@ -119,6 +125,15 @@ impl Front {
             }
         });
     }
+}
+
+/// Hears nothing.
+#[cfg(feature = "page")]
+struct Unheard;
+
+#[cfg(feature = "page")]
+impl Observer for Unheard {
+    fn see(&self, _: &Signal<'_>) {}
 }
 
 /// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the

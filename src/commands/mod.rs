@@ -1,6 +1,8 @@
 //! One file a command.
 
 mod answer;
+#[cfg(feature = "page")]
+mod answer_gate;
 mod answered;
 mod check;
 mod continuation;
@@ -21,6 +23,8 @@ mod report;
 mod resume;
 mod run;
 mod runs;
+#[cfg(feature = "page")]
+mod serve;
 mod sheet;
 mod show;
 mod show_json;
@@ -101,6 +105,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
         Command::Runs => runs::runs(&setup),
         Command::Watch(arguments) => watch::watch(&setup, arguments),
+        #[cfg(feature = "page")]
+        Command::Serve(arguments) => serve::serve(setup, arguments),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Report(arguments) => report::report(&setup, arguments),
         Command::Sheet(command) => sheet::sheet(&setup, command),

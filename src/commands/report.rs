@@ -1,10 +1,13 @@
 //! `report`: a run as one file that can be sent to somebody.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use callsheet_core::run::Run;
+use callsheet_core::template::TaskResult;
 use callsheet_core::view;
 use callsheet_report::Source;
+use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
 use crate::setup::{Setup, civil, find_run};
@@ -16,19 +19,10 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let Folded { run, facts } = recorded(&store, &found)?;
-    let of_tree = callsheet_core::evaluate::result_of_run(&run, &|blob| store.blob(blob).ok());
     let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
     let text = match format {
-        ReportFormat::Md => view::report(&run, run.outcome(), of_tree.as_ref()),
-        ReportFormat::Html => callsheet_report::html(&Source {
-            name: found.run.as_str(),
-            began: &began(&run, found.started_at),
-            run: &run,
-            facts: &facts,
-            of_tree: of_tree.as_ref(),
-            blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-            version: env!("CARGO_PKG_VERSION"),
-        }),
+        ReportFormat::Md => view::report(&run, run.outcome(), of_tree(&store, &run).as_ref()),
+        ReportFormat::Html => html(&store, &found, &Folded { run, facts }),
     };
     let own = || {
         let name = if format == ReportFormat::Md { "report.md" } else { "report.html" };
@@ -48,6 +42,24 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
         return super::print_json(&serde_json::json!({ "run": found.run, "file": shown })).map(|()| Exit::Complete);
     }
     super::print(&crate::term::harmless(&format!("{shown}\n"))).map(|()| Exit::Complete)
+}
+
+/// The report as one page.
+pub(super) fn html(store: &Arc<dyn Store>, found: &RunSummary, Folded { run, facts }: &Folded) -> String {
+    callsheet_report::html(&Source {
+        name: found.run.as_str(),
+        began: &began(run, found.started_at),
+        run,
+        facts,
+        of_tree: of_tree(store, run).as_ref(),
+        blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// The result of the run of a template.
+fn of_tree(store: &Arc<dyn Store>, run: &Run) -> Option<TaskResult> {
+    callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
 }
 
 fn named_form(output: Option<&Path>) -> ReportFormat {

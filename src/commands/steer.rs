@@ -32,12 +32,24 @@ struct SteeredRun {
     tasks: Vec<Slug>,
 }
 
-pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
-    let found = find(setup, &arguments.run, &arguments.tasks, SteerAction::Retry)?;
-    let SteeredRun { store, summary, run, tasks } = found;
-    if !tasks.is_empty() {
-        store.post(&summary.run, &InboxMessage::Retry { tasks }).map_err(store_failure)?;
+/// Has failed tasks of a run done again. True if a process drives the run and does it; else a resume does.
+#[cfg(feature = "page")]
+pub(super) fn ask_again(setup: &Setup, run: &RunId, tasks: &[String]) -> Result<bool, Failure> {
+    let SteeredRun { summary, .. } = post_retry(setup, run.as_str(), tasks)?;
+    Ok(summary.owner.is_some())
+}
+
+fn post_retry(setup: &Setup, run: &str, slugs: &[String]) -> Result<SteeredRun, Failure> {
+    let found = find(setup, run, slugs, SteerAction::Retry)?;
+    if !found.tasks.is_empty() {
+        let letter = InboxMessage::Retry { tasks: found.tasks.clone() };
+        found.store.post(&found.summary.run, &letter).map_err(store_failure)?;
     }
+    Ok(found)
+}
+
+pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
+    let SteeredRun { store, summary, run, .. } = post_retry(setup, &arguments.run, &arguments.tasks)?;
     match &summary.owner {
         Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
         None => resume_run(setup, &arguments.work, store, &summary.run, run, ResumeKind::Resume),

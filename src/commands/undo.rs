@@ -31,20 +31,19 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
 }
 
 fn tell(undone: &Undone, run: &str) {
-    for path in &undone.restored {
-        tell!("restored {}", harmless(path));
+    for line in lines(undone, run) {
+        tell!("{}", harmless(&line));
     }
-    for path in &undone.deleted {
-        tell!("deleted {}", harmless(path));
-    }
-    for (path, task) in &undone.kept {
-        let path = harmless(path);
-        tell!("kept {path}: the changes of {task} can only be reverted in all its files together");
-    }
-    for issue in &undone.refused {
-        tell!("{}", harmless(&issue.to_string()));
-    }
-    if *undone == Undone::default() {
-        tell!("run {run} has no changes to revert");
-    }
+}
+
+/// What was taken back and what was not, in lines for a person.
+pub(super) fn lines(undone: &Undone, run: &str) -> Vec<String> {
+    let restored = undone.restored.iter().map(|path| format!("restored {path}"));
+    let deleted = undone.deleted.iter().map(|path| format!("deleted {path}"));
+    let kept = undone.kept.iter().map(|(path, task)| {
+        format!("kept {path}: the changes of {task} can only be reverted in all its files together")
+    });
+    let refused = undone.refused.iter().map(ToString::to_string);
+    let nothing = (*undone == Undone::default()).then(|| format!("run {run} has no changes to revert"));
+    restored.chain(deleted).chain(kept).chain(refused).chain(nothing).collect()
 }

@@ -20,6 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-report", &["callsheet-core"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
     ("callsheet-tui", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
         "callsheet",
         &[
@@ -33,6 +34,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-store",
             "callsheet-symbols",
             "callsheet-tui",
+            "callsheet-web",
         ],
     ),
 ];
@@ -48,6 +50,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-local", &["rusqlite", "genai", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-web", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
 ];
 
 /// Crates without I/O, clock and randomness, whose modules have an order.

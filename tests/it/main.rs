@@ -20,6 +20,7 @@ mod e2e_interrupted;
 mod e2e_joins;
 mod e2e_loops;
 mod e2e_model_test;
+mod e2e_page;
 mod e2e_prompts;
 mod e2e_report;
 mod e2e_reviews;

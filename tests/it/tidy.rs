@@ -227,7 +227,7 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 16] = [
+const MESSAGES: [&str; 18] = [
     "src",
     "crates/callsheet-core/src/evaluate",
     "crates/callsheet-core/src/template",
@@ -245,6 +245,7 @@ const MESSAGES: [&str; 16] = [
     "crates/callsheet-report/src",
     "crates/callsheet-store/src",
     "crates/callsheet-tui/src",
+    "crates/callsheet-web/src",
 ];
 
 /// Files of words, each line `key: words` or `key = words`.

@@ -4,6 +4,7 @@
 
 mod answer;
 pub mod board;
+mod moments;
 mod report;
 mod summary;
 mod timeline;
@@ -12,6 +13,7 @@ mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use board::{Board, state_mark};
+pub use moments::{civil, outcome_words};
 pub use report::{outcome_word, problem_line, report, review_words};
 pub use summary::{Summary, reuse_words};
 pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
-use callsheet_core::record::{Event, ListAdopted, ListOrigin};
+use callsheet_core::record::{Event, ListAdopted, ListOrigin, LogEntry, VERSION};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Phase, Slug};
 use callsheet_format::reading::{KnownTask, Past, Reading};
 use callsheet_format::reply;
 
-use crate::fault::DriveFault;
+use crate::fault::{DriveFault, InputFault};
 use crate::issues::Finding;
 use crate::reading;
 use crate::reading::known::TaskIndex;
@@ -19,7 +19,7 @@ use crate::reading::list::reconcile;
 use crate::runfiles::SheetFile;
 use crate::services::Services;
 
-use super::report::{difference, line_of};
+use super::report::{counts, difference, line_of, place_of};
 use super::text::sheet_text;
 
 /// A valid edit of the sheet.
@@ -67,45 +67,117 @@ pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
     }
 }
 
+/// An edit as it was read for a run. Nothing is recorded or said of it yet.
+struct Understood {
+    list: ListAdopted,
+    repairs: Vec<Repair>,
+    issues: Vec<Issue>,
+    prompt: Option<String>,
+}
+
+impl Understood {
+    fn of(services: &Services, run: &Run, text: &str) -> Result<Self, DriveFault> {
+        let settings = run.settings();
+        let loaded = services.skills(settings);
+        // The sheet shows denied tasks: one that stands there unchanged is not listed again.
+        let tasks = TaskIndex::default().of(run);
+        let tasks: Vec<_> = tasks.iter().map(|task| Arc::new(KnownTask { denied: false, ..task.clone() })).collect();
+        let catalog = loaded.catalog.skills().cloned().collect();
+        let mut context = reading::list_context(services, run, tasks.into(), settings, catalog);
+        context.past = past(run);
+        let reading = reading::read_with(services, text, &mut context, reply::read_sheet);
+        let Reading { value, repairs, mut issues, .. } = reading;
+        let spans: BTreeMap<Slug, Span> =
+            value.list.tasks().map(|task| task.slug.clone()).zip(value.spans.iter().copied()).collect();
+        let prompt = value.prompt.clone();
+        let mut list = reconcile(services, run, value, &loaded, true)?;
+        if list.goals.text.trim().is_empty() {
+            list.goals.text.clone_from(&run.goals().text);
+        }
+        issues.extend(running(run, &list, &spans));
+        Ok(Self { list, repairs, issues, prompt })
+    }
+
+    fn has_errors(&self) -> bool {
+        self.issues.iter().any(|issue| issue.severity == Severity::Error)
+    }
+
+    /// Issues without those of tasks that stay as they are.
+    fn news(&self) -> impl Iterator<Item = &Issue> {
+        self.issues.iter().filter(|issue| !is_of_unchanged(issue, &self.list))
+    }
+}
+
 /// What the sheet as it was found is for `run`.
 pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Result<EditReading, DriveFault> {
     let SheetFile { hash, bytes, .. } = found;
     let text = String::from_utf8_lossy(&bytes);
-    let settings = run.settings();
-    let loaded = services.skills(settings);
-    // The sheet shows denied tasks: one that stands there unchanged is not listed again.
-    let tasks = TaskIndex::default().of(run);
-    let tasks: Vec<_> = tasks.iter().map(|task| Arc::new(KnownTask { denied: false, ..task.clone() })).collect();
-    let catalog = loaded.catalog.skills().cloned().collect();
-    let mut context = reading::list_context(services, run, tasks.into(), settings, catalog);
-    context.past = past(run);
-    let reading = reading::read_with(services, &text, &mut context, reply::read_sheet);
-    let Reading { value, repairs, mut issues, .. } = reading;
-    let spans: BTreeMap<Slug, Span> =
-        value.list.tasks().map(|task| task.slug.clone()).zip(value.spans.iter().copied()).collect();
-    let prompt = value.prompt.clone();
-    let mut list = reconcile(services, run, value, &loaded, true)?;
-    if list.goals.text.trim().is_empty() {
-        list.goals.text.clone_from(&run.goals().text);
-    }
-    issues.extend(running(run, &list, &spans));
+    let understood = Understood::of(services, run, &text)?;
     let file = services.files.directory().join("sheet.md").display().to_string();
-    if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        return Ok(EditReading::Rejected(issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
+    if understood.has_errors() {
+        return Ok(EditReading::Rejected(understood.issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
     }
-    if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
+    if understood.prompt.as_ref().is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
         services.notice("note: an edit cannot change the request; follow up with `callsheet continue`");
     }
-    let done = done_already(&repairs);
-    let same = says_the_same(run, &list);
-    let reported: Vec<Issue> = issues.iter().filter(|issue| !is_of_unchanged(issue, &list)).cloned().collect();
-    let reported = reported.iter().filter(|_| !same);
+    let same = says_the_same(run, &understood.list);
+    let reported = understood.news().filter(|_| !same);
+    let done = done_already(&understood.repairs);
     let lines = reported.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
     if same {
         return Ok(EditReading::Unchanged(lines));
     }
+    let Understood { list, repairs, issues, .. } = understood;
     let event = adopted(services, &bytes, (list, repairs, issues))?;
     Ok(EditReading::Valid(Box::new(Edit { event, warnings: lines, hash, text: bytes })))
+}
+
+/// What an edit of a sheet would come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EditPreview {
+    /// Issues, each with its line and column from 1.
+    pub issues: Vec<(u32, usize, Issue)>,
+    /// Tasks that it adds, changes and removes; `None`: it has errors, or says nothing new.
+    pub changes: Option<(usize, usize, usize)>,
+}
+
+/// Reads an edit of the sheet of `run` without taking it.
+///
+/// # Errors
+/// What the store says.
+pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPreview, DriveFault> {
+    let mut run = run.clone();
+    if !run.may_edit() {
+        // It counts when the run is resumed.
+        let resumed = next(&run, Event::RunResumed { settings: run.settings().clone() });
+        run.apply(&resumed).map_err(InputFault::NotResumable)?;
+    }
+    let understood = Understood::of(services, &run, text)?;
+    let placed = |issue: &Issue| {
+        let (line, column) = place_of(text, issue);
+        (line, column, issue.clone())
+    };
+    let has_errors = understood.has_errors();
+    let mut issues: Vec<_> = if has_errors {
+        understood.issues.iter().map(placed).collect()
+    } else {
+        understood.news().map(placed).collect()
+    };
+    issues.sort_by_key(|(line, column, _)| (*line, *column));
+    if has_errors || says_the_same(&run, &understood.list) {
+        return Ok(EditPreview { issues, changes: None });
+    }
+    let Understood { list, repairs, issues: all, .. } = understood;
+    let origin = ListOrigin::Edit(BlobId::of(text.as_bytes()));
+    let mut after = run.clone();
+    let entry = next(&run, Event::ListAdopted { origin, list, repairs, issues: all });
+    let changes = after.apply(&entry).is_ok().then(|| counts(&run, &after));
+    Ok(EditPreview { issues, changes })
+}
+
+/// The entry that comes next, for a run that is only tried.
+fn next(run: &Run, event: Event) -> LogEntry {
+    LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event }
 }
 
 fn adopted(

@@ -8,6 +8,7 @@ mod tracker;
 mod watch;
 
 pub(crate) use edit::Edit;
+pub use edit::{EditPreview, preview_edit};
 pub(crate) use given::adopt_host_list;
 pub use given::{SheetReading, check_sheet};
 pub use text::sheet_text;

@@ -5,6 +5,13 @@ use callsheet_core::run::{Run, State};
 
 /// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
 pub(super) fn line_of(file: &str, text: &str, issue: &Issue) -> String {
+    let (line, column) = place_of(text, issue);
+    let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+    format!("{file}:{line}:{column}: {severity} {}: {issue}", issue.code)
+}
+
+/// Line and column from 1, in characters.
+pub(super) fn place_of(text: &str, issue: &Issue) -> (u32, usize) {
     let (first, last) = (issue.place.span.first.max(1), issue.place.span.last);
     let lines = || (first..).zip(text.lines().skip(usize::try_from(first).unwrap_or(1) - 1));
     let within = || lines().take_while(|(number, _)| *number <= last.max(first));
@@ -15,16 +22,21 @@ pub(super) fn line_of(file: &str, text: &str, issue: &Issue) -> String {
             Some((number, line.get(..at)?.chars().count() + 1))
         })
     });
-    let (line, column) = found.unwrap_or_else(|| {
+    found.unwrap_or_else(|| {
         let indent = lines().next().map_or(0, |(_, line)| line.chars().take_while(|c| c.is_whitespace()).count());
         (first, indent + 1)
-    });
-    let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
-    format!("{file}:{line}:{column}: {severity} {}: {issue}", issue.code)
+    })
 }
 
 /// What an edit did, in one line.
 pub(super) fn difference(before: &Run, after: &Run) -> String {
+    let (added, changed, removed) = counts(before, after);
+    let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
+    format!("Edit detected: {added} tasks added, {changed} changed, {removed} removed{marks}")
+}
+
+/// Tasks that an edit added, changed and removed.
+pub(super) fn counts(before: &Run, after: &Run) -> (usize, usize, usize) {
     let (mut added, mut changed, mut removed) = (0, 0, 0);
     for task in after.tasks() {
         match before.task(&task.task.slug) {
@@ -35,8 +47,7 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
             Some(_) => {}
         }
     }
-    let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
-    format!("Edit detected: {added} tasks added, {changed} changed, {removed} removed{marks}")
+    (added, changed, removed)
 }
 
 #[cfg(test)]

@@ -1,0 +1,196 @@
+//! What a person has done from a page. Each form leads back to the page it stands on, which says what came of it.
+
+use std::sync::Arc;
+
+use axum::Form;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use callsheet_core::spec::RunId;
+use maud::html;
+
+use crate::app::{App, Said, blocking};
+use crate::desk::{Refusal, SheetCheck, Verdict};
+use crate::page::layout::Frame;
+use crate::page::sheet;
+use crate::server::refused;
+
+/// Fields of a form, in their order; a name may come several times.
+pub(crate) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    fn all(&self, name: &str) -> Vec<String> {
+        self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.clone()).collect()
+    }
+
+    fn one(&self, name: &str) -> String {
+        let found = self.0.iter().find(|(key, _)| key == name);
+        // Browsers send lines as their protocol has them.
+        found.map(|(_, value)| value.replace("\r\n", "\n")).unwrap_or_default()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+}
+
+type Given = Form<Vec<(String, String)>>;
+
+/// One of the things that are done for a whole run.
+pub(crate) async fn act(
+    State(app): State<Arc<App>>,
+    Path((run, what)): Path<(String, String)>,
+    headers: HeaderMap,
+    Form(fields): Given,
+) -> Response {
+    let id = RunId::new(run);
+    let fields = Fields(fields);
+    if what == "sheet" {
+        return save_sheet(&app, id, fields).await;
+    }
+    let done = move |app: &App, id: &RunId| match what.as_str() {
+        "cancel" => app.desk.cancel(id),
+        "resume" => app.desk.resume(id),
+        "retry" => app.desk.retry(id, &fields.all("task")),
+        "undo" => app.desk.undo(id),
+        "answer" => {
+            let said = app.desk.reply(id, &fields.one("task"), &fields.one("call"), &fields.one("text"));
+            and_resume(app, id, &fields, said)
+        }
+        _ => Err(Refusal { what: format!("this page cannot do “{what}”"), advice: "reload it".to_owned() }),
+    };
+    finished(&app, id, &headers, done).await
+}
+
+/// A verdict at a gate.
+pub(crate) async fn decide(
+    State(app): State<Arc<App>>,
+    Path((run, gate)): Path<(String, u32)>,
+    headers: HeaderMap,
+    Form(fields): Given,
+) -> Response {
+    let id = RunId::new(run);
+    let fields = Fields(fields);
+    finished(&app, id, &headers, move |app, id| {
+        let said = verdict(&fields).and_then(|verdict| app.desk.decide(id, gate, &verdict));
+        and_resume(app, id, &fields, said)
+    })
+    .await
+}
+
+fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
+    let because = fields.one("because").trim().to_owned();
+    let hunks: Vec<u32> = fields.all("hunk").iter().filter_map(|number| number.parse().ok()).collect();
+    let tasks = fields.all("task");
+    let choose = |what: &str| Refusal {
+        what: format!("no {what} was chosen"),
+        advice: format!("choose at least one {what}, or deny"),
+    };
+    match fields.one("verdict").as_str() {
+        "approve" if fields.has("hunks") && hunks.is_empty() => Err(choose("hunk")),
+        "approve" if fields.has("hunks") => Ok(Verdict::Keep { hunks, because }),
+        "approve" if fields.has("tasks") && tasks.is_empty() => Err(choose("task")),
+        "approve" => Ok(Verdict::Approve { tasks }),
+        "deny" => Ok(Verdict::Deny { tasks, because }),
+        _ => Err(Refusal {
+            what: "the form says neither yes nor no".to_owned(),
+            advice: "use one of its buttons".to_owned(),
+        }),
+    }
+}
+
+/// Resumes a run that rests, if that was wanted.
+fn and_resume(app: &App, id: &RunId, fields: &Fields, said: Said) -> Said {
+    let words = said?;
+    if fields.one("resume") != "1" {
+        return Ok(words);
+    }
+    app.desk.resume(id).map(|resumed| format!("{words}. {resumed}"))
+}
+
+async fn finished(
+    app: &Arc<App>,
+    id: RunId,
+    headers: &HeaderMap,
+    done: impl FnOnce(&App, &RunId) -> Said + Send + 'static,
+) -> Response {
+    let to = came_from(headers, &id);
+    let noted = blocking(app, move |app| {
+        app.record.summary(&id)?;
+        let said = done(app, &id);
+        app.say(&id, said);
+        Ok(())
+    });
+    match noted.await {
+        Ok(()) => Redirect::to(&to).into_response(),
+        Err(refusal) => refused(app, &refusal),
+    }
+}
+
+/// The page of this run that a form stands on.
+fn came_from(headers: &HeaderMap, id: &RunId) -> String {
+    let own = format!("/runs/{id}");
+    let from = headers.get(header::REFERER).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let path = from.split_once("://").and_then(|(_, rest)| rest.find('/').and_then(|at| rest.get(at..)));
+    let path = path.map(|path| path.split('#').next().unwrap_or_default());
+    // What was posted to may be where a browser says it comes from.
+    match path {
+        Some(path) if path.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?'])) => {
+            path.to_owned()
+        }
+        _ => own,
+    }
+}
+
+/// A text that was not saved stays in the editor.
+async fn save_sheet(app: &Arc<App>, id: RunId, fields: Fields) -> Response {
+    let run = id.clone();
+    let shown = blocking(app, move |app| {
+        let (seen, text) = (fields.one("seen"), fields.one("text"));
+        let saved = app.desk.save_sheet(&id, &seen, &text);
+        if saved.is_ok() {
+            app.say(&id, saved);
+            return Ok(None);
+        }
+        editor(app, &id, (&seen, &text), Some(&saved)).map(Some)
+    });
+    match shown.await {
+        Ok(None) => Redirect::to(&format!("/runs/{run}/sheet")).into_response(),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
+        Err(refusal) => refused(app, &refusal),
+    }
+}
+
+fn editor(app: &App, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<String, Refusal> {
+    app.with_run(id, |page| {
+        let check = app.desk.check_sheet(page.run, id, text).unwrap_or_default();
+        let body = html! {
+            p.crumbs { a href="/" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
+            h1 { "Sheet" }
+            @if let Some(said) = said { (crate::page::run::told(said)) }
+            (sheet::editor(page, &[], (seen, text), &check))
+        };
+        let project = app.desk.project();
+        Ok(Frame { title: "Sheet", project: &project, query: "", live: None }.page(&body).into_string())
+    })
+}
+
+/// The issues of a sheet as it is typed; for a browser without script a whole page.
+pub(crate) async fn check_sheet(State(app): State<Arc<App>>, Path(run): Path<String>, Form(fields): Given) -> Response {
+    let id = RunId::new(run);
+    let fields = Fields(fields);
+    let shown = blocking(&app, move |app| {
+        let (seen, text) = (fields.one("seen"), fields.one("text"));
+        if !fields.has("part") {
+            return editor(app, &id, (&seen, &text), None);
+        }
+        app.with_run(&id, |page| {
+            let check: SheetCheck = app.desk.check_sheet(page.run, &id, &text)?;
+            Ok(sheet::checked(&check).into_string())
+        })
+    });
+    match shown.await {
+        Ok(page) => Html(page).into_response(),
+        Err(refusal) => refused(&app, &refusal),
+    }
+}

@@ -1,0 +1,16 @@
+//! The live page: what a browser on this machine sees of the runs of a project, and what it can have done. It reads the
+//! record and asks a [`Desk`] for everything else; pages work without script, which only brings changes as they happen.
+
+mod actions;
+mod app;
+mod desk;
+mod guard;
+mod live;
+mod page;
+mod piece;
+mod record;
+mod server;
+
+pub use desk::{Desk, Refusal, SheetCheck, SheetIssue, Started, Verdict};
+pub use guard::Guard;
+pub use server::{router, serve};

@@ -1,0 +1,140 @@
+//! Changes of a page as they happen. Another process may drive the run, so its log is looked at a few times a second.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use callsheet_core::record::Outcome;
+use callsheet_core::spec::RunId;
+use callsheet_runtime::ports::{Clock, SystemClock};
+use futures_util::stream::{Stream, unfold};
+use serde_json::Value;
+
+use crate::app::{App, blocking};
+use crate::desk::{Refusal, Started};
+use crate::page::run::View;
+use crate::page::runs::{self, Which};
+use crate::piece::{Piece, Shown};
+
+/// How often a log is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How often the list of runs is, and a page that takes longer to make.
+const SLOW_TICK: Duration = Duration::from_millis(1_500);
+
+/// What is watched.
+#[derive(Clone)]
+pub(crate) enum Watched {
+    Runs(Which),
+    Run(RunId, View),
+}
+
+/// What makes a page another one: nothing is drawn while this stays.
+#[derive(Clone, PartialEq)]
+struct Mark {
+    last: u64,
+    owner: Option<String>,
+    outcome: Option<Outcome>,
+    saved: bool,
+    started: Option<Started>,
+}
+
+struct Watch {
+    app: Arc<App>,
+    watched: Watched,
+    /// Last entry that the browser's page shows.
+    seen: Option<u64>,
+    mark: Option<Mark>,
+    shown: Option<Shown>,
+}
+
+/// The changes of a page since it showed the entry `seen`.
+pub(crate) fn changes(
+    app: Arc<App>,
+    watched: Watched,
+    seen: Option<u64>,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let watch = Watch { app, watched, seen, mark: None, shown: None };
+    let stream = unfold(watch, |mut watch| async move {
+        let event = watch.next().await?;
+        Some((Ok(event), watch))
+    });
+    Sse::new(stream).keep_alive(KeepAlive::default())
+}
+
+impl Watch {
+    /// The next changes; `None`: nothing can be watched any more.
+    async fn next(&mut self) -> Option<Event> {
+        loop {
+            let news = match self.watched.clone() {
+                Watched::Runs(which) => self.runs(which).await,
+                Watched::Run(id, view) => self.run(id, view).await,
+            };
+            match news {
+                Ok(None) => tokio::time::sleep(self.tick()).await,
+                Ok(Some((last, changes))) => {
+                    let event = Event::default().event("change").data(Value::from(changes).to_string());
+                    return Some(event.id(last.to_string()));
+                }
+                Err(_) => {
+                    // A browser asks again by itself after some time.
+                    tokio::time::sleep(SLOW_TICK).await;
+                    return None;
+                }
+            }
+        }
+    }
+
+    fn tick(&self) -> Duration {
+        match &self.watched {
+            Watched::Runs(_) | Watched::Run(_, View::Timeline | View::Changes) => SLOW_TICK,
+            Watched::Run(..) => TICK,
+        }
+    }
+
+    async fn runs(&mut self, which: Which) -> Result<News, Refusal> {
+        let now = SystemClock.now_ms();
+        let pieces = blocking(&self.app, move |app| runs::pieces(&app.record, &which.find(&app.record)?, now)).await?;
+        let changes = self.shown.get_or_insert_default().changes(&pieces);
+        Ok((!changes.is_empty()).then_some((0, changes)))
+    }
+
+    async fn run(&mut self, id: RunId, view: View) -> Result<News, Refusal> {
+        let before = self.mark.clone();
+        let drawn = blocking(&self.app, move |app| {
+            let mark = mark(app, &id)?;
+            if before.as_ref() == Some(&mark) {
+                return Ok(None);
+            }
+            let (last, pieces) = app.with_run(&id, |page| Ok((page.last(), page.pieces(&view)?)))?;
+            Ok(Some((mark, last, pieces)))
+        });
+        let Some((mark, last, pieces)) = drawn.await? else { return Ok(None) };
+        self.mark = Some(mark);
+        let seen = self.seen;
+        let shown = self.shown.get_or_insert_with(|| known(&pieces, seen == Some(last)));
+        Ok(Some((last, shown.changes(&pieces))))
+    }
+}
+
+/// The last entry that was seen, and what is to be changed; `None`: nothing happened.
+type News = Option<(u64, Vec<Value>)>;
+
+/// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
+/// the browser compares.
+fn known(pieces: &[Piece], is_current: bool) -> Shown {
+    let of_log = |piece: &&Piece| !matches!(piece.list.as_str(), "top" | "notices");
+    if is_current { Shown::of(pieces.iter().filter(of_log)) } else { Shown::default() }
+}
+
+fn mark(app: &App, id: &RunId) -> Result<Mark, Refusal> {
+    let summary = app.record.summary(id)?;
+    Ok(Mark {
+        last: summary.facts,
+        owner: summary.owner,
+        outcome: summary.outcome,
+        saved: app.record.store(id)?.has_messages(id).unwrap_or(false),
+        started: app.desk.started(id),
+    })
+}

@@ -1,0 +1,195 @@
+//! What waits for the person: gates and questions, each with the form that answers it.
+
+use callsheet_core::record::{CheckEnd, GateKind};
+use callsheet_core::visible::{hidden_count, visible};
+use callsheet_runtime::effects::open_questions;
+use callsheet_runtime::ports::{GateView, WriterView};
+use maud::{Markup, html};
+
+use super::diff;
+use super::layout::{WAITS, one_line};
+use super::run::RunPage;
+use crate::piece::{Piece, Tag};
+
+/// Each with its form. `open`: the forms are open; else each is behind its title.
+pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
+    let mut add = |id: String, title: Markup, form: Markup| {
+        let inner = html! {
+            details open[open] id=(format!("d-{id}")) {
+                summary { h2 { span aria-hidden="true" { (WAITS) " " } (title) } }
+                (form)
+            }
+        };
+        pieces.push(Piece::new(Tag::Block, "asks", id, "ask", inner));
+    };
+    for view in page.gates {
+        let (title, form) = gate(page, view);
+        add(format!("gate-{}", view.gate.n), title, form);
+    }
+    for (number, open) in open_questions(page.run).enumerate() {
+        let asking = &open.asking;
+        let inner = html! {
+            pre.text { (visible(&open.question)) }
+            form method="post" action=(page.address("answer")) {
+                input type="hidden" name="task" value=(asking.task);
+                input type="hidden" name="call" value=(asking.call);
+                label { span { "Your answer" } textarea name="text" rows="3" required {} }
+                (buttons(page, &[("", "Answer", "main")]))
+            }
+        };
+        let title = html! { (title(page, asking.task.as_str())) " asks you" };
+        add(format!("question-{number}-{}", asking.call), title, inner);
+    }
+}
+
+/// That something waits, on pages that are about something else.
+pub(crate) fn in_short(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
+    let waiting = page.board.header.waiting;
+    if waiting > 0 {
+        let inner = html! {
+            p.notice.wait {
+                strong { (waiting) @if waiting == 1 { " question waits" } @else { " questions wait" } " for you. " }
+                a href=(page.address("")) { "Answer on the board" }
+            }
+        };
+        pieces.push(Piece::new(Tag::Block, "asks", "asks-short", "asks-short", inner));
+    }
+}
+
+/// The name of a task for people.
+fn title(page: &RunPage<'_>, slug: &str) -> String {
+    let task = page.board.rows().find(|row| row.slug.as_str() == slug);
+    one_line(task.map_or(slug, |row| &row.title), 80)
+}
+
+/// What a gate asks in a few words, and its form.
+fn gate(page: &RunPage<'_>, view: &GateView) -> (Markup, Markup) {
+    let form = |inner: Markup| {
+        html! { form method="post" action=(page.address(&format!("gates/{}", view.gate.n))) { (inner) } }
+    };
+    match &view.gate.kind {
+        GateKind::BeforeRun(_) => (html! { "Approve before these tasks start" }, form(before_run(page, view))),
+        GateKind::BeforeApply { task, .. } => {
+            (html! { "Approve a change by " (title(page, task.as_str())) }, form(before_apply(page, view)))
+        }
+        GateKind::BeforeCall { task, .. } => {
+            (html! { "Approve a call by " (title(page, task.as_str())) }, form(before_call(page, view)))
+        }
+    }
+}
+
+fn before_run(page: &RunPage<'_>, view: &GateView) -> Markup {
+    let several = view.writers.len() > 1;
+    html! {
+        p.soft { "They can change files or run commands. You are asked again before each change." }
+        @if several { input type="hidden" name="tasks" value="1"; }
+        ul.writers { @for writer in &view.writers { li { (one_writer(page, writer, several)) } } }
+        (because("Why not? The model reads it when it plans again."))
+        (buttons(page, &[("approve", if several { "Approve the chosen" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
+    }
+}
+
+fn one_writer(page: &RunPage<'_>, writer: &WriterView, several: bool) -> Markup {
+    let slug = writer.task.slug.as_str();
+    html! {
+        @if several {
+            label.pick { input type="checkbox" name="task" value=(slug) checked; strong { (visible(&writer.task.name)) } }
+        } @else {
+            strong { (visible(&writer.task.name)) }
+        }
+        p.need { (visible(&writer.task.need)) }
+        p.soft {
+            "Skill " (visible(&writer.skill)) " · " (visible(&writer.reason)) " · "
+            @if writer.by_model { "refined by a model" } @else if writer.refined { "needs no refinement" } @else { "not refined yet" }
+            " · " a href=(page.address(&format!("tasks/{slug}"))) { "all of it" }
+        }
+    }
+}
+
+fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
+    let hidden = hidden_count(&view.diff);
+    let (added, removed) = diff::counts(&view.diff);
+    html! {
+        p.soft { "+" (added) " −" (removed) " lines. Nothing is written before you approve." }
+        @if let Some(check) = &view.check {
+            details.check open[check.end != CheckEnd::Passed] {
+                summary { "Check " strong { (visible(&check.name)) } ": " (check_words(check.end)) " on a copy of the project with this change" }
+                pre.text { (visible(&check.output)) }
+            }
+        }
+        @if hidden > 0 { p.bad-words { (hidden) " hidden characters are shown as <U+…>." } }
+        @if view.hunks.len() > 1 {
+            input type="hidden" name="hunks" value="1";
+            p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out." }
+            @for hunk in &view.hunks {
+                div.hunk {
+                    label.pick {
+                        input type="checkbox" name="hunk" value=(hunk.number) checked;
+                        strong { "Hunk " (hunk.number) } span { (diff::place(hunk)) }
+                    }
+                    (diff::hunk(hunk))
+                }
+            }
+        } @else if let [hunk] = view.hunks.as_slice() {
+            p { strong { (diff::place(hunk)) } }
+            (diff::hunk(hunk))
+        } @else {
+            (diff::lines(&view.diff))
+        }
+        (because("Why not, or why not all of it?"))
+        (buttons(page, &[("approve", if view.hunks.len() > 1 { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
+    }
+}
+
+fn check_words(end: CheckEnd) -> &'static str {
+    match end {
+        CheckEnd::Passed => "passed",
+        CheckEnd::Failed => "failed",
+        CheckEnd::NotRun => "did not run",
+    }
+}
+
+fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
+    html! {
+        @if view.again { p.bad-words { "This call was made before, and its process was stopped before it ended." } }
+        @if let Some(call) = &view.call {
+            p { "Tool " strong.mono { (visible(&call.name)) } }
+            pre.text { (arguments(&call.arguments)) }
+        }
+        @for also in &view.also { p { "Also for " (visible(also.task.as_str())) ":" } pre.text { (arguments(&also.call.arguments)) } }
+        @if let Some(directory) = &view.directory { p.soft { "In " span.mono { (visible(directory)) } } }
+        (because("Why not?"))
+        (buttons(page, &[("approve", "Approve", "main"), ("deny", "Deny", "")]))
+    }
+}
+
+/// Arguments of a call, exactly: each on lines of its own, hidden characters shown.
+pub(crate) fn arguments(arguments: &serde_json::Value) -> String {
+    let text = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => visible(text),
+        other => visible(&other.to_string()),
+    };
+    match arguments.as_object() {
+        Some(fields) => fields.iter().map(|(key, value)| format!("{}: {}\n", visible(key), text(value))).collect(),
+        None => text(arguments),
+    }
+}
+
+fn because(words: &str) -> Markup {
+    html! { label.because { span { (words) " (optional)" } textarea name="because" rows="2" {} } }
+}
+
+/// Buttons that answer. Of a run that rests the answer is saved, and a resume makes use of it.
+fn buttons(page: &RunPage<'_>, answers: &[(&str, &str, &str)]) -> Markup {
+    let rests = page.summary.owner.is_none();
+    html! {
+        div.answers {
+            @for (verdict, words, class) in answers {
+                button class=(class) name="verdict" value=(verdict) { (words) }
+            }
+            @if rests {
+                label.pick { input type="checkbox" name="resume" value="1" checked; span { "and resume the run, in a process of its own" } }
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Changes of files as people read them: lines with their signs.
+
+use std::ops::Range;
+
+use callsheet_core::visible::visible;
+use callsheet_format::edit::{Hunk, HunkKind};
+use maud::{Markup, html};
+
+/// Lines of a unified diff. Characters that nobody sees are shown, and what differs between an old line and its new one is
+/// marked.
+pub(crate) fn lines(text: &str) -> Markup {
+    let lines: Vec<&str> = text.lines().collect();
+    let marks = marks(&lines);
+    html! {
+        pre.diff tabindex="0" {
+            @for (line, mark) in lines.iter().zip(&marks) {
+                span class=(class(line)) {
+                    @match mark.clone().and_then(|mark| Some((line.get(..mark.start)?, line.get(mark.clone())?, line.get(mark.end..)?))) {
+                        Some((before, inside, after)) => { (visible(before)) mark { (visible(inside)) } (visible(after)) }
+                        None => { (visible(line)) }
+                    }
+                    "\n"
+                }
+            }
+        }
+    }
+}
+
+/// Of each line what differs from its partner: of removed lines and the added ones behind them, one by one.
+fn marks(lines: &[&str]) -> Vec<Option<Range<usize>>> {
+    let mut marks = vec![None; lines.len()];
+    let mut at = 0;
+    while at < lines.len() {
+        let is_head = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
+        let of = |line: &&&str, sign: &str| line.starts_with(sign) && !is_head(line);
+        let run = |from: usize, sign: &str| lines.iter().skip(from).take_while(|line| of(line, sign)).count();
+        let removed = run(at, "-");
+        let added = if removed > 0 { run(at + removed, "+") } else { 0 };
+        for pair in 0..removed.min(added) {
+            let (old, new) = (at + pair, at + removed + pair);
+            if let (Some(before), Some(after)) = (lines.get(old), lines.get(new))
+                && let Some((of_old, of_new)) = differing(before, after)
+            {
+                for (at, of_line) in [(old, of_old), (new, of_new)] {
+                    marks
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|mark| *mark = Some(of_line.clone()).filter(|mark| !mark.is_empty()));
+                }
+            }
+        }
+        at += (removed + added).max(1);
+    }
+    marks
+}
+
+/// What of two lines differs, behind their signs; `None`: too much to be worth a mark.
+fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
+    let (old_text, new_text) = (old.get(1..)?, new.get(1..)?);
+    let same = |pair: &(char, char)| pair.0 == pair.1;
+    let first: usize = old_text.chars().zip(new_text.chars()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let (old_rest, new_rest) = (old_text.get(first..)?, new_text.get(first..)?);
+    let last: usize =
+        old_rest.chars().rev().zip(new_rest.chars().rev()).take_while(same).map(|(c, _)| c.len_utf8()).sum();
+    let is_alike = (first + last) * 3 >= old_text.len().max(new_text.len());
+    let range = |text: &str| 1 + first..1 + text.len() - last;
+    is_alike.then(|| (range(old_text), range(new_text)))
+}
+
+fn class(line: &str) -> &'static str {
+    if line.starts_with("+++") || line.starts_with("---") {
+        return "l file";
+    }
+    match line.as_bytes().first() {
+        Some(b'+') => "l add",
+        Some(b'-') => "l del",
+        Some(b'@') => "l at",
+        Some(b'\\') => "l note",
+        _ => "l",
+    }
+}
+
+/// What a hunk does, in words: `notes/rota.md, lines 3 to 5`.
+pub(crate) fn place(hunk: &Hunk) -> String {
+    let path = visible(&hunk.path);
+    match hunk.kind {
+        HunkKind::Creates => format!("{path}, new file"),
+        HunkKind::Deletes => format!("{path}, deleted"),
+        HunkKind::Lines if hunk.last < hunk.first => format!("{path}, after line {}", hunk.last),
+        HunkKind::Lines if hunk.last == hunk.first => format!("{path}, line {}", hunk.first),
+        HunkKind::Lines => format!("{path}, lines {} to {}", hunk.first, hunk.last),
+    }
+}
+
+/// A hunk, for somebody who looks.
+pub(crate) fn hunk(hunk: &Hunk) -> Markup {
+    html! {
+        @if hunk.text.is_empty() { p.soft { "An empty file." } } @else { (lines(&hunk.text)) }
+    }
+}
+
+/// Lines that a change adds and removes.
+pub(crate) fn counts(text: &str) -> (usize, usize) {
+    let body = text.lines().filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
+    body.fold((0, 0), |(added, removed), line| match line.as_bytes().first() {
+        Some(b'+') => (added + 1, removed),
+        Some(b'-') => (added, removed + 1),
+        _ => (added, removed),
+    })
+}
+
+/// A unified diff, file by file.
+pub(crate) fn files(text: &str) -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let begins = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
+        if begins {
+            let next = lines.next().unwrap_or_default();
+            let named = [next.trim_start_matches("+++ "), line.trim_start_matches("--- ")];
+            let path = named.into_iter().find(|path| *path != "/dev/null").unwrap_or_default();
+            let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
+            files.push((path.to_owned(), String::new()));
+        } else if let Some((_, body)) = files.last_mut() {
+            body.push_str(line);
+            body.push('\n');
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_differs_in_a_line_is_marked() {
+        let text = lines("@@ -1,2 +1,2 @@\n-week 3: Ana\n-übung\n+week 3: Ana and <b>\n+Übung\n+more\n").0;
+        assert!(text.contains("+week 3: Ana<mark> and &lt;b&gt;</mark>"), "{text}");
+        assert!(text.contains("-<mark>ü</mark>bung") && text.contains(">+more\n<"), "{text}");
+    }
+
+    #[test]
+    fn a_diff_falls_into_files() {
+        let text = "--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+++ b\n--- /dev/null\n+++ b/new.md\n@@ -0,0 +1 @@\n+n\n";
+        let found = files(text);
+        assert_eq!(found[0], ("x.md".to_owned(), "@@ -1 +1 @@\n-a\n+++ b\n".to_owned()));
+        assert_eq!(found[1].0, "new.md");
+        assert_eq!(counts(&found[1].1), (1, 0));
+    }
+}

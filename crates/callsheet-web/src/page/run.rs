@@ -1,0 +1,239 @@
+//! A run: what stands above each of its pages, and what can be done with it.
+
+use callsheet_core::record::{LogEntry, Outcome};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{RunId, Slug};
+use callsheet_core::view::{Board, dollars, thousands};
+use callsheet_core::visible::readable;
+use callsheet_runtime::ports::{GateView, RunSummary, Store};
+use maud::{Markup, html};
+
+use super::layout::{Frame, Standing, one_line, worked};
+use super::{asks, board, changes, log, sheet, timeline};
+use crate::desk::{Desk, Refusal, Started};
+use crate::piece::{Piece, Tag, listed};
+
+/// Longest request that is shown whole above a page.
+const REQUEST: usize = 240;
+
+/// A page of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum View {
+    /// Sections with their tasks; of one task all.
+    Board(Option<Slug>),
+    Timeline,
+    Changes,
+    Sheet,
+    /// Entries before this number, or the last ones.
+    Log(Option<u64>),
+}
+
+impl View {
+    const TABS: [(&str, &str); 5] =
+        [("", "Board"), ("timeline", "Timeline"), ("changes", "Changes"), ("sheet", "Sheet"), ("log", "Log")];
+
+    /// Its name in addresses.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Board(_) => "",
+            Self::Timeline => "timeline",
+            Self::Changes => "changes",
+            Self::Sheet => "sheet",
+            Self::Log(_) => "log",
+        }
+    }
+}
+
+/// All that a page of a run is made of.
+pub(crate) struct RunPage<'a> {
+    pub desk: &'a dyn Desk,
+    pub store: &'a dyn Store,
+    pub summary: &'a RunSummary,
+    pub run: &'a Run,
+    pub entries: &'a [LogEntry],
+    /// Why the record is not shown whole.
+    pub broken: Option<&'a str>,
+    pub board: &'a Board,
+    pub gates: &'a [GateView],
+    /// Answers wait for the run to be resumed.
+    pub saved: bool,
+    pub started: Option<Started>,
+}
+
+impl RunPage<'_> {
+    pub fn id(&self) -> &RunId {
+        &self.summary.run
+    }
+
+    /// An address below the run.
+    pub fn address(&self, rest: &str) -> String {
+        let id = self.id();
+        if rest.is_empty() { format!("/runs/{id}") } else { format!("/runs/{id}/{rest}") }
+    }
+
+    fn is_driven(&self) -> bool {
+        self.summary.owner.is_some()
+    }
+
+    fn standing(&self) -> Standing {
+        Standing::of(self.summary, Some(self.board.header.doing))
+    }
+
+    /// Whether a resume does something.
+    fn may_resume(&self) -> bool {
+        !self.is_driven() && (self.saved || self.summary.outcome != Some(Outcome::Complete))
+    }
+
+    /// The pieces of a page.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn pieces(&self, view: &View) -> Result<Vec<Piece>, Refusal> {
+        let mut pieces = vec![
+            Piece::new(Tag::Block, "top", "top-state", "state", self.state()),
+            Piece::new(Tag::Block, "top", "top-actions", "actions", self.actions()),
+            Piece::new(Tag::Block, "notices", "notice", "notice-box", self.notices()),
+        ];
+        match view {
+            View::Board(task) => asks::pieces(self, task.is_none(), &mut pieces),
+            View::Changes => asks::pieces(self, true, &mut pieces),
+            _ => asks::in_short(self, &mut pieces),
+        }
+        match view {
+            View::Board(task) => board::pieces(self, task.as_ref(), &mut pieces)?,
+            View::Timeline => timeline::pieces(self, &mut pieces),
+            View::Changes => changes::pieces(self, &mut pieces)?,
+            View::Sheet => sheet::pieces(self, &mut pieces),
+            View::Log(before) => log::pieces(self, *before, &mut pieces),
+        }
+        Ok(pieces)
+    }
+
+    /// The whole page. `said`: what came of the last thing that was done.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn page(&self, view: &View, project: &str, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
+        let pieces = self.pieces(view)?;
+        let inner = match view {
+            View::Board(task) => board::page(self, task.as_ref(), &pieces),
+            View::Timeline => html! { div #picture { (listed(&pieces, "picture")) } },
+            View::Changes => html! { div #changes.stack { (listed(&pieces, "changes")) } },
+            View::Sheet => sheet::page(self, &pieces)?,
+            View::Log(before) => log::page(self, *before, &pieces),
+        };
+        let body = html! {
+            div.run-head {
+                p.crumbs { a href="/" { "Runs" } " / " span.mono { (self.id()) } }
+                h1.request { (one_line(self.run.prompt(), REQUEST)) }
+                @if self.run.prompt().chars().count() > REQUEST {
+                    details.more { summary { "Whole request" } pre.text { (readable(self.run.prompt())) } }
+                }
+                @for follow_up in &self.board.header.follow_ups { p.follow-up { "Follow-up: " (one_line(follow_up, REQUEST)) } }
+                div #top.top { (listed(&pieces, "top")) }
+            }
+            (self.tabs(view))
+            @if let Some(said) = said { (told(said)) }
+            div #notices { (listed(&pieces, "notices")) }
+            section #asks.asks aria-label="Waiting for you" { (listed(&pieces, "asks")) }
+            (inner)
+        };
+        let live = format!("{}?view={}&n={}", self.address("live"), view.name(), self.last());
+        let live = match view {
+            View::Board(Some(task)) => format!("{live}&task={}", super::runs::encoded(task.as_str())),
+            View::Log(Some(before)) => format!("{live}&before={before}"),
+            _ => live,
+        };
+        let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);
+        Ok(Frame { title: &title, project, query: "", live: Some(live) }.page(&body))
+    }
+
+    /// Number of the last entry.
+    pub fn last(&self) -> u64 {
+        self.entries.last().map_or(0, |entry| entry.n)
+    }
+
+    fn tabs(&self, view: &View) -> Markup {
+        html! {
+            nav.tabs aria-label="Run" {
+                @for (name, title) in View::TABS {
+                    a href=(self.address(name)) aria-current=[(view.name() == name).then_some("page")] { (title) }
+                }
+            }
+        }
+    }
+
+    fn state(&self) -> Markup {
+        let header = &self.board.header;
+        let at = self.is_driven().then(|| self.run.now_ms()).filter(|_| header.running > 0 || header.total == 0);
+        html! {
+            (self.standing().badge())
+            @if header.total > 0 {
+                span.meter {
+                    progress value=(header.done) max=(header.total) aria-label="Tasks done" {}
+                    span { (header.done) " of " (header.total) " done" }
+                }
+            }
+            @if header.running > 0 { span { (header.running) " running" } }
+            @if header.waiting > 0 { strong.wait-words { (header.waiting) @if header.waiting == 1 { " waits" } @else { " wait" } " for you" } }
+            @if header.problems > 0 { span.bad-words { (header.problems) @if header.problems == 1 { " problem" } @else { " problems" } } }
+            span { (thousands(header.tokens)) " tokens" }
+            @if let Some(usd) = header.cost_usd { span { (dollars(usd)) } }
+            span title="Time at work, without waiting for you" { (worked(header.busy_ms, at)) }
+            @if let Some(model) = &header.model { span.soft { (one_line(model, 60)) } }
+        }
+    }
+
+    fn actions(&self) -> Markup {
+        let header = &self.board.header;
+        html! {
+            @if self.is_driven() {
+                (self.button("cancel", "Cancel", "quiet", "Stops the run. You can resume it."))
+            }
+            @if self.may_resume() {
+                (self.button("resume", "Resume", if self.saved { "main" } else { "" }, "Starts a process that continues this run."))
+            }
+            @if header.problems > 0 {
+                (self.button("retry", "Retry what failed", "quiet", "Runs failed, denied and blocked tasks again."))
+            }
+        }
+    }
+
+    /// A button that does one thing.
+    pub fn button(&self, what: &str, words: &str, class: &str, help: &str) -> Markup {
+        html! {
+            form method="post" action=(self.address(what)) { button class=(class) title=(help) { (words) } }
+        }
+    }
+
+    fn notices(&self) -> Markup {
+        html! {
+            @if let Some(broken) = self.broken { p.notice.bad { strong { "Damaged record. " } (readable(broken)) } }
+            @if let Some(message) = &self.board.header.message { p.notice { (readable(message)) } }
+            @if self.saved && !self.is_driven() {
+                p.notice.wait { strong { "Your answer is saved. " } "It takes effect when the run resumes." }
+            }
+            @match &self.started {
+                Some(Started::Working) if !self.is_driven() => { p.notice { "A process has been started and is taking up the run." } }
+                Some(Started::Ended { failed: true, words }) if !self.is_driven() => {
+                    div.notice.bad { strong { "The resumed process ended with an error." } pre.text { (readable(words)) } }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn told(said: &Result<String, Refusal>) -> Markup {
+    html! {
+        @match said {
+            Ok(words) => p.notice.good role="status" { span aria-hidden="true" { "✓ " } (readable(words)) },
+            Err(refusal) => {
+                div.notice.bad role="alert" {
+                    strong { span aria-hidden="true" { "✗ " } "Not done. " } (readable(&refusal.what))
+                    @if !refusal.advice.is_empty() { p { (readable(&refusal.advice)) } }
+                }
+            }
+        }
+    }
+}

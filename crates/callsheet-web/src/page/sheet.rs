@@ -1,0 +1,76 @@
+//! The sheet of a run, edited with its issues shown as one types.
+
+use callsheet_core::issue::Severity;
+use callsheet_core::record::Outcome;
+use callsheet_core::visible::readable;
+use maud::{Markup, html};
+
+use super::run::RunPage;
+use crate::desk::{Refusal, SheetCheck};
+use crate::piece::{Piece, Tag};
+
+/// What is said beside the editor. The text itself is never sent again: a person may be typing.
+pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
+    let words = html! {
+        @if page.summary.owner.is_some() { p.soft { "The run takes a saved edit over at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
+        @else if page.run.outcome() == Some(Outcome::Complete) { p.soft { "This run is complete. Tasks that you add run when it is resumed." } }
+        @else { p.soft { "The run rests. A saved edit counts at once, and runs when the run is resumed." } }
+    };
+    pieces.push(Piece::new(Tag::Block, "sheet-notes", "sheet-note", "sheet-note", words));
+}
+
+pub(crate) fn page(page: &RunPage<'_>, pieces: &[Piece]) -> Result<Markup, Refusal> {
+    if page.run.operators().tree().is_some() {
+        return Ok(html! { section.empty { p { "This run runs a template. It has no sheet." } } });
+    }
+    if !page.run.has_list() {
+        return Ok(html! { section.empty { p { "There is no sheet yet: the model is making the list of tasks." } } });
+    }
+    let text = page.desk.sheet(page.run, page.id())?;
+    let check = page.desk.check_sheet(page.run, page.id(), &text)?;
+    Ok(editor(page, pieces, (&text, &text), &check))
+}
+
+/// The editor. `seen`: the text that the person began with; `text`: as it is now.
+pub(crate) fn editor(page: &RunPage<'_>, pieces: &[Piece], (seen, text): (&str, &str), check: &SheetCheck) -> Markup {
+    html! {
+        form.sheet method="post" action=(page.address("sheet")) data-check=(page.address("sheet/check")) {
+            div #sheet-notes { (crate::piece::listed(pieces, "sheet-notes")) }
+            input type="hidden" name="seen" value=(seen);
+            label.visually-hidden for="sheet-text" { "Sheet of this run, in Markdown" }
+            div.editor {
+                div.backdrop aria-hidden="true" {}
+                // The first newline of a text area is not part of its value.
+                textarea #sheet-text name="text" spellcheck="false" wrap="soft" rows="24" { "\n" (text) }
+            }
+            div #sheet-check role="status" { (checked(check)) }
+            div.answers {
+                button.main { "Save" }
+                button formaction=(page.address("sheet/check")) { "Check" }
+            }
+        }
+    }
+}
+
+/// The issues of a text, and what saving it does.
+pub(crate) fn checked(check: &SheetCheck) -> Markup {
+    let errors = check.issues.iter().filter(|issue| issue.severity == Severity::Error).count();
+    html! {
+        p {
+            @if errors > 0 { strong.bad-words { "✗ " (errors) @if errors == 1 { " error" } @else { " errors" } ". Saving changes nothing until they are fixed." } }
+            @else if check.effect.is_empty() { span.soft { "No errors." } }
+            @else { strong { (readable(&check.effect)) } }
+        }
+        @if !check.issues.is_empty() {
+            ol.issues {
+                @for issue in &check.issues {
+                    @let word = if issue.severity == Severity::Error { "error" } else { "warning" };
+                    li class=(word) data-line=(issue.line) {
+                        button.link type="button" data-line=(issue.line) data-column=(issue.column) { "Line " (issue.line) }
+                        " " strong { (word) } " " (readable(&issue.words))
+                    }
+                }
+            }
+        }
+    }
+}

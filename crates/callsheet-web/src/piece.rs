@@ -1,0 +1,111 @@
+//! A page is made of pieces: small elements with a name, each in a list. A browser that has some of them is sent those that
+//! have changed since, and nothing else.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use maud::{Markup, PreEscaped, html};
+use serde_json::{Value, json};
+
+/// A part of a page that changes as a whole.
+pub(crate) struct Piece {
+    /// Name of the element, unique in the page.
+    pub id: String,
+    /// Name of the element that holds it.
+    pub list: String,
+    tag: Tag,
+    class: String,
+    hash: String,
+    inner: String,
+}
+
+/// What a piece is in its list.
+#[derive(Clone, Copy)]
+pub(crate) enum Tag {
+    /// Of a list of items.
+    Item,
+    /// Of anything else.
+    Block,
+}
+
+impl Piece {
+    pub fn new(tag: Tag, list: impl Into<String>, id: impl Into<String>, class: &str, inner: Markup) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (class, inner.0.as_str()).hash(&mut hasher);
+        let hash = format!("{:x}", hasher.finish());
+        Self { id: id.into(), list: list.into(), tag, class: class.to_owned(), hash, inner: inner.0 }
+    }
+
+    /// The element. A browser compares `data-h` to see that it has it already.
+    pub fn render(&self) -> Markup {
+        self.render_with(&PreEscaped(self.inner.clone()))
+    }
+
+    /// The element around other pieces.
+    pub fn render_with(&self, inner: &Markup) -> Markup {
+        match self.tag {
+            Tag::Item => html! { li id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
+            Tag::Block => html! { div id=(self.id) class=(self.class) data-h=(self.hash) { (inner) } },
+        }
+    }
+}
+
+/// All pieces of a list, as they stand in a page.
+pub(crate) fn listed(pieces: &[Piece], list: &str) -> Markup {
+    html! { @for piece in pieces.iter().filter(|piece| piece.list == list) { (piece.render()) } }
+}
+
+/// What a browser has.
+#[derive(Default)]
+pub(crate) struct Shown(BTreeMap<String, (String, String)>);
+
+impl Shown {
+    /// A browser that has these pieces.
+    pub fn of<'a>(pieces: impl IntoIterator<Item = &'a Piece>) -> Self {
+        let entry = |piece: &Piece| (piece.id.clone(), (piece.list.clone(), piece.hash.clone()));
+        Self(pieces.into_iter().map(entry).collect())
+    }
+
+    /// What it needs to have these, in order; then it has them. `p`: put this piece, named `i`, into the list `l` behind
+    /// `a` or as its first; `d`: drop the piece of this name.
+    pub fn changes(&mut self, pieces: &[Piece]) -> Vec<Value> {
+        let now = Self::of(pieces);
+        let mut last: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut changes = Vec::new();
+        for gone in self.0.keys().filter(|id| !now.0.contains_key(*id)) {
+            changes.push(json!({ "d": gone }));
+        }
+        for piece in pieces {
+            let after = last.insert(&piece.list, &piece.id);
+            if self.0.get(&piece.id) != now.0.get(&piece.id) {
+                let text = piece.render().0;
+                changes.push(json!({ "p": text, "i": piece.id, "l": piece.list, "a": after }));
+            }
+        }
+        *self = now;
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(list: &str, id: &str, text: &str) -> Piece {
+        Piece::new(Tag::Item, list, id, "row", html! { (text) })
+    }
+
+    #[test]
+    fn only_what_changed_is_sent() {
+        let mut shown = Shown::default();
+        let first = [piece("open", "a", "1"), piece("open", "b", "1"), piece("open", "c", "1")];
+        assert_eq!(shown.changes(&first).len(), 3);
+        assert!(shown.changes(&first).is_empty());
+        let changes = shown.changes(&[piece("open", "a", "1"), piece("done", "b", "1"), piece("open", "d", "<b>")]);
+        let brief: Vec<String> =
+            changes.iter().map(|change| format!("{} {} {}", change["d"], change["i"], change["a"])).collect();
+        assert_eq!(brief, [r#""c" null null"#, r#"null "b" null"#, r#"null "d" "a""#]);
+        let text = changes.last().and_then(|change| change["p"].as_str()).unwrap();
+        assert!(text.starts_with(r#"<li id="d" class="row" data-h=""#) && text.ends_with("&lt;b&gt;</li>"), "{text}");
+    }
+}

@@ -1,0 +1,250 @@
+//! The server: which address shows what.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, Query, Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::routing::{get, post};
+use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::visible::{readable, visible_json};
+use callsheet_runtime::ports::{Clock, SystemClock};
+use maud::{Markup, html};
+use tokio::net::TcpListener;
+
+use crate::actions;
+use crate::app::{App, blocking};
+use crate::desk::{Desk, Refusal};
+use crate::guard::{Guard, Passed, Refused, protect};
+use crate::live::{Watched, changes};
+use crate::page::layout::{self, Frame};
+use crate::page::run::View;
+use crate::page::runs::{self, Which};
+use crate::page::{board, call};
+
+type Asked = Query<BTreeMap<String, String>>;
+
+/// Everything that the page answers.
+pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
+    let app = Arc::new(App::new(desk, guard));
+    Router::new()
+        .route("/", get(all_runs))
+        .route("/live", get(live_runs))
+        .route("/runs/{run}", get(run))
+        .route("/runs/{run}/live", get(live_run))
+        .route("/runs/{run}/tasks/{*task}", get(task))
+        .route("/runs/{run}/calls/{number}", get(one_call))
+        .route("/runs/{run}/text/{blob}", get(text))
+        .route("/runs/{run}/entry/{number}", get(entry))
+        .route("/runs/{run}/report", get(report))
+        .route("/runs/{run}/gates/{gate}", post(actions::decide))
+        .route("/runs/{run}/sheet/check", post(actions::check_sheet))
+        .route("/runs/{run}/{what}", get(tab).post(actions::act))
+        .route("/page.css", get(|| asset("text/css; charset=utf-8", include_str!("../assets/page.css"))))
+        .route("/page.js", get(|| asset("text/javascript; charset=utf-8", include_str!("../assets/page.js"))))
+        .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("../assets/icon.svg"))))
+        .fallback(nothing)
+        .layer(from_fn_with_state(Arc::clone(&app), guarded))
+        .with_state(app)
+}
+
+/// Serves until the future is dropped.
+///
+/// # Errors
+/// The listener fails.
+pub async fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
+    axum::serve(listener, router).await
+}
+
+async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let passed = app.guard.check(request.method(), request.uri(), request.headers());
+    // The page of somebody without a token looks like the others.
+    let is_open = matches!(request.uri().path(), "/page.css" | "/icon.svg");
+    let mut response = match passed {
+        Ok(Passed::Introduced { to }) => {
+            let mut response = Redirect::to(&to).into_response();
+            response.headers_mut().extend(app.guard.set_cookie().map(|cookie| (header::SET_COOKIE, cookie)));
+            response
+        }
+        Ok(Passed::Known) => next.run(request).await,
+        Err(Refused::Token) if is_open => next.run(request).await,
+        Err(Refused::Token) => (StatusCode::UNAUTHORIZED, Html(stranger().into_string())).into_response(),
+        Err(Refused::Host) => {
+            (StatusCode::FORBIDDEN, "This page answers only at 127.0.0.1 and localhost.\n").into_response()
+        }
+        Err(Refused::Origin) => (StatusCode::FORBIDDEN, "This request came from another page.\n").into_response(),
+    };
+    protect(response.headers_mut());
+    response
+}
+
+fn stranger() -> Markup {
+    let frame = Frame { title: "Not signed in", project: "", query: "", live: None };
+    frame.page(&html! {
+        section.empty {
+            h1 { "Open the address that Callsheet printed" }
+            p { "This page shows your project, so it asks for the token in that address. A browser keeps it until " code { "callsheet serve" } " ends." }
+            p.soft { "If you have opened it already: start from the terminal once more, not from a link on another page." }
+        }
+    })
+}
+
+async fn asset(kind: &'static str, text: &'static str) -> Response {
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "no-cache")], text).into_response()
+}
+
+/// The page that says why.
+pub(crate) fn refused(app: &App, refusal: &Refusal) -> Response {
+    (StatusCode::NOT_FOUND, Html(layout::refused(&app.desk.project(), refusal).into_string())).into_response()
+}
+
+async fn nothing(State(app): State<Arc<App>>) -> Response {
+    refused(&app, &Refusal { what: "there is no such page".to_owned(), advice: String::new() })
+}
+
+/// Makes a page beside the requests of others.
+async fn shown(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Markup, Refusal> + Send + 'static) -> Response {
+    match blocking(app, move |app| make(app).map(Markup::into_string)).await {
+        Ok(page) => Html(page).into_response(),
+        Err(refusal) => refused(app, &refusal),
+    }
+}
+
+fn which(asked: &BTreeMap<String, String>) -> Which {
+    let text = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+    Which { query: text("q").trim().chars().take(200).collect(), skip: text("skip").parse().unwrap_or(0) }
+}
+
+async fn all_runs(State(app): State<Arc<App>>, Query(asked): Asked) -> Response {
+    let which = which(&asked);
+    shown(&app, move |app| runs::page(&app.record, &app.desk.project(), &which, SystemClock.now_ms())).await
+}
+
+async fn live_runs(State(app): State<Arc<App>>, Query(asked): Asked) -> Response {
+    changes(app, Watched::Runs(which(&asked)), None).into_response()
+}
+
+async fn run(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
+    run_page(&app, run, View::Board(None)).await
+}
+
+async fn run_page(app: &Arc<App>, run: String, view: View) -> Response {
+    let id = RunId::new(run);
+    shown(app, move |app| app.with_run(&id, |page| page.page(&view, &app.desk.project(), app.said(&id).as_ref()))).await
+}
+
+async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, String)>, Query(asked): Asked) -> Response {
+    match view(&what, &asked) {
+        Some(view) => run_page(&app, run, view).await,
+        None => nothing(State(app)).await,
+    }
+}
+
+fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
+    Some(match what {
+        "" => View::Board(asked.get("task").map(Slug::new)),
+        "timeline" => View::Timeline,
+        "changes" => View::Changes,
+        "sheet" => View::Sheet,
+        "log" => View::Log(asked.get("before").and_then(|number| number.parse().ok())),
+        _ => return None,
+    })
+}
+
+/// A task beside the board; the part of it alone for a script that has the board.
+async fn task(State(app): State<Arc<App>>, Path((run, task)): Path<(String, String)>, Query(asked): Asked) -> Response {
+    let slug = Slug::new(task);
+    if !asked.contains_key("part") {
+        return run_page(&app, run, View::Board(Some(slug))).await;
+    }
+    let id = RunId::new(run);
+    shown(&app, move |app| {
+        app.with_run(&id, |page| {
+            let pieces = page.pieces(&View::Board(Some(slug.clone())))?;
+            Ok(board::opened(page, Some(&slug), &pieces))
+        })
+    })
+    .await
+}
+
+async fn one_call(
+    State(app): State<Arc<App>>,
+    Path((run, number)): Path<(String, u32)>,
+    Query(asked): Asked,
+) -> Response {
+    let id = RunId::new(run);
+    let is_part = asked.contains_key("part");
+    shown(&app, move |app| {
+        app.with_run(&id, |page| {
+            let found = page.run.calls().iter().find(|call| call.number == number);
+            let found = found.ok_or_else(|| Refusal {
+                what: format!("this run has no call {number}"),
+                advice: format!("it has {} calls", page.run.calls().len()),
+            })?;
+            if is_part { call::part(page, found) } else { call::page(page, &app.desk.project(), found) }
+        })
+    })
+    .await
+}
+
+/// A text of the record, as text.
+async fn text(State(app): State<Arc<App>>, Path((run, blob)): Path<(String, String)>) -> Response {
+    let (id, blob) = (RunId::new(run), BlobId::new(blob));
+    let read = blocking(&app, move |app| {
+        let bytes = app.record.store(&id)?.blob(&blob);
+        let bytes = bytes.map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
+        Ok(readable(&String::from_utf8_lossy(&bytes)))
+    });
+    plain(&app, read.await)
+}
+
+async fn entry(State(app): State<Arc<App>>, Path((run, number)): Path<(String, u64)>) -> Response {
+    let id = RunId::new(run);
+    let read = blocking(&app, move |app| {
+        app.with_run(&id, |page| {
+            let found = page.entries.iter().find(|entry| entry.n == number);
+            let found =
+                found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
+            Ok(visible_json(&serde_json::to_string_pretty(found).unwrap_or_default()))
+        })
+    });
+    plain(&app, read.await)
+}
+
+/// A file to keep: it has a style of its own, which this server shows nowhere.
+async fn report(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
+    let id = RunId::new(run);
+    let made = blocking(&app, move |app| {
+        let summary = app.record.summary(&id)?;
+        Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.desk.report(&id)?))
+    });
+    match made.await {
+        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Html(text)).into_response(),
+        Err(refusal) => refused(&app, &refusal),
+    }
+}
+
+fn plain(app: &App, read: Result<String, Refusal>) -> Response {
+    match read {
+        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response(),
+        Err(refusal) => refused(app, &refusal),
+    }
+}
+
+async fn live_run(
+    State(app): State<Arc<App>>,
+    Path(run): Path<String>,
+    Query(asked): Asked,
+    headers: HeaderMap,
+) -> Response {
+    let name = asked.get("view").map(String::as_str).unwrap_or_default();
+    let Some(view) = view(name, &asked) else { return nothing(State(app)).await };
+    // A browser that lost the connection has what came over it, which is more than its page had.
+    let again = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let seen = again.or(asked.get("n").map(String::as_str)).and_then(|number| number.parse().ok());
+    changes(app, Watched::Run(RunId::new(run), view), seen).into_response()
+}

@@ -1,0 +1,130 @@
+//! What pages show of a run, and what their forms have done.
+
+use axum::http::{StatusCode, header};
+use callsheet_core::record::{Answer, Gate, GateKind};
+use callsheet_core::spec::Slug;
+use callsheet_runtime::ports::InboxMessage;
+
+use crate::support::{RUN, Recorded, Site};
+
+fn run(rest: &str) -> String {
+    format!("/runs/{RUN}{rest}")
+}
+
+#[tokio::test]
+async fn the_board_has_every_task_and_what_waits() {
+    let mut recorded = Recorded::of(&[("Read Notes", false), ("Write Notes", true)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let page = site.get(&run("")).await;
+    assert_eq!(page.status, StatusCode::OK);
+    let text = &page.text;
+    for words in ["Read Notes", "Write Notes", "Section 2", "1 of 2 done", "1 waits for you", "1,234 tokens", "Cancel"]
+    {
+        assert!(text.contains(words), "{words}:\n{text}");
+    }
+    assert!(text.contains(&format!("action=\"{}\"", run("/gates/1"))), "{text}");
+    assert!(!text.contains(">Resume<"), "a process drives it");
+    let list = site.get("/").await;
+    assert!(list.text.contains("▶") && list.text.contains("running") && list.text.contains(RUN), "{}", list.text);
+}
+
+#[tokio::test]
+async fn nothing_that_a_model_says_is_markup() {
+    let mut recorded = Recorded::of(&[("Read Notes", false)]);
+    recorded.drive();
+    recorded.release();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let paths = [
+        "",
+        "/tasks/read-notes",
+        "/tasks/read-notes?part=1",
+        "/calls/1",
+        "/calls/1?part=1",
+        "/log",
+        "/sheet",
+        "/timeline",
+        "/changes",
+    ];
+    for path in paths {
+        let page = site.get(&run(path)).await;
+        assert_eq!(page.status, StatusCode::OK, "{path}");
+        for markup in ["<script>", "<img", "<b>counts", "<i>", "</textarea><script", "\u{1b}", "\u{202e}"] {
+            assert!(!page.text.contains(markup), "{path} has {markup}");
+        }
+    }
+    let call = site.get(&run("/calls/1")).await.text;
+    assert!(call.contains("&lt;script&gt;alert(1)&lt;/script&gt;"), "{call}");
+    assert!(call.contains("Repaired label-form"), "{call}");
+    let report = site.get(&run("/report")).await;
+    assert_eq!(report.headers[header::CONTENT_DISPOSITION], format!("attachment; filename=\"{RUN}.html\""));
+    let text = site.get(&run("/entry/1")).await;
+    assert_eq!(text.headers[header::CONTENT_TYPE], "text/plain; charset=utf-8");
+}
+
+#[tokio::test]
+async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
+    let mut recorded = Recorded::of(&[("Write Notes", true), ("Write More", true)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let answer = site.post(&run("/gates/1"), "verdict=approve&tasks=1&task=write-notes&because=").await;
+    assert_eq!(answer.status, StatusCode::SEE_OTHER);
+    assert_eq!(answer.headers[header::LOCATION], run("/changes"));
+    assert!(site.get(&run("")).await.text.contains("✓ </span>Done"));
+    assert!(!site.get(&run("")).await.text.contains("✓ </span>Done"), "it is said once");
+    site.post(&run("/gates/1"), "verdict=deny&because=not%20now").await;
+    site.post(&run("/gates/1"), "verdict=approve&hunks=1&hunk=1&hunk=3&because=too%20much&resume=1").await;
+    site.post(&run("/gates/1"), "verdict=approve&hunks=1").await;
+    assert!(site.get(&run("")).await.text.contains("no hunk was chosen"));
+    site.post(&run("/answer"), "task=a&call=b&text=line%0D%0Atwo").await;
+    site.post(&run("/retry"), "task=write-notes").await;
+    site.post(&run("/cancel"), "").await;
+    site.post(&run("/sheet"), "seen=a&text=b%0D%0A").await;
+    site.post(&run("/undo"), "").await;
+    assert!(site.get(&run("")).await.text.contains("notes.md &lt;changed&gt; after the run"));
+    let asked = site.desk.asked.lock().unwrap().join("\n");
+    assert_eq!(
+        asked,
+        format!(
+            "decide {RUN} 1 Approve {{ tasks: [\"write-notes\"] }}\n\
+             decide {RUN} 1 Deny {{ tasks: [], because: \"not now\" }}\n\
+             decide {RUN} 1 Keep {{ hunks: [1, 3], because: \"too much\" }}\n\
+             resume {RUN}\n\
+             reply {RUN} a b line\ntwo\n\
+             retry {RUN} [\"write-notes\"]\n\
+             cancel {RUN}\n\
+             save {RUN} \"a\" \"b\\n\""
+        )
+    );
+}
+
+#[tokio::test]
+async fn an_answer_that_waits_for_a_resume_is_told() {
+    let mut recorded = Recorded::of(&[("Write Notes", true)]);
+    recorded.drive();
+    recorded.release();
+    let kind = GateKind::BeforeRun(vec![Slug::new("write-notes")]);
+    recorded.post(&InboxMessage::Answer { gate: Some(Gate { n: 1, kind }), answer: Answer::Listed, named: true });
+    let page = Site::of(Some(std::sync::Arc::clone(&recorded.store))).get(&run("")).await.text;
+    assert!(page.contains("Your answer is saved.") && page.contains(">Resume<"), "{page}");
+}
+
+#[tokio::test]
+async fn runs_are_found_by_what_they_say() {
+    let mut recorded = Recorded::of(&[("Read Notes", false)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    for (query, found) in [("COUNTS+right", true), ("read+notes", true), ("alert(1)", true), ("lighthouse", false)] {
+        let page = site.get(&format!("/?q={query}")).await.text;
+        assert_eq!(page.contains(&format!("href=\"{}\"", run(""))), found, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_said() {
+    let site = Site::of(Some(Recorded::of(&[("Read Notes", false)]).store));
+    for path in ["/runs/none", "/elsewhere", &run("/elsewhere"), &run("/calls/9"), &run("/text/00")] {
+        assert_eq!(site.get(path).await.status, StatusCode::NOT_FOUND, "{path}");
+    }
+    assert!(site.get(&run("/tasks/none")).await.text.contains("has no task"));
+}

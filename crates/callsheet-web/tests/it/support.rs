@@ -1,0 +1,278 @@
+//! A desk that notes what it is asked, a run that is made event by event, and requests.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use callsheet_core::issue::{Repair, RepairCode, Span};
+use callsheet_core::record::{
+    Entry, Event, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage, VERSION,
+};
+use callsheet_core::run::{Effect, Run};
+use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task};
+use callsheet_runtime::effects::{gate_view, open_gates};
+use callsheet_runtime::ports::{GateView, InboxMessage, Lock, Message, ModelReply, ModelRequest, Store};
+use callsheet_runtime::prompting::PromptRecord;
+use callsheet_store::MemoryStore;
+use callsheet_web::{Desk, Guard, Refusal, SheetCheck, Started, Verdict, router};
+use serde_json::json;
+use tower::ServiceExt;
+
+/// What a model might say to a browser.
+pub const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>\u{1b}[2J\u{202e}txet \"'&amp;";
+
+/// Name of the run.
+pub const RUN: &str = "20260301-101112-which-counts";
+
+/// Notes what it is asked.
+pub struct TestDesk {
+    pub store: Option<Arc<dyn Store>>,
+    pub asked: Mutex<Vec<String>>,
+}
+
+impl TestDesk {
+    fn note(&self, words: String) -> Result<String, Refusal> {
+        self.asked.lock().unwrap().push(words);
+        Ok("Done".to_owned())
+    }
+}
+
+impl Desk for TestDesk {
+    fn project(&self) -> String {
+        "garden".to_owned()
+    }
+
+    fn store(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
+        Ok(self.store.clone())
+    }
+
+    fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
+        let store = self.store.as_ref().unwrap();
+        Ok(open_gates(run).map(|gate| gate_view(&**store, Path::new("."), run, &gate).unwrap()).collect())
+    }
+
+    fn answer(&self, _: &Run, _: &RunId) -> String {
+        String::new()
+    }
+
+    fn decide(&self, run: &RunId, gate: u32, verdict: &Verdict) -> Result<String, Refusal> {
+        self.note(format!("decide {run} {gate} {verdict:?}"))
+    }
+
+    fn reply(&self, run: &RunId, task: &str, call: &str, text: &str) -> Result<String, Refusal> {
+        self.note(format!("reply {run} {task} {call} {text}"))
+    }
+
+    fn cancel(&self, run: &RunId) -> Result<String, Refusal> {
+        self.note(format!("cancel {run}"))
+    }
+
+    fn retry(&self, run: &RunId, tasks: &[String]) -> Result<String, Refusal> {
+        self.note(format!("retry {run} {tasks:?}"))
+    }
+
+    fn resume(&self, run: &RunId) -> Result<String, Refusal> {
+        self.note(format!("resume {run}"))
+    }
+
+    fn undo(&self, _: &RunId) -> Result<String, Refusal> {
+        Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
+    }
+
+    fn report(&self, _: &RunId) -> Result<String, Refusal> {
+        Ok("<html>a report</html>".to_owned())
+    }
+
+    fn started(&self, _: &RunId) -> Option<Started> {
+        None
+    }
+
+    fn sheet(&self, _: &Run, _: &RunId) -> Result<String, Refusal> {
+        Ok("## Tasks\n</textarea><script>alert(3)</script>\n".to_owned())
+    }
+
+    fn check_sheet(&self, _: &Run, _: &RunId, _: &str) -> Result<SheetCheck, Refusal> {
+        Ok(SheetCheck::default())
+    }
+
+    fn save_sheet(&self, run: &RunId, seen: &str, text: &str) -> Result<String, Refusal> {
+        self.note(format!("save {run} {seen:?} {text:?}"))
+    }
+}
+
+/// A run, recorded event by event.
+pub struct Recorded {
+    pub store: Arc<dyn Store>,
+    lock: Lock,
+    run: Run,
+    n: u64,
+}
+
+impl Recorded {
+    /// A run of tasks; those with `writes` wait for approval.
+    pub fn of(tasks: &[(&str, bool)]) -> Self {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let id = RunId::new(RUN);
+        let lock = store.lock(&id).unwrap();
+        let mut recorded = Self { store, lock, run: Run::new(), n: 0 };
+        let entry = Entry::Sheet { prompt: "Which <b>counts</b> are right?".to_owned() };
+        let settings = Settings { refine: callsheet_core::spec::Policy::Never, ..Settings::default() };
+        recorded.note(Event::RunStarted { run: id, entry, settings, tools: Default::default() });
+        let planned = tasks.iter().map(|(name, writes)| planned(name, *writes));
+        let goals = Goals { text: "Count.".to_owned(), plan_complete: true, plan_continues: false };
+        let list = ListAdopted { goals, steps: planned.map(|task| vec![task]).collect(), ..ListAdopted::default() };
+        let origin = ListOrigin::Host;
+        recorded.note(Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() });
+        recorded
+    }
+
+    pub fn note(&mut self, event: Event) {
+        self.n += 1;
+        let entry = LogEntry { v: VERSION, n: self.n, at: 1_772_000_000_000 + self.n * 1_000, event };
+        self.run.apply(&entry).unwrap();
+        self.store.append(&self.lock, &[entry]).unwrap();
+    }
+
+    /// Does what is outstanding, with hostile replies, until only a person or nothing is waited for.
+    pub fn drive(&mut self) {
+        for _ in 0..100 {
+            let Some(effect) = self.run.outstanding().into_iter().next() else { return };
+            match effect {
+                Effect::CheckReferences { task, n, stage } => self.note(Event::ReferencesChecked {
+                    task,
+                    n,
+                    stage,
+                    issues: Vec::new(),
+                    contents: Default::default(),
+                    apart: None,
+                }),
+                Effect::AskModel(ref asked) => {
+                    let (prompt, reply) = self.said();
+                    let key = asked.key.clone();
+                    self.note(Event::Started { effect: effect.key() });
+                    self.note(Event::ReplyReceived {
+                        key,
+                        prompt,
+                        reply,
+                        model: "scripted/model".to_owned(),
+                        usage: Usage { input: 1_200, output: 34, cached: 200, cost_usd: Some(0.002) },
+                        ms: 900,
+                        sends: 1,
+                        stop: StopReason::End,
+                        sizes: None,
+                    });
+                }
+                Effect::ReadReply(asked) => {
+                    let result = ResultParts { summary: HOSTILE.to_owned(), ..ResultParts::default() };
+                    let span = Span { first: 1, last: 1 };
+                    let (before, after) = ("<i>".to_owned(), "</i>".to_owned());
+                    let repair = Repair { code: RepairCode::LabelForm, span, before, after, task: None };
+                    self.note(Event::RunFinished { key: asked.key, result, repairs: vec![repair], issues: Vec::new() });
+                }
+                Effect::Conclude(outcome) => {
+                    let report = self.store.put_blob(b"report").unwrap();
+                    self.note(Event::RunConcluded { outcome, report });
+                }
+                Effect::AskApproval(_) => return,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn said(&self) -> (callsheet_core::spec::BlobId, callsheet_core::spec::BlobId) {
+        let request = json!({
+            "label": "execute", "system": "You count.", "messages": [Message::User { text: HOSTILE.to_owned() }],
+            "max_output_tokens": 100
+        });
+        let request: ModelRequest = serde_json::from_value(request).unwrap();
+        let prompt: PromptRecord = serde_json::from_value(json!({ "request": request })).unwrap();
+        let reply = ModelReply { text: format!("{HOSTILE}\nsecond line"), ..ModelReply::default() };
+        let put = |text: String| self.store.put_blob(text.as_bytes()).unwrap();
+        (put(serde_json::to_string(&prompt).unwrap()), put(serde_json::to_string(&reply).unwrap()))
+    }
+
+    /// Leaves a message, as another process does.
+    pub fn post(&self, message: &InboxMessage) {
+        self.store.post(&RunId::new(RUN), message).unwrap();
+    }
+
+    /// The process that drove it is gone.
+    pub fn release(&self) {
+        self.store.unlock(&self.lock).unwrap();
+    }
+}
+
+fn planned(name: &str, writes: bool) -> PlannedTask {
+    let target = Target::File { path: "notes.md".to_owned(), fragment: None };
+    let task = Task {
+        name: name.to_owned(),
+        slug: Slug::new(name.to_lowercase().replace(' ', "-")),
+        aliases: Vec::new(),
+        need: format!("Need of {name} {HOSTILE}"),
+        skill: None,
+        references: vec![Reference { title: "Notes".to_owned(), target }],
+        expected: "A number.".to_owned(),
+        approval: writes,
+        review: None,
+        calls: Vec::new(),
+        extra: String::new(),
+    };
+    PlannedTask {
+        task,
+        unchanged: false,
+        writer: writes.then(|| "the task asks for approval".to_owned()),
+        direct: false,
+    }
+}
+
+/// A page, the desk behind it, and its token.
+pub struct Site {
+    router: Router,
+    pub desk: Arc<TestDesk>,
+    pub token: String,
+}
+
+/// An answer.
+pub struct Answered {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Site {
+    pub fn of(store: Option<Arc<dyn Store>>) -> Self {
+        let desk = Arc::new(TestDesk { store, asked: Mutex::default() });
+        let guard = Guard::new(4_000).unwrap();
+        let token = guard.token().to_owned();
+        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, token }
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answered {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = to_bytes(body, 10_000_000).await.unwrap();
+        Answered { status: parts.status, headers: parts.headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+    }
+
+    /// As a browser that has the cookie.
+    pub async fn get(&self, path: &str) -> Answered {
+        let request = Request::get(path).header(header::HOST, "127.0.0.1:4000").header(header::COOKIE, self.cookie());
+        self.send(request.body(Body::empty()).unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, fields: &str) -> Answered {
+        let request = Request::post(path)
+            .header(header::HOST, "127.0.0.1:4000")
+            .header(header::COOKIE, self.cookie())
+            .header(header::ORIGIN, "http://127.0.0.1:4000")
+            .header(header::REFERER, format!("http://127.0.0.1:4000/runs/{RUN}/changes"))
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request.body(Body::from(fields.to_owned())).unwrap()).await
+    }
+
+    pub fn cookie(&self) -> String {
+        format!("callsheet_4000={}", self.token)
+    }
+}

@@ -1,0 +1,127 @@
+//! The live page of the built program, over a connection: opened by the printed address, a change approved in part, the run
+//! resumed in a process of its own, and what came of it seen as it happens.
+#![cfg(feature = "page")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::support::garden::TestProject;
+
+/// A server, ended with the test.
+struct Page {
+    server: Child,
+    port: u16,
+    cookie: String,
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        let _ended = self.server.kill();
+        let _status = self.server.wait();
+    }
+}
+
+impl Page {
+    fn open(garden: &TestProject) -> Self {
+        let mut server = garden.command(&["serve"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
+        let rest = address.trim().strip_prefix("http://127.0.0.1:").unwrap();
+        let (port, path) = rest.split_once('/').unwrap();
+        let mut page = Self { server, port: port.parse().unwrap(), cookie: String::new() };
+        let first = page.get(&format!("/{path}"));
+        assert!(first.starts_with("HTTP/1.1 303"), "{first}");
+        let cookie = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        page.cookie = cookie.split(';').next().unwrap().to_owned();
+        page
+    }
+
+    fn send(&self, request: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    fn whole(&self, request: &str) -> String {
+        let mut text = String::new();
+        self.send(request).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn head(&self, path: &str) -> String {
+        let (port, cookie) = (self.port, &self.cookie);
+        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n")
+    }
+
+    fn get(&self, path: &str) -> String {
+        self.whole(&self.head(path))
+    }
+
+    fn post(&self, path: &str, fields: &str) -> String {
+        let (port, cookie, length) = (self.port, &self.cookie, fields.len());
+        self.whole(&format!(
+            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {cookie}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{fields}"
+        ))
+    }
+}
+
+#[test]
+fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
+    let garden = TestProject::with("hunks");
+    let rota: Vec<String> =
+        (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
+    garden.write("rota.md", rota.join("\n"));
+    garden.expect(3, &["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"]);
+    let page = Page::open(&garden);
+    let runs = page.get("/");
+    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    assert!(runs.contains("waiting for approval"), "{runs}");
+    let board = page.get(&format!("/runs/{run}"));
+    assert!(board.contains("Approve a change by") && board.contains("<strong>Hunk 4</strong>"), "{board}");
+
+    // Somebody watches meanwhile.
+    let mut watched = BufReader::new(page.send(&page.head(&format!("/runs/{run}/live?view=&n=0"))));
+    let asked = page.post(&format!("/runs/{run}/gates/1"), "verdict=approve&hunks=1&hunk=3&because=only+this&resume=1");
+    assert!(asked.starts_with("HTTP/1.1 303"), "{asked}");
+    let begun = Instant::now();
+    let mut line = String::new();
+    while !line.contains("✓</span> complete") {
+        line.clear();
+        assert!(watched.read_line(&mut line).unwrap() > 0 && begun.elapsed() < Duration::from_secs(60), "{line}");
+    }
+    let rota = garden.read("rota.md");
+    assert!(rota.contains("week 3: Ana and Ben") && rota.contains("week 24: Ben"), "{rota}");
+    let changes = page.get(&format!("/runs/{run}/changes"));
+    assert!(changes.contains("approved in part") && changes.contains("only this"), "{changes}");
+}
+
+#[test]
+fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
+    let garden = TestProject::with("two_writers");
+    garden.expect(3, &["run", "two notes"]);
+    let page = Page::open(&garden);
+    let runs = page.get("/");
+    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let sheet = garden.run_file("sheet.md");
+    let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let wrong = sheet.replace("**Skill** write_document", "**Skill** cook_dinner");
+    let checked = page.post(&format!("/runs/{run}/sheet/check"), &format!("part=1&text={}", encoded(&wrong)));
+    assert!(checked.contains("2 errors") && checked.contains("cook_dinner"), "{checked}");
+    let refused =
+        page.post(&format!("/runs/{run}/sheet"), &format!("seen={}&text={}", encoded(&sheet), encoded(&wrong)));
+    assert!(refused.starts_with("HTTP/1.1 422") && refused.contains("nothing was saved"), "{refused}");
+    assert_eq!(garden.run_file("sheet.md"), sheet, "an edit with errors is not written");
+    let right = sheet.replace("Make second.md.", "Make second.md and say why.");
+    let checked = page.post(&format!("/runs/{run}/sheet/check"), &format!("part=1&text={}", encoded(&right)));
+    assert!(checked.contains("adds 0, changes 1 and removes 0 tasks"), "{checked}");
+    let saved = page.post(&format!("/runs/{run}/sheet"), &format!("seen={}&text={}", encoded(&sheet), encoded(&right)));
+    assert!(saved.starts_with("HTTP/1.1 303"), "{saved}");
+    assert_eq!(garden.count("list_adopted"), 2);
+    let task = page.get(&format!("/runs/{run}/tasks/write-second-1"));
+    assert!(task.contains("Make second.md and say why."), "{task}");
+}

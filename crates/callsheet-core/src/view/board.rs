@@ -194,7 +194,7 @@ impl Maker<'_> {
             Some(Entry::Template { name, .. }) => format!("Template {name}"),
             _ => "Earlier lists".to_owned(),
         };
-        let earlier = run.tasks_with_steps().filter(|(_, step)| step.is_none()).map(|(task, _)| task).collect();
+        let earlier = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
         let all: Vec<(String, Vec<&TaskRun>)> = listed.chain([(others, earlier)]).collect();
         let filled = all.into_iter().filter(|(_, tasks)| !tasks.is_empty());
         filled.map(|(title, tasks)| self.section(title, &tasks)).collect()

@@ -63,7 +63,7 @@ impl Painter {
         let header = &app.board.header;
         let cells = usize::from(area.width).saturating_sub(2);
         let model = header.model.as_deref().map(one_line).unwrap_or_default();
-        let parts = [model, format!("{} slots", header.slots), header.run.clone()];
+        let parts = [header.run.clone(), format!("{} slots", header.slots), model];
         let right = fitting(parts.iter().rev().filter(|part| !part.is_empty()), " · ", cells / 2);
         let left = cells.saturating_sub(width(&right) + 2);
         let request = padded(&one_line(&header.request), left);
@@ -227,7 +227,8 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     if let Some(usd) = header.cost_usd {
         figures.push((format!("${usd:.4}"), Style::new()));
     }
-    figures.push((format!("{} calls", header.calls), theme.quiet()));
+    figures
+        .push((if header.calls == 1 { "1 call".to_owned() } else { format!("{} calls", header.calls) }, theme.quiet()));
     figures
 }
 

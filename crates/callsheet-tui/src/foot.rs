@@ -102,10 +102,10 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
     if app.rests() && !app.own {
         keys.push(if app.is_over() { ("f", "follow up") } else { ("r", "resume") });
     }
+    keys.extend([("?", "keys"), ("q", if app.own { "stop" } else { "leave" }), ("↑↓", "task")]);
     if app.run.has_list() && !app.is_over() {
         keys.push(("e", "edit sheet"));
     }
-    keys.extend([("↑↓", "task"), ("⏎", "open"), ("Tab", "view"), ("t", "timeline"), ("s", "sheet")]);
-    keys.extend([("?", "keys"), ("q", if app.own { "stop" } else { "leave" })]);
+    keys.extend([("⏎", "open"), ("Tab", "view"), ("t", "timeline"), ("s", "sheet"), ("/", "search")]);
     keys
 }

@@ -72,7 +72,11 @@ fn of_run(app: &App) -> Item {
     };
     let stream = app.streams.iter().find(|(key, _)| key.task.is_none()).map(|(_, stream)| stream.count);
     let line = match (header.outcome, stream) {
-        (Some(_), _) => header.message.clone().unwrap_or_else(|| format!("{} tasks", header.total)),
+        (Some(_), _) => {
+            let answer = callsheet_core::view::answer(&app.run, &|_, text| text.to_owned());
+            let shown = Some(answer).filter(|answer| !answer.trim().is_empty()).or_else(|| header.message.clone());
+            shown.unwrap_or_else(|| format!("{} tasks", header.total))
+        }
         (None, Some(count)) => format!("{}, {count} characters", header.doing),
         (None, None) if app.rests() => "interrupted: r resumes it".to_owned(),
         (None, None) => header.doing.to_owned(),

@@ -153,7 +153,9 @@ impl Board {
         let queue: Vec<Ask> = run.asking().iter().filter_map(|effect| ask(run, effect)).collect();
         let mut maker = Maker { run, explainer: run.explainer(), queue: &queue, explained: 0 };
         let sections = maker.sections();
-        Self { header: header(run, queue.len()), queue, sections }
+        let running = |row: &&Row| row.need == Need::Running;
+        let running = sections.iter().flat_map(|section| &section.tasks).filter(running).count();
+        Self { header: header(run, running, queue.len()), queue, sections }
     }
 
     /// Every row, those of templates behind the task that calls them, as they stand in the sections.
@@ -274,7 +276,7 @@ fn done_line(over: &[&Row]) -> String {
     parts.into_iter().filter(|(count, _)| *count > 0).map(|(_, words)| words).collect::<Vec<_>>().join(", ")
 }
 
-fn header(run: &Run, waiting: usize) -> Header {
+fn header(run: &Run, running: usize, waiting: usize) -> Header {
     let totals = run.totals();
     let states: Vec<State> = run.tasks().map(|task| run.standing(task)).collect();
     let count = |wanted: &dyn Fn(State) -> bool| states.iter().filter(|state| wanted(**state)).count();
@@ -289,7 +291,7 @@ fn header(run: &Run, waiting: usize) -> Header {
         message: run.message().map(str::to_owned),
         total: count(&|state| !matches!(state, State::Dropped)),
         done: count(&|state| state == State::Done),
-        running: count(&|state| matches!(state, State::Running | State::Refining)),
+        running,
         problems: count(&State::is_problem),
         waiting,
         calls: totals.calls,

@@ -26,7 +26,8 @@ impl Teller<'_> {
         self.head(task);
         let why = self.app.run.explain(slug);
         if !matches!(why, Why::Ended { .. }) {
-            self.value("now", &why_words(&self.app.run, &why));
+            let line = self.app.board.row(slug).map(|row| row.line.clone()).filter(|line| !line.is_empty());
+            self.value("now", &line.unwrap_or_else(|| why_words(&self.app.run, &why)));
         }
         self.outcome(task);
         let streams: Vec<&str> = self

@@ -110,7 +110,9 @@ impl Story<'_> {
             return Some(Event::Started { effect: fresh.key() });
         }
         let asks = |effect: &&Effect| matches!(effect, Effect::AskApproval(_));
-        let effect = outstanding.iter().find(|effect| !asks(effect)).or_else(|| outstanding.first())?;
+        let quick = outstanding.iter().find(|effect| pure(effect));
+        let effect =
+            quick.or_else(|| outstanding.iter().find(|effect| !asks(effect))).or_else(|| outstanding.first())?;
         Some(self.comes_of(effect))
     }
 

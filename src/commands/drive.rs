@@ -73,7 +73,7 @@ impl Front {
     /// For whoever looks at a run in another place than the terminal: nothing is said there.
     #[cfg(feature = "page")]
     pub fn silent() -> Self {
-        Self { observer: Arc::new(Unheard), person: Arc::new(NobodyThere), live: None, plain: None }
+        Self { observer: Arc::new(Unheard), person: Arc::new(NobodyThere), screen: None, plain: None }
     }
 
     /// A resumed run: the view starts from what is recorded.

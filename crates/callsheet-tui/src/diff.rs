@@ -126,8 +126,11 @@ fn marks(lines: &[String]) -> BTreeMap<usize, Vec<(String, bool)>> {
     marks
 }
 
+/// Pieces of a line, each with whether it differs from the other line.
+type Marked = Vec<(String, bool)>;
+
 /// The parts of two lines, their signs left out of the comparison.
-fn words(old: &str, new: &str) -> (Vec<(String, bool)>, Vec<(String, bool)>) {
+fn words(old: &str, new: &str) -> (Marked, Marked) {
     let text = |line: &str| line.get(1..).unwrap_or_default().to_owned();
     let (was, is) = (text(old), text(new));
     let diff = TextDiff::from_words(was.as_str(), is.as_str());

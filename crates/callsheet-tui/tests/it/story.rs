@@ -107,7 +107,7 @@ impl Story<'_> {
         let pure = |effect: &Effect| matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. });
         let fresh = outstanding.iter().find(|effect| !pure(effect) && !self.run.is_in_flight(&effect.key()));
         if let Some(fresh) = fresh {
-            return Some(Event::Started { effect: fresh.key() });
+            return Some(fresh.started());
         }
         let asks = |effect: &&Effect| matches!(effect, Effect::AskApproval(_));
         let quick = outstanding.iter().find(|effect| pure(effect));

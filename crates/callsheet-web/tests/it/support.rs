@@ -151,7 +151,7 @@ impl Recorded {
                 Effect::AskModel(ref asked) => {
                     let (prompt, reply) = self.said();
                     let key = asked.key.clone();
-                    self.note(Event::Started { effect: effect.key() });
+                    self.note(effect.started());
                     self.note(Event::ReplyReceived {
                         key,
                         prompt,

@@ -127,7 +127,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 outstanding,
                 files: paths.into_iter().zip(full).map(file).collect(),
                 sections,
-                tasks: tasks.into(),
+                tasks,
                 needs_call,
             }
         },

@@ -96,6 +96,9 @@ fn finish(
                 super::print_json(&serde_json::json!({ "result": outcome, "run": id, "message": words }))?;
             } else {
                 tell!("{}", crate::term::harmless(&words));
+                if outcome == Outcome::Cancelled {
+                    tell!("Next: {} resume {id}", setup.command);
+                }
             }
             Ok(Exit::from(outcome))
         }

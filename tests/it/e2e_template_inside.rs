@@ -250,7 +250,7 @@ fn c35_templates_keep_a_limit_of_cost_together() {
     }
 }
 
-/// covers: C35
+/// covers: C35, 12.6 allow_unpriced
 #[test]
 fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     let script = format!("{}{}{}", refined("Alpha", "A"), refined("Beta", "B"), executed("", "little"));

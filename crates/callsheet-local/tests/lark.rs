@@ -100,8 +100,8 @@ fn llguidance_allows_every_walk_to_its_end() {
 #[test]
 fn a_new_file_may_share_a_folder_with_a_known_one() {
     let files = [EditableFile { path: "src/net.rs".into(), shown_in_full: false }];
-    let text = "## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
-                ```rust\nfn main() {}\n```\n## Result summary\nA file.";
+    let text = "## Result summary\nA file.\n## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
+                ```rust\nfn main() {}\n```";
     let mut matcher = matcher(&factory(), &grammar::write_execution(&WriteOffer::of(&files, None)).grammar());
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());

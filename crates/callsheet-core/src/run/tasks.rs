@@ -365,9 +365,11 @@ impl TaskTable {
     /// `beside_calls`: and not only for a model call.
     pub fn queued_from(&self, from: usize, beside_calls: bool) -> Option<(usize, &TaskRun)> {
         let set = if beside_calls { &self.sets.works } else { &self.sets.queued };
-        let place = if self.is_known() { set.range(from..).next().copied()? } else { from };
-        let number = self.ranked.get(place)?;
-        Some((place, self.list.get(*number)?))
+        let wants = |task: &TaskRun| {
+            let traits = Traits::of(task);
+            if beside_calls { traits.works } else { traits.queued }
+        };
+        self.chosen_with_keys(set, from..self.ranked.len()).find(|(_, task)| wants(task))
     }
 
     /// Places of listed tasks that something happened to in this entry.

@@ -1,5 +1,6 @@
 //! The screen: the run above, the tree left or on top, the chosen task beside or below it, the keys at the foot.
 
+use callsheet_core::view::{dollars, thousands};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -225,7 +226,7 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     figures.push((clock(app), Style::new()));
     figures.push((format!("{} tokens", thousands(header.tokens)), Style::new()));
     if let Some(usd) = header.cost_usd {
-        figures.push((format!("${usd:.4}"), Style::new()));
+        figures.push((dollars(usd), Style::new()));
     }
     figures
         .push((if header.calls == 1 { "1 call".to_owned() } else { format!("{} calls", header.calls) }, theme.quiet()));
@@ -241,19 +242,6 @@ fn clock(app: &App) -> String {
         0 => format!("{}:{:02}", seconds / 60, seconds % 60),
         hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
     }
-}
-
-/// `12,345`.
-fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// The last parts that fit, in their order.

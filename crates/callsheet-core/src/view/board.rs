@@ -59,7 +59,7 @@ pub struct Header {
     pub calls: u32,
     /// Tokens read and written.
     pub tokens: u64,
-    /// US dollars; `None`: no provider says what a call costs.
+    /// US dollars; `None`: none were spent, or no provider says so.
     pub cost_usd: Option<f64>,
     /// Milliseconds in which something was at work: waiting for the person is left out.
     pub busy_ms: u64,
@@ -296,7 +296,7 @@ fn header(run: &Run, running: usize, waiting: usize) -> Header {
         waiting,
         calls: totals.calls,
         tokens: totals.tokens(),
-        cost_usd: run.calls().iter().any(|call| call.usage.cost_usd.is_some()).then_some(totals.cost_usd),
+        cost_usd: (totals.cost_usd > 0.0).then_some(totals.cost_usd),
         busy_ms: run.busy_ms(),
     }
 }

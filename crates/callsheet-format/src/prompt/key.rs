@@ -151,17 +151,11 @@ const ROUTE: &[Slot] = &[
 ];
 
 // The material first: what any two requests about a project share.
-const DIRECT: &[Slot] = &[need("precursor", Cap::Whole), ENVIRONMENT, SKILL, ISSUES, need("request", Cap::Whole)];
+const DIRECT: &[Slot] = &[need("precursor", Cap::Whole), SKILL, ISSUES, need("request", Cap::Whole)];
 
 // Its form stands behind the material, too.
-const DIRECT_WRITE: &[Slot] = &[
-    need("precursor", Cap::Whole),
-    ENVIRONMENT,
-    SKILL,
-    Slot { part: Part::User, ..FORM },
-    ISSUES,
-    need("request", Cap::Whole),
-];
+const DIRECT_WRITE: &[Slot] =
+    &[need("precursor", Cap::Whole), SKILL, Slot { part: Part::User, ..FORM }, ISSUES, need("request", Cap::Whole)];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 

@@ -64,7 +64,7 @@ impl Material {
 /// Finds material; the same files and request give the same answer. Reads files, so it blocks.
 pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) -> Material {
     let ranked = index.rank(disk.workspace, request.text);
-    if let Some(whole) = whole_project(disk.workspace, &ranked, request) {
+    if let Some(whole) = whole_project(&ranked, request) {
         return whole;
     }
     let mut finder = Finder { disk, question: Question::of(request.text), found: Material::default() };
@@ -101,9 +101,10 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
 }
 
 /// All files in path order, where they fit together: nothing is missed, and all calls on a project begin alike, so that a
-/// provider reads it once. `None` where they do not fit, only a part is asked for, or the request names something else.
-fn whole_project(workspace: &Workspace, ranked: &[RankedFile], request: &MaterialRequest<'_>) -> Option<Material> {
-    if request.below.is_some() {
+/// provider reads it once. `None` where they do not fit, or the request says which files it is about: others would only
+/// be beside the point.
+fn whole_project(ranked: &[RankedFile], request: &MaterialRequest<'_>) -> Option<Material> {
+    if request.below.is_some() || !request.named.is_empty() {
         return None;
     }
     let mut files: Vec<(&RankedFile, u32)> =
@@ -112,16 +113,12 @@ fn whole_project(workspace: &Workspace, ranked: &[RankedFile], request: &Materia
     if total > request.budget {
         return None;
     }
-    let named = named_files(workspace, request.named, ranked);
-    if !named.iter().all(|named| files.iter().any(|(file, _)| named.covers(&file.path))) {
-        return None;
-    }
     files.sort_by(|a, b| a.0.path.cmp(&b.0.path));
     let references = files.into_iter().map(|(file, tokens)| MaterialReference {
         reference: referring(file_target(&file.path, None)),
         tokens,
         score: file.score,
-        named: named.iter().any(|named| named.covers(&file.path)),
+        named: false,
         fits: true,
     });
     Some(Material { references: references.collect(), left_out: 0 })

@@ -63,6 +63,8 @@ pub struct Header {
     pub cost_usd: Option<f64>,
     /// Milliseconds in which something was at work: waiting for the person is left out.
     pub busy_ms: u64,
+    /// About how many milliseconds the tasks of the list still take; `None`: nothing is known of that, or nothing is left.
+    pub left_ms: Option<u64>,
 }
 
 /// A gate or a question that waits for a person.
@@ -298,7 +300,26 @@ fn header(run: &Run, running: usize, waiting: usize) -> Header {
         tokens: totals.tokens(),
         cost_usd: (totals.cost_usd > 0.0).then_some(totals.cost_usd),
         busy_ms: run.busy_ms(),
+        left_ms: left_ms(run),
     }
+}
+
+/// If each task takes as long as those took that are done, all slots are at work, and sections follow each other.
+fn left_ms(run: &Run) -> Option<u64> {
+    let spent = |task: &TaskRun| task.clock.spent_ms(run.now_ms());
+    let listed: Vec<Vec<&TaskRun>> =
+        run.steps().iter().map(|step| step.iter().filter_map(|slug| run.task(slug)).collect()).collect();
+    let done: Vec<u64> =
+        listed.iter().flatten().filter(|task| task.state() == State::Done).map(|task| spent(task)).collect();
+    let each = done.iter().sum::<u64>().checked_div(u64::try_from(done.len()).ok()?)?;
+    let slots = u64::from(run.settings().jobs).max(1);
+    let of_section = |tasks: &Vec<&TaskRun>| {
+        let open = tasks.iter().filter(|task| !task.state().is_ended());
+        let left: Vec<u64> = open.map(|task| each.saturating_sub(spent(task))).collect();
+        left.iter().copied().max().unwrap_or(0).max(left.iter().sum::<u64>() / slots)
+    };
+    let works = matches!(run.stage(), Stage::Pass);
+    Some(listed.iter().map(of_section).sum()).filter(|left| works && *left > 0)
 }
 
 fn stage_words(run: &Run, waiting: usize) -> &'static str {

@@ -42,8 +42,8 @@ pub fn timeline(run: &Run, facts: &[LogEntry], link: &dyn Fn(&Slug) -> Option<St
             figure.timeline {
                 figcaption {
                     p {
-                        "Ideal: " strong { (duration(ideal_ms)) } ", the longest chain of calls that had to follow each other, "
-                        "which is what this run would have taken with a slot for every task. "
+                        "Ideal: " strong { (duration(ideal_ms)) } ", the longest chain of calls that had to follow each other: how long this "
+                        "run would last if no task waited for a slot or for the model. "
                         "Actual: " strong { (duration(busy_ms)) } " at work, without waiting for you."
                     }
                     (legend(&timeline))

@@ -158,7 +158,7 @@ impl Witness {
                     }
                 }
             }
-            Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
+            Event::GateAnswered { gate, answer, .. } => self.note_answer(run, gate, answer),
             _ => {}
         }
     }

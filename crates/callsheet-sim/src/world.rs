@@ -331,7 +331,9 @@ impl World {
             Effect::MergeByCode { task, n } => {
                 Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
             }
-            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate) },
+            Effect::AskApproval(gate) => {
+                Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }
+            }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
                 Event::QuestionAnswered { task, run, call, output: blob("answer") }
@@ -416,7 +418,7 @@ impl World {
                 Some(Event::ToolFinished { task, run, call, record, ms: 200 })
             }
             Effect::AskApproval(gate) if !wild => {
-                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate) })
+                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate), by: None })
             }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());

@@ -4,6 +4,7 @@
 
 mod answer;
 pub mod board;
+mod limits;
 mod moments;
 mod report;
 mod summary;
@@ -14,6 +15,7 @@ mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use board::{Board, state_mark};
+pub use limits::{limit_number, limit_unit, most_used_limit, pressing_limit, raised_words};
 pub use moments::{civil, outcome_words};
 pub use report::{outcome_word, problem_line, report, review_words};
 pub use summary::{Summary, reuse_words};

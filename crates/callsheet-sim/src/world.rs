@@ -209,6 +209,10 @@ impl World {
         if self.random.chance(40) {
             return Some(self.edit(run));
         }
+        if self.random.chance(10) {
+            let max = f64::from(run.settings().limits.max_calls) + 4.0;
+            return Some(Event::LimitRaised { limit: "max_calls".to_owned(), max });
+        }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
         let problems: Vec<Slug> =

@@ -11,7 +11,7 @@ STEPS, TASKS, CALL_MS, SLOTS = 10, 10, 50, 4
 
 
 def measure(program, repeat=5):
-    bound = makespan(STEPS, TASKS, CALL_MS, SLOTS)
+    bound = makespan(STEPS * TASKS, CALL_MS, SLOTS)
     runs = [one(program) for _ in range(repeat)]
     walls = [wall for wall, _, _, _ in runs]
     shown = " ".join(f"{wall:.0f}" for wall in sorted(walls))

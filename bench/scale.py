@@ -54,7 +54,22 @@ def measure(program):
     ended = run(program, LIMITED, 64, 0, limit=LIMIT)["cpu_ms"]
     note = f"{LIMITED} tasks, 64 slots; {ended:.3f} ms a task with --max-calls {LIMIT}, {whole:.3f} without"
     figures.append(Figure("scale: processor time of a run that a limit ends / one without", ended / whole, 1.1, "", note))
+    three, one = (sections(program, count) for count in (3, 1))
+    note = f"{three:.2f} and {one:.2f} s; sections that only read"
+    figures.append(Figure("scale: wall time of three sections of one task / of one", three / one, 1.15, "", note))
     return figures
+
+
+def sections(program, count, call_ms=1000):
+    """Seconds for so many sections of one task each that do not read each other."""
+    with Served(call_ms) as port, Project(Slots(port, 4), jobs=4) as project:
+        begin, _, rest = sheet(1).partition("### Task section 1")
+        text = begin + "\n".join(f"### Task section {n + 1}{rest.replace('00000', f'0000{n}')}" for n in range(count))
+        (project.root / "sheet.md").write_text(text)
+        code, wall = project.start(program, "run", "--sheet", "sheet.md", "--headless", "stop").wait(600)
+        if code:
+            raise SystemExit(f"a run of {count} sections ended with {code}")
+        return wall
 
 
 def report(size, slots, call_ms, bound, one):

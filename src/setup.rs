@@ -14,7 +14,7 @@ use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
-use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
+use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
 use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
 use crate::models::provider_settings;
 
@@ -236,6 +236,11 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
     set("refine", work.refine.map(policy), "--refine");
     set("iterate", work.iterate.map(policy), "--iterate");
+    let sections = work.sections.map(|order| match order {
+        SectionsArg::Dependencies => json!("dependencies"),
+        SectionsArg::Strict => json!("strict"),
+    });
+    set("sections", sections, "--sections");
     set("plan", work.plan.map(policy), "--plan");
     set("review", work.review.map(policy), "--review");
     set("temperature", work.temperature.map(|number| json!(number)), "--temperature");

@@ -126,6 +126,10 @@ pub struct WorkArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     pub refine: Option<RefinePolicyArg>,
 
+    /// Whether sections run strictly one after the other, or only what writes waits for them.
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub sections: Option<SectionsArg>,
+
     /// When to review the task list after a round.
     #[arg(long, value_enum, value_name = "POLICY")]
     pub iterate: Option<RefinePolicyArg>,
@@ -511,6 +515,15 @@ pub enum RefinePolicyArg {
     Always,
     /// Never.
     Never,
+}
+
+/// Orders of task sections of spec 2.6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SectionsArg {
+    /// What only reads starts once its inputs are there and no writer of an earlier section is left.
+    Dependencies,
+    /// A section starts when the one before it has ended.
+    Strict,
 }
 
 /// Headless policies of spec 11.8.

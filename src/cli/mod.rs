@@ -15,7 +15,7 @@ pub use args::ServeArgs;
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
-    RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
+    RunNameArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};

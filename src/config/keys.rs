@@ -96,6 +96,11 @@ pub const KEYS: &[Key] = &[
     open("comm_tries", Kind::AtLeastOne, "sends per attempt, for communication failures"),
     open("plan", POLICY, "whether a request is planned; auto: unless it is one task"),
     open("refine", POLICY, "when to refine tasks before they run"),
+    open(
+        "sections",
+        Kind::Word(&["dependencies", "strict"]),
+        "order of task sections; dependencies: what only reads starts once its inputs are there and no earlier writer is left",
+    ),
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
     open("review", POLICY, "whether a model reviews each result; auto: it does not"),

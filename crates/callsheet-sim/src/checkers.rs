@@ -9,7 +9,7 @@ use callsheet_core::record::{
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, ExecutionId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
+    ApprovalMode, BlobId, ExecutionId, Phase, Refinement, RepeatClass, SectionOrder, Settings, Slug, Task, ToolEffect,
 };
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
@@ -471,7 +471,7 @@ impl Witness {
         }
     }
 
-    /// A task executes only when all tasks of earlier steps have ended (spec 2.6). A resume may plan a task of an
+    /// A task executes only when no writer of earlier steps is left, a writer only when nothing of them is left (spec 2.6). A resume may plan a task of an
     /// earlier step again while a later one is under way (spec 12.4).
     fn steps_go_in_order(&self, run: &Run, effect: &EffectKey) -> Kept {
         let executes = match effect {
@@ -481,8 +481,12 @@ impl Witness {
         };
         let step = task_of(effect).and_then(|slug| run.step_of(slug));
         let (true, Some(step), false) = (executes, step, self.resumed) else { return Ok(()) };
+        let writes = task_of(effect).and_then(|slug| run.task(slug)).is_some_and(|task| task.writer.is_some());
+        let waits_for_all = writes || self.settings.sections == SectionOrder::Strict;
         let mut earlier = run.steps().iter().take(step).flatten().filter_map(|slug| run.task(slug));
-        if earlier.any(|task| !task.state().is_ended()) {
+        // A refinement that asks for approval may make a writer of an earlier task when later ones have begun.
+        let may_change = |task: &TaskRun| task.writer.as_ref().is_some_and(|why| why != Task::ASKS_FOR_APPROVAL);
+        if earlier.any(|task| !task.state().is_ended() && (waits_for_all || may_change(task))) {
             return Err(format!("steps go in order: {effect:?}"));
         }
         Ok(())

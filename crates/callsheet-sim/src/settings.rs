@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{ApprovalMode, ExecutionMode, MergePolicy, Policy, Settings, SkillMode, SkillPolicy};
+use callsheet_core::spec::{
+    ApprovalMode, ExecutionMode, MergePolicy, Policy, SectionOrder, Settings, SkillMode, SkillPolicy,
+};
 
 use crate::random::Random;
 use crate::world::{TEMPLATE, blob};
@@ -22,6 +24,9 @@ pub fn settings(random: &mut Random) -> Settings {
     settings.approval = random.pick(&modes).copied().unwrap_or_default();
     if random.chance(30) {
         settings.merge = MergePolicy::Model;
+    }
+    if random.chance(30) {
+        settings.sections = SectionOrder::Strict;
     }
     settings.checks.insert("test".to_owned(), vec!["true".to_owned()]);
     settings.review = random.pick(&REVIEWS).copied().unwrap_or_default();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::record::Plan;
 use crate::run::NodeInstance;
-use crate::template::operators::{ChildSlot, Known, Names, Opening, Part, Parts};
+use crate::template::operators::{ChildSlot, Known, Names, Opening, Part, Parts, Tally};
 use crate::template::{
     AccumulationFormat, Bound, Environment, Node, Path, PathUse, Script, TaskError, TaskResult, Template, Trust,
 };
@@ -44,6 +44,10 @@ impl Parts for KnownTask<'_, '_> {
 
     fn parts(&self) -> Vec<Part> {
         self.evaluator.run.operators().parts(self.op)
+    }
+
+    fn tally(&self) -> Tally {
+        self.op.tally
     }
 
     fn part(&self, place: ChildSlot) -> Option<Part> {

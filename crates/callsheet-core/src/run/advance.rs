@@ -88,7 +88,7 @@ impl Advancing<'_> {
         }
         self.0.tasks.refresh();
         Answers(self.0).ask_before_run(Some(0));
-        moved |= Steps(self.0).start(0);
+        moved |= Steps(self.0).start(0..1);
         self.0.tasks.refresh();
         moved |= Answers(self.0).ask_before_calls();
         moved

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::spec::{ExecutionId, Phase, Slug};
+use crate::spec::{ExecutionId, Phase, SectionOrder, Slug};
 
 use super::access::LimitUse;
 use super::approval::Approval;
@@ -16,6 +16,7 @@ use super::operators::{NodeInstance, OpState, TreeQuery};
 use super::schedule::Schedule;
 use super::scheduler::{Refusal, Scheduler};
 use super::state::{Stage, State};
+use super::steps::run_ahead;
 use super::task::{TaskPhase, TaskRun};
 use super::units::Units;
 use super::{Run, limits};
@@ -391,7 +392,14 @@ impl Explainer<'_> {
             return Some(why);
         }
         let (current, own) = (run.tasks.current_step()?, run.step_of(&task.task.slug)?);
+        if current < own && run.progress.rounds().open_step() == Some(current) && own < run_ahead(run, current) {
+            return None;
+        }
         if current < own {
+            // What only reads waits for the writers before it, and these for all before them.
+            let reads = task.writer.is_none() && run.settings().sections == SectionOrder::Dependencies;
+            let writer = run.tasks.writer_step_from(current).filter(|step| reads && *step < own);
+            let current = writer.unwrap_or(current);
             let tasks = run.tasks.pending_of(current).map(TaskRun::slug).collect();
             return Some(Why::WaitsForSection { section: current.saturating_add(1), tasks });
         }

@@ -36,7 +36,7 @@ impl Ideal<'_> {
         }
     }
 
-    /// Earliest end of the task: after its refinement and all earlier steps.
+    /// Earliest end of the task: after its refinement and what it waits for in earlier steps.
     pub fn note_end(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };

@@ -96,6 +96,7 @@ mod setup;
 mod sheet;
 mod spell;
 mod state;
+mod step_ends;
 mod steps;
 mod task;
 mod task_change;
@@ -210,6 +211,7 @@ impl Run {
         let mut anew = self.clone();
         anew.tasks.walk_all();
         anew.flights.look_again();
+        anew.operators.look_again();
         let stage = anew.stage();
         let mut advancing = advance::Advancing(&mut anew);
         advancing.advance();

@@ -2,10 +2,11 @@
 //! opening one step after the other.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::issue::{Issue, Severity};
 use crate::record::{Apart, Event, ReferenceStage};
-use crate::spec::{BlobId, Policy, Slug};
+use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 
 use super::Run;
 use super::answers::Answers;
@@ -165,12 +166,12 @@ impl Steps<'_> {
         }
         // A refinement may have made a writer of a task in an open step.
         Answers(run).ask_before_run(Some(current));
-        if self.start(current) { Advance::Moved } else { Advance::Waiting }
+        if self.start(current..run_ahead(self.0, current)) { Advance::Moved } else { Advance::Waiting }
     }
 
-    /// Starts the ready tasks of a step that may run.
-    pub fn start(&mut self, step: usize) -> bool {
-        let ready = self.0.tasks.startable(step).filter(|task| task.is_own() && may_start(self.0, task));
+    /// Starts the ready tasks of steps that may run.
+    pub fn start(&mut self, steps: Range<usize>) -> bool {
+        let ready = self.0.tasks.startable(steps).filter(|task| task.is_own() && may_start(self.0, task));
         let ready = ready.map(TaskRun::slug).collect();
         self.begin(ready)
     }
@@ -204,6 +205,16 @@ impl Steps<'_> {
             }
         }
         moved
+    }
+}
+
+/// The step behind the last whose tasks may run while this one is the current: sections order what writes, so that those
+/// before the next writer need not wait for each other (spec 2.6).
+pub(super) fn run_ahead(run: &Run, current: usize) -> usize {
+    let next = current.saturating_add(1);
+    match run.settings().sections {
+        SectionOrder::Strict => next,
+        SectionOrder::Dependencies => run.tasks.writer_step_from(current).unwrap_or(run.tasks.steps().len()).max(next),
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) struct Traits {
 /// Keys of tasks by what they have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
+    pub pending: BTreeSet<usize>,
     pub units: BTreeSet<usize>,
     pub queued: BTreeSet<usize>,
     pub works: BTreeSet<usize>,
@@ -93,7 +94,8 @@ impl TaskRun {
 impl Sets {
     /// A task has other traits than before.
     pub fn change(&mut self, key: usize, old: Traits, new: Traits) {
-        let Self { units, queued, works, startable, writers, unapproved, holding, asking, reviewed } = self;
+        let Self { pending, units, queued, works, startable, writers, unapproved, holding, asking, reviewed } = self;
+        put(pending, key, old.pending, new.pending);
         put(units, key, old.units, new.units);
         put(queued, key, old.queued, new.queued);
         put(works, key, old.works, new.works);

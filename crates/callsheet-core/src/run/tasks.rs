@@ -7,10 +7,12 @@
 //! all tasks all the time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use crate::spec::Slug;
 
 use super::state::State;
+use super::step_ends::{StepEnd, StepEnds};
 use super::task::{TaskPhase, TaskRun};
 use super::task_sets::{Sets, Traits};
 
@@ -37,7 +39,7 @@ pub(super) struct TaskTable {
     /// Tasks of each step that have not ended, of steps that have any.
     pending: BTreeMap<usize, usize>,
     /// The latest ideal end of the tasks of each step.
-    ends: Vec<u64>,
+    ends: StepEnds,
     /// Tasks by the slugs they read from.
     readers: BTreeMap<Slug, BTreeSet<usize>>,
     sets: Sets,
@@ -165,8 +167,7 @@ impl TaskTable {
         self.sets = Sets::default();
         self.unsettled.clear();
         self.steps = steps;
-        let of_step = |step| self.of_step(step).map(|task| task.ideal_end_ms).max().unwrap_or(0);
-        self.ends = (0..self.steps.len()).map(of_step).collect();
+        self.ends = (0..self.steps.len()).map(|step| StepEnd::of(self.of_step(step))).collect();
         self.mark_all();
     }
 
@@ -296,18 +297,19 @@ impl TaskTable {
         }
     }
 
-    /// The latest ideal end of the listed tasks of the steps before the task's, or of all steps if it is not listed.
+    /// The latest ideal end of what a task waits for in the steps before its own, or in all steps if it is not listed.
     pub fn end_before(&self, slug: &Slug) -> u64 {
         let before = self.step_of(slug).unwrap_or(usize::MAX);
-        self.ends.iter().take(before).copied().max().unwrap_or(0)
+        self.ends.before(before, self.get(slug).is_some_and(|task| task.writer.is_some()))
     }
 
     /// When a task could have ended.
     pub fn set_end(&mut self, slug: &Slug, ms: u64) {
-        if let Some(end) = self.step_of(slug).and_then(|step| self.ends.get_mut(step)) {
-            *end = ms.max(*end);
-        }
-        self.get_mut(slug).into_iter().for_each(|task| task.ideal_end_ms = ms);
+        let step = self.step_of(slug);
+        let Some(task) = self.get_mut(slug) else { return };
+        task.ideal_end_ms = ms;
+        let end = StepEnd::of(std::iter::once(&*task));
+        self.ends.note(step, end);
     }
 
     /// Listed tasks that may have units, in sheet order.
@@ -335,9 +337,9 @@ impl TaskTable {
         self.chosen(&self.sets.reviewed, 0..self.keys_end())
     }
 
-    /// Tasks of a step that may be ready and not started.
-    pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.startable, self.places(step))
+    /// Tasks of these steps that may be ready and not started.
+    pub fn startable(&self, steps: Range<usize>) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.startable, self.places(steps.start).start..self.places(steps.end).start)
     }
 
     /// Listed tasks that may be ready and not started.
@@ -353,6 +355,14 @@ impl TaskTable {
     /// The same of a step and of all behind it.
     pub fn unapproved_from(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.unapproved, self.places(step).start..self.ranked.len())
+    }
+
+    /// The first step, from this one on, with a writer that has not ended.
+    pub fn writer_step_from(&self, step: usize) -> Option<usize> {
+        let behind = self.places(step).start..self.ranked.len();
+        let mut writers = self.chosen(&self.sets.writers, behind);
+        let writer = writers.find(|task| task.writer.is_some() && !task.state().is_ended())?;
+        self.step_of(&writer.task.slug)
     }
 
     /// Whether a step before that of the task has a writer that has not ended.
@@ -377,9 +387,14 @@ impl TaskTable {
         self.changed.iter().filter_map(|number| self.known.get(*number)).map(|known| known.key)
     }
 
+    /// Tasks that something happened to in this entry.
+    pub fn changed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.changed.iter().filter_map(|number| self.list.get(*number))
+    }
+
     /// Tasks with units in slots that something happened to in this entry.
     pub fn changed_holders(&self) -> impl Iterator<Item = &TaskRun> {
-        self.changed.iter().filter_map(|number| self.list.get(*number)).filter(|task| task.holds_slot())
+        self.changed().filter(|task| task.holds_slot())
     }
 
     /// The entry is folded.
@@ -423,11 +438,10 @@ impl TaskTable {
 
     /// Something that all tasks share has changed: those that have not ended are looked at again.
     pub fn look_again(&mut self) {
-        for number in 0..self.list.len() {
-            if self.list.get(number).is_some_and(|task| !task.state().is_ended()) {
-                self.mark(number);
-            }
-        }
+        self.refresh();
+        let number_at = |key: &usize| self.ranked.get(*key).copied().unwrap_or(key.saturating_sub(self.ranked.len()));
+        let pending: Vec<usize> = self.sets.pending.iter().map(number_at).collect();
+        pending.into_iter().for_each(|number| self.mark(number));
     }
 
     /// Nothing can be moved any more until something happens.
@@ -483,7 +497,7 @@ impl TaskTable {
         self.ranked.len() + self.list.len()
     }
 
-    fn places(&self, step: usize) -> std::ops::Range<usize> {
+    fn places(&self, step: usize) -> Range<usize> {
         let start = |step: usize| self.starts.get(step).copied().unwrap_or(self.ranked.len());
         start(step)..start(step.saturating_add(1))
     }
@@ -498,18 +512,14 @@ impl TaskTable {
     }
 
     /// The tasks of a set whose keys are in `keys`; all of them as long as some are marked.
-    fn chosen<'a>(
-        &'a self,
-        set: &'a BTreeSet<usize>,
-        keys: std::ops::Range<usize>,
-    ) -> impl Iterator<Item = &'a TaskRun> {
+    fn chosen<'a>(&'a self, set: &'a BTreeSet<usize>, keys: Range<usize>) -> impl Iterator<Item = &'a TaskRun> {
         self.chosen_with_keys(set, keys).map(|(_, task)| task)
     }
 
     fn chosen_with_keys<'a>(
         &'a self,
         set: &'a BTreeSet<usize>,
-        keys: std::ops::Range<usize>,
+        keys: Range<usize>,
     ) -> impl Iterator<Item = (usize, &'a TaskRun)> {
         let (all, some) = if self.is_known() { (0..0, Some(set.range(keys))) } else { (keys, None) };
         some.into_iter().flatten().copied().chain(all).filter_map(|key| Some((key, self.at(key)?)))

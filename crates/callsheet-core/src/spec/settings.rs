@@ -58,6 +58,18 @@ pub enum MergePolicy {
     Model,
 }
 
+/// What the sections of a list say about the order of its tasks (spec 2.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SectionOrder {
+    /// Sections are for people: a task that only reads starts once what it reads is there and no writer of an earlier section is
+    /// left.
+    #[default]
+    Dependencies,
+    /// A section starts when the one before it has ended.
+    Strict,
+}
+
 /// Which gates ask a person (spec 11.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -179,6 +191,8 @@ pub struct Settings {
     pub refine: Policy = Policy::Auto,
     /// Iteration policy (spec 2.13).
     pub iterate: Policy = Policy::Auto,
+    /// What sections say about the order of tasks (spec 2.6).
+    pub sections: SectionOrder = SectionOrder::Dependencies,
     /// Merge policy (spec 3.12).
     pub merge: MergePolicy = MergePolicy::Code,
     /// Whether a model is asked if a result is complete (spec 10.9). `auto` asks never.

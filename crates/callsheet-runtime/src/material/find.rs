@@ -32,8 +32,9 @@ pub struct MaterialRequest<'a> {
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Material {
-    /// The whole project in path order where it fits; else the named ones in their order, then the best first, sections of one
-    /// file together in its order.
+    /// The whole project in path order where it fits; else the files that fit the words, the best last, sections of one file
+    /// together in its order, and behind them the named ones in their order: a small model takes what stands next to the
+    /// request.
     pub references: Vec<MaterialReference>,
     /// Files that fit the words and found no room.
     pub left_out: usize,
@@ -97,7 +98,23 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
         left = left.saturating_sub(taken);
         finder.found.left_out += usize::from(taken == 0);
     }
-    finder.found
+    Material { references: nearest_last(finder.found.references), left_out: finder.found.left_out }
+}
+
+/// From the best first, behind the named ones, to the best last and the named ones behind it.
+fn nearest_last(references: Vec<MaterialReference>) -> Vec<MaterialReference> {
+    let (named, others): (Vec<_>, Vec<_>) = references.into_iter().partition(|found| found.named);
+    let files = others.chunk_by(|a, b| path_of(a) == path_of(b));
+    let mut ordered: Vec<MaterialReference> = files.rev().flatten().cloned().collect();
+    ordered.extend(named);
+    ordered
+}
+
+fn path_of(found: &MaterialReference) -> Option<&str> {
+    match &found.reference.target {
+        Target::File { path, .. } => Some(path),
+        _ => None,
+    }
 }
 
 /// All files in path order, where they fit together: nothing is missed, and all calls on a project begin alike, so that a

@@ -37,9 +37,7 @@ impl super::tree::Trees<'_> {
                 at = self.0.operators.list.get(number).and_then(|op| op.parent);
             }
         }
-        for (number, op) in self.0.operators.list.iter_mut().enumerate() {
-            op.clock.set(running.contains(&number), now);
-        }
+        self.0.operators.list.set_clocks(running, now);
     }
 }
 
@@ -65,8 +63,6 @@ impl Operators {
 
     /// The time in which no process ran does not count.
     pub(in crate::run) fn stop_clocks(&mut self, now: u64) {
-        for op in &mut self.list {
-            op.clock.set(false, now);
-        }
+        self.list.set_clocks(std::collections::BTreeSet::new(), now);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::record::{Opened, Step, Tree};
 use crate::spec::{BlobId, ExecutionId, Slug};
-use crate::template::operators::{ChildSlot, Work};
+use crate::template::operators::{ChildSlot, Tally, Work};
 use crate::template::{InputSource, Node};
 
 use super::slugs::{below_caller, extended, slug_of};
@@ -80,6 +80,7 @@ impl Trees<'_> {
             opened: None,
             closed: None,
             children: Vec::new(),
+            tally: Tally::default(),
             iteration: 1,
             attempt: 1,
             retried: 0,
@@ -89,9 +90,6 @@ impl Trees<'_> {
             reparse: None,
             clock: Stopwatch::default(),
         });
-        if let Some(above) = parent.and_then(|number| self.0.operators.list.get_mut(number)) {
-            above.children.push(number);
-        }
     }
 
     /// Pure code looked at a task of the tree.
@@ -127,8 +125,8 @@ impl Trees<'_> {
     }
 
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
-        let Some(op) = self.0.operators.list.get_mut(number) else { return };
-        change(op);
+        self.0.operators.list.change(number, change);
+        let Some(op) = self.0.operators.list.get(number) else { return };
         // Where they stand for people depends on it.
         for attempt in 1..=op.attempt {
             self.0.tasks.touch(&super::leaf::slug(&op.id, attempt));
@@ -209,9 +207,8 @@ impl super::Operators {
         if gone.is_empty() {
             return Vec::new();
         }
-        for op in self.list.iter_mut().filter(|op| gone.contains(&op.mount)) {
-            op.former = true;
-        }
+        let former: Vec<usize> = self.list.iter().filter(|op| gone.contains(&op.mount)).map(|op| op.number).collect();
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
         let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
         self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
     }

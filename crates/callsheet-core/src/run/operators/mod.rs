@@ -16,6 +16,7 @@ mod check;
 mod clocks;
 mod fold;
 mod leaf;
+mod nodes;
 mod reopen;
 mod reparse;
 mod retry;
@@ -30,10 +31,12 @@ use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, ExecutionId, Slug};
-use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Work};
+use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally, Work};
 use crate::template::{Node, Template};
 
 use super::state::Stopwatch;
+
+use nodes::Nodes;
 
 pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use tree::{TreeQuery, Trees};
@@ -103,6 +106,8 @@ pub struct NodeInstance {
     pub closed: Option<Closed>,
     /// Children by number, in the order they were opened.
     pub children: Vec<usize>,
+    /// How many of them, without those nested in its inputs, stand where.
+    pub tally: Tally,
     /// Of a loop: the iteration, from 1.
     pub iteration: u32,
     /// Handlers so far (spec 15).
@@ -159,7 +164,7 @@ struct Mount {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {
     mounts: Vec<Mount>,
-    list: Vec<NodeInstance>,
+    list: Nodes,
     numbers: BTreeMap<Slug, usize>,
     /// Leaves by their tasks.
     leaves: BTreeMap<Slug, usize>,
@@ -218,6 +223,11 @@ impl Operators {
         self.get(slug).or_else(|| self.of_leaf(slug))
     }
 
+    /// Every task of every tree is looked at again.
+    pub(super) fn look_again(&mut self) {
+        self.list.touch_all();
+    }
+
     /// Whether a tree was ever executed here.
     pub(super) fn has_any(&self) -> bool {
         !self.mounts.is_empty()
@@ -240,7 +250,7 @@ impl Operators {
 
     /// The top task of a run of a template.
     pub fn top(&self) -> Option<&NodeInstance> {
-        self.list.first().filter(|_| self.tree().is_some())
+        self.list.get(0).filter(|_| self.tree().is_some())
     }
 
     /// It and everything that opened it, from the inside out.
@@ -260,7 +270,8 @@ impl Operators {
 
     /// Its child at a place.
     pub fn child<'a>(&'a self, op: &'a NodeInstance, place: ChildSlot) -> Option<&'a NodeInstance> {
-        self.children(op).find(|child| child.place == place)
+        // Who asks mostly asks for the last.
+        op.children.iter().rev().filter_map(|number| self.at(*number)).find(|child| child.place == place)
     }
 
     /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
@@ -344,6 +355,10 @@ impl Parts for View<'_> {
 
     fn parts(&self) -> Vec<Part> {
         self.operators.parts(self.op)
+    }
+
+    fn tally(&self) -> Tally {
+        self.op.tally
     }
 
     fn part(&self, place: ChildSlot) -> Option<Part> {

@@ -220,8 +220,6 @@ impl Operators {
     }
 
     fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
-        if let Some(op) = self.list.get_mut(number) {
-            change(op);
-        }
+        self.list.change(number, change);
     }
 }

@@ -16,7 +16,7 @@ impl TreeQuery<'_> {
     /// Lookups to make, in the order their tasks were opened. They hold no slot.
     pub fn retrievals(self) -> Vec<Effect> {
         let (operators, works) = (&self.0.operators, self.0.stage().is_working());
-        let seeking = operators.iter().filter(|op| works && op.state == OpState::Seeking);
+        let seeking = operators.list.seeking().filter(|_| works);
         let retrieve = |op: &NodeInstance| {
             let request = op.seeks.clone()?;
             Some(Effect::Retrieve { task: op.id.clone(), n: op.lookups, request })

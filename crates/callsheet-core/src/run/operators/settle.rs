@@ -11,9 +11,16 @@ use crate::run::{Effect, Stage, State, TaskRun};
 impl Trees<'_> {
     /// Moves every task of a tree that can be moved.
     pub fn step(&mut self) -> bool {
+        for leaf in self.0.tasks.changed() {
+            if let Some(number) = self.0.operators.leaves.get(&leaf.task.slug) {
+                self.0.operators.list.touch(*number);
+            }
+        }
         let mut moved = false;
         // Children are behind their parents, so a parent hears of a child in the same turn from the back.
-        for number in (0..self.0.operators.list.len()).rev() {
+        let mut before = self.0.operators.list.len();
+        while let Some(number) = self.0.operators.list.take_before(before) {
+            before = number;
             let Some((what, mount)) = self.0.operators.at(number).map(|op| (TreeQuery(self.0).next_of(op), op.mount))
             else {
                 continue;
@@ -106,7 +113,7 @@ impl<'a> TreeQuery<'a> {
     /// Evaluations to make, in the order their tasks were opened.
     pub fn evaluations(self) -> Vec<Effect> {
         let works = self.0.stage().is_working();
-        let due = self.0.operators.iter().filter(|_| works);
+        let due = self.0.operators.list.due().filter(|_| works);
         let evaluate = |op: &NodeInstance| match op.state {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,

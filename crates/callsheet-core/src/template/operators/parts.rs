@@ -29,6 +29,33 @@ pub struct Part {
     pub fatal: bool,
 }
 
+/// How many parts stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// They were opened.
+    pub opened: usize,
+    /// They came back.
+    pub closed: usize,
+    /// They came back and are no success.
+    pub failed: usize,
+    /// They end whatever is above them.
+    pub fatal: usize,
+}
+
+impl Tally {
+    /// When one part counts otherwise than before.
+    #[must_use]
+    pub fn with(self, before: Self, after: Self) -> Self {
+        let count = |all: usize, before: usize, after: usize| (all + after).saturating_sub(before);
+        Self {
+            opened: self.opened,
+            closed: count(self.closed, before.closed, after.closed),
+            failed: count(self.failed, before.failed, after.failed),
+            fatal: count(self.fatal, before.fatal, after.fatal),
+        }
+    }
+}
+
 /// A task and its parts, as the machine knows them.
 pub trait Parts {
     /// What it goes through, once it is opened.
@@ -37,6 +64,8 @@ pub trait Parts {
     fn iteration(&self) -> u32;
     /// Its parts in the order they were opened, without what is nested in its inputs.
     fn parts(&self) -> Vec<Part>;
+    /// How many of them stand where, without a look at each.
+    fn tally(&self) -> Tally;
     /// The one at a place.
     fn part(&self, place: ChildSlot) -> Option<Part>;
     /// Whether a tool writes.

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::template::result::details::{item_error, partial_result};
 use crate::template::result::{Details, PartialResult, TaskResult};
 
-use super::{ChildSlot, EvalPhase, Known, Move, OnError, Part, Parts, with_error};
+use super::{ChildSlot, EvalPhase, Known, Move, OnError, Part, Parts, Tally, with_error};
 
 pub(super) fn next(
     at: &dyn Parts,
@@ -15,9 +15,9 @@ pub(super) fn next(
     on_error: OnError,
     place: impl Fn(u32) -> ChildSlot,
 ) -> Move {
-    let parts = at.parts();
-    let (opened, running) = (parts.len(), parts.iter().filter(|part| !part.closed).count());
-    let stops = parts.iter().any(|part| part.fatal || on_error == OnError::Fail && part.failed);
+    let Tally { opened, closed, failed, fatal } = at.tally();
+    let running = opened.saturating_sub(closed);
+    let stops = fatal > 0 || on_error == OnError::Fail && failed > 0;
     if !stops && opened < count {
         let room = size(max_parallel).max(1).saturating_sub(running);
         let last = count.min(opened.saturating_add(room));

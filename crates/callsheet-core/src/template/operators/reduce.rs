@@ -14,7 +14,7 @@ use crate::template::value::Filled;
 
 use super::{
     ChildSlot, EvalPhase, Facts, Given, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Rows, Slot,
-    Work, Written, with_error,
+    Tally, Work, Written, with_error,
 };
 
 /// One task and then another one for each input.
@@ -198,14 +198,16 @@ impl Operator for Reduce {
     }
 
     fn next(&self, at: &dyn Parts) -> Move {
-        for place in (0..at.count().unwrap_or(0)).flat_map(|index| [inner(index), reduction(index)]) {
-            match at.after(place) {
-                Ok(part) if part.failed => return Move::Owe(EvalPhase::Close),
-                Ok(_) => {}
-                Err(what) => return what,
-            }
+        // Its parts run one after the other, two for each element.
+        let Tally { opened, closed, failed, .. } = at.tally();
+        let index = u32::try_from(opened / 2).unwrap_or(u32::MAX);
+        if opened > closed {
+            Move::Wait
+        } else if failed > 0 || index >= at.count().unwrap_or(0) {
+            Move::Owe(EvalPhase::Close)
+        } else {
+            Move::Open(vec![if opened % 2 == 0 { inner(index) } else { reduction(index) }])
         }
-        Move::Owe(EvalPhase::Close)
     }
 
     /// Without a list it goes through its inputs.

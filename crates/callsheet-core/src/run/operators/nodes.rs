@@ -1,0 +1,145 @@
+//! The tasks of all trees by number, and which of them are worth a look. A fact concerns one task or two, so that work per
+//! fact must not grow with what was opened.
+//!
+//! Whatever changes a task goes through [`Nodes::change`]; the sets below follow. A set may hold too much and never too little:
+//! `Run::is_settled` compares with a run that looks at all of them all the time.
+
+use std::collections::BTreeSet;
+
+use crate::template::operators::Tally;
+
+use super::{NodeInstance, OpState};
+
+/// Tasks of trees in the order they were opened.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Nodes {
+    list: Vec<NodeInstance>,
+    /// Those that may have something to do: they, or a part of them, changed since they were asked last.
+    touched: BTreeSet<usize>,
+    /// Those that owe an evaluation.
+    due: BTreeSet<usize>,
+    /// Those that look something up.
+    seeking: BTreeSet<usize>,
+    /// Those whose clock runs.
+    timed: BTreeSet<usize>,
+}
+
+/// What is known follows from the tasks.
+impl PartialEq for Nodes {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list
+    }
+}
+
+impl Nodes {
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub fn get(&self, number: usize) -> Option<&NodeInstance> {
+        self.list.get(number)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.list.iter()
+    }
+
+    /// Opens a task, as the last child of its parent.
+    pub fn push(&mut self, op: NodeInstance) {
+        let (number, parent) = (op.number, op.parent);
+        let nested = op.place.is_nested();
+        self.list.push(op);
+        self.touched.insert(number);
+        if let Some(above) = parent.and_then(|parent| self.list.get_mut(parent)) {
+            above.children.push(number);
+            above.tally.opened += usize::from(!nested);
+            self.touched.insert(above.number);
+        }
+    }
+
+    /// Changes a task.
+    pub fn change(&mut self, number: usize, change: impl FnOnce(&mut NodeInstance)) {
+        let Some(op) = self.list.get_mut(number) else { return };
+        let (before, children) = (op.counts(), op.children.len());
+        change(op);
+        let (after, parent) = (op.counts(), op.parent.filter(|_| !op.place.is_nested()));
+        put(&mut self.due, number, matches!(op.state, OpState::Due(_)) && !op.former);
+        put(&mut self.seeking, number, op.state == OpState::Seeking && !op.former);
+        if op.children.len() != children {
+            self.count_anew(number);
+        }
+        if let Some(above) = parent.and_then(|parent| self.list.get_mut(parent))
+            && above.children.binary_search(&number).is_ok()
+        {
+            above.tally = above.tally.with(before, after);
+        }
+        self.touch(number);
+    }
+
+    fn count_anew(&mut self, number: usize) {
+        let Some(op) = self.list.get(number) else { return };
+        let parts = op.children.iter().filter_map(|child| self.list.get(*child)).filter(|part| !part.place.is_nested());
+        let tally = parts.fold(Tally::default(), |tally, part| {
+            let opened = Tally { opened: tally.opened + 1, ..tally };
+            opened.with(Tally::default(), part.counts())
+        });
+        if let Some(op) = self.list.get_mut(number) {
+            op.tally = tally;
+        }
+    }
+
+    /// It, and what it is part of, may have something to do.
+    pub fn touch(&mut self, number: usize) {
+        self.touched.insert(number);
+        self.touched.extend(self.list.get(number).and_then(|op| op.parent));
+    }
+
+    /// Anything may have something to do.
+    pub fn touch_all(&mut self) {
+        self.touched = (0..self.list.len()).collect();
+    }
+
+    /// The last task before this number that may have something to do; it is asked now.
+    pub fn take_before(&mut self, number: usize) -> Option<usize> {
+        let last = self.touched.range(..number).next_back().copied()?;
+        self.touched.remove(&last);
+        Some(last)
+    }
+
+    /// Those that owe an evaluation, in the order they were opened.
+    pub fn due(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.due.iter().filter_map(|number| self.get(*number))
+    }
+
+    /// Those that look something up, in the order they were opened.
+    pub fn seeking(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.seeking.iter().filter_map(|number| self.get(*number))
+    }
+
+    /// The clocks of these run from `now` on, and no others.
+    pub fn set_clocks(&mut self, running: BTreeSet<usize>, now: u64) {
+        for number in self.timed.union(&running) {
+            if let Some(op) = self.list.get_mut(*number) {
+                op.clock.set(running.contains(number), now);
+            }
+        }
+        self.timed = running;
+    }
+}
+
+impl NodeInstance {
+    /// What it adds to the tally of what it is part of, once it is opened.
+    fn counts(&self) -> Tally {
+        let is = |counts: bool| usize::from(counts && self.closed.is_some());
+        let fatal = self.closed.as_ref().is_some_and(|closed| closed.fatal);
+        Tally { opened: 0, closed: is(true), failed: is(self.failed()), fatal: is(fatal) }
+    }
+}
+
+fn put(set: &mut BTreeSet<usize>, number: usize, is: bool) {
+    if is {
+        set.insert(number);
+    } else {
+        set.remove(&number);
+    }
+}

@@ -11,6 +11,11 @@ quickstart *request:
 test *arguments:
     scripts/test {{arguments}}
 
+# The live page in a browser: does anything on it fail, overflow, or read badly?
+page binary="target/debug/callsheet":
+    scripts/setup page
+    scripts/screenshots {{binary}} --check
+
 # What must be green before a change lands.
 ci:
     .ci/run

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::fuzzy;
-use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
 use callsheet_runtime::driver::{ResumeKind, Session};
@@ -166,7 +166,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         }
         let because = arguments.because.as_deref().unwrap_or_default();
         let part = part(setup, &asked, gate, (arguments.hunks.as_ref(), &arguments.edit), because)?;
-        let letter = InboxMessage::Part { gate: Some(gate.clone()), part };
+        let letter = InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(AnsweredBy::Command) };
         return leave(setup, &asked.store, &asked.run, vec![letter], arguments.resume);
     }
     if arguments.all && chosen.iter().all(|(gate, _)| is_change(gate)) {
@@ -181,7 +181,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             GateKind::BeforeRun(_) if arguments.all => Answer::All,
             _ => verdict(gate, named, "", Verdict::Approve),
         };
-        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name }
+        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name, by: Some(AnsweredBy::Command) }
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
@@ -253,7 +253,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
     let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(gate, named)| {
         let by_name = asked.speaks_of(gate, &named);
         let answer = verdict(gate, named, words, Verdict::Deny);
-        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name }
+        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name, by: Some(AnsweredBy::Command) }
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }

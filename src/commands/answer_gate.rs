@@ -1,7 +1,7 @@
 //! Answers of somebody who looks at one gate, and not at a command line: the letters are those of `approve`, `deny` and
 //! `cancel`.
 
-use callsheet_core::record::{Gate, Verdict};
+use callsheet_core::record::{AnsweredBy, Gate, Verdict};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::InboxMessage;
 
@@ -26,11 +26,12 @@ pub(super) fn answer_gate(setup: &Setup, run: &RunId, number: u32, said: &Said) 
     let gate = asked.open.iter().find(|gate| gate.n == number).ok_or_else(|| {
         Failure::usage("this question was answered or withdrawn meanwhile", "look at what is asked now")
     })?;
-    let whole = |answer| InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true };
+    let by = Some(AnsweredBy::Page);
+    let whole = |answer| InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by };
     let letter = match said {
         Said::Keep(hunks, because) => {
             let part = part(setup, &asked, gate, (Some(hunks), &[]), because)?;
-            InboxMessage::Part { gate: Some(gate.clone()), part }
+            InboxMessage::Part { gate: Some(gate.clone()), part, by }
         }
         Said::Approve(tasks) => named_answer(&asked, gate, tasks, "", Verdict::Approve)?
             .unwrap_or_else(|| whole(verdict(gate, Vec::new(), "", Verdict::Approve))),
@@ -59,7 +60,7 @@ fn named_answer(
     }
     let by_name = asked.speaks_of(gate, &named);
     let answer = verdict(gate, named, words, answer);
-    Ok(Some(InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name }))
+    Ok(Some(InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name, by: Some(AnsweredBy::Page) }))
 }
 
 /// Asks a living run to stop.

@@ -7,6 +7,7 @@ use callsheet_core::record::{Gate, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_format::edit::Hunk;
+use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::part_fault;
 use callsheet_runtime::ports::{GateView, InboxMessage, Store};
 use callsheet_tui::Desk;
@@ -15,7 +16,8 @@ use crate::setup::Setup;
 use crate::term::{edit_file, edit_hunk, gate_text};
 
 use super::answered::answer_text;
-use super::drive::run_folder;
+use super::drive::{drive_failure, run_folder};
+use super::undo::lines;
 use super::waits::seen;
 
 /// The desk of one run.
@@ -43,7 +45,7 @@ impl Desk for RunDesk {
     }
 
     fn send(&self, run: &Run, message: InboxMessage) -> Result<(), String> {
-        if let InboxMessage::Part { gate: Some(gate), part } = &message {
+        if let InboxMessage::Part { gate: Some(gate), part, .. } = &message {
             let fault = part_fault(&*self.store, run, gate, part).map_err(|fault| fault.to_string())?;
             if let Some(fault) = fault {
                 return Err(format!("can't apply the edited change: {fault}"));
@@ -67,6 +69,13 @@ impl Desk for RunDesk {
 
     fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String> {
         edit_hunk(hunk)
+    }
+
+    fn undo(&self) -> Result<String, String> {
+        let undone = take_back(&self.store, &self.setup.project, &self.id)
+            .map_err(|fault| drive_failure(&fault, &self.id).what)?;
+        let words = lines(&undone, self.id.as_str()).join("; ");
+        if undone.refused.is_empty() { Ok(words) } else { Err(words) }
     }
 
     fn interrupt(&self) {

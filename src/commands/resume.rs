@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::driver::{ResumeKind, Session, reopen};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::paths::Workspace;
@@ -13,6 +13,7 @@ use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::is_edited;
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
+use crate::config::Origin;
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::questions::{letter, questions};
@@ -78,21 +79,25 @@ pub(super) fn resume_run(
     let front = Front::new(setup, work);
     let configured = setup.config.settings().map_err(config_failure)?;
     // What the run was started with stays, unless this command says otherwise.
+    let given = setup.config.values.iter().filter(|(_, value)| matches!(value.origin, Origin::Flag(_)));
+    let given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
+    let overlaid = move |settings: &mut Settings| given.iter().for_each(|name| overlay(settings, &configured, name));
     let mut settings = run.settings().clone();
-    for (name, value) in &setup.config.values {
-        if matches!(value.origin, crate::config::Origin::Flag(_)) {
-            overlay(&mut settings, &configured, name);
-        }
-    }
+    overlaid(&mut settings);
     settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let services = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
-        let given = settings.clone();
+        let prepared = settings.clone();
         let follows_up = matches!(how, ResumeKind::Continue(_));
-        let session = reopen(&services, id, how, move |_| given).map_err(|fault| match &fault {
+        let change = move |recorded: Settings| {
+            let mut settings = Settings { limits: recorded.limits, ..prepared };
+            overlaid(&mut settings);
+            settings
+        };
+        let session = reopen(&services, id, how, change).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
             DriveFault::Input(InputFault::EditedSheet(lines)) if follows_up => {
                 sheet_failure(lines, id, &format!("{} continue {id} \"…\"", setup.command))
@@ -103,7 +108,7 @@ pub(super) fn resume_run(
     })
 }
 
-fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core::spec::Settings, name: &str) {
+fn overlay(settings: &mut Settings, given: &Settings, name: &str) {
     match name {
         "jobs" => settings.jobs = given.jobs,
         "max_rounds" => settings.max_rounds = given.max_rounds,

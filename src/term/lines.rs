@@ -3,7 +3,7 @@
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
-use callsheet_core::view::{call_words, limit_words, own_failure, reuse_words, unsupported_line};
+use callsheet_core::view::{call_words, limit_words, own_failure, raised_words, reuse_words, unsupported_line};
 
 use super::{dollars, duration, one_line, state_mark, thousands};
 
@@ -43,7 +43,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             let line = unsupported_line(result.unsupported.iter().map(String::as_str))?;
             Some(format!("note: {}: {}", call_words(key, run.part(key)), one_line(&line, 300)))
         }
-        Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
+        Event::GateAnswered { gate, answer, .. } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
                 format!("answered the gate for {} of {} writers", verdicts.len(), tasks.len())
             }
@@ -61,6 +61,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::LimitNear { task, limit, used, max } => {
             Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
         }
+        Event::LimitRaised { limit, max } => Some(raised_words(limit, *max)),
         Event::ReferencesChecked { task, apart: Some(apart), .. } => Some(format!(
             "note: {task}: its references are too large for one prompt (about {} tokens, limit {}); reading them one by one",
             thousands(apart.tokens),

@@ -20,7 +20,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-report", &["callsheet-core"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
     ("callsheet-tui", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
-    ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
     (
         "callsheet",
         &[

@@ -97,7 +97,10 @@ fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
     let rota = garden.read("rota.md");
     assert!(rota.contains("week 3: Ana and Ben") && rota.contains("week 24: Ben"), "{rota}");
     let changes = page.get(&format!("/runs/{run}/changes"));
-    assert!(changes.contains("approved in part") && changes.contains("only this"), "{changes}");
+    assert!(
+        changes.contains("approved in part") && changes.contains("on the page") && changes.contains("only this"),
+        "{changes}"
+    );
 }
 
 #[test]
@@ -124,4 +127,29 @@ fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
     assert_eq!(garden.count("list_adopted"), 2);
     let task = page.get(&format!("/runs/{run}/tasks/write-second-1"));
     assert!(task.contains("Make second.md and say why."), "{task}");
+}
+
+/// A run that stopped at a limit goes on from the page with a higher one.
+/// covers: 2.15 limit_reached
+#[test]
+fn a_limit_is_raised_from_the_page_and_the_run_resumes() {
+    let garden = TestProject::with("answer");
+    garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
+    let page = Page::open(&garden);
+    let runs = page.get("/");
+    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let board = page.get(&format!("/runs/{run}"));
+    assert!(board.contains("1 of 1 model calls") && board.contains("Raise and resume"), "{board}");
+    let refused = page.post(&format!("/runs/{run}/raise"), "limit=max_calls&max=1");
+    assert!(refused.starts_with("HTTP/1.1 303"), "{refused}");
+    assert!(page.get(&format!("/runs/{run}")).contains("the limit was not raised"));
+    let mut watched = BufReader::new(page.send(&page.head(&format!("/runs/{run}/live?view=&n=0"))));
+    page.post(&format!("/runs/{run}/raise"), "limit=max_calls&max=5");
+    let begun = Instant::now();
+    let mut line = String::new();
+    while !line.contains("✓</span> complete") {
+        line.clear();
+        assert!(watched.read_line(&mut line).unwrap() > 0 && begun.elapsed() < Duration::from_secs(60), "{line}");
+    }
+    assert_eq!(garden.count("limit_raised"), 1);
 }

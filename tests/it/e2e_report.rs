@@ -32,9 +32,15 @@ fn a_report_tells_what_was_asked_answered_changed_and_paid() {
     ];
     let places: Vec<usize> = order.iter().map(|words| html.find(words).expect(words)).collect();
     assert!(places.is_sorted(), "{places:?}");
-    for words in
-        ["&lt;b&gt;notes&lt;/b&gt;", "approved", "+Barrel 2 is mended.", "<svg", "critical", "waiting for you", "$"]
-    {
+    for words in [
+        "&lt;b&gt;notes&lt;/b&gt;",
+        "approved</span> by a command",
+        "+Barrel 2 is mended.",
+        "<svg",
+        "critical",
+        "waiting for you",
+        "$",
+    ] {
         assert!(html.contains(words), "{words}");
     }
     assert!(

@@ -118,6 +118,35 @@ fn a_watched_run_is_answered_from_another_terminal() {
     assert!(last.contains(": complete") && code == 0, "{code}: {last}");
 }
 
+/// covers: 2.15 limit_reached, 3.10
+#[test]
+fn a_limit_is_raised_and_changes_are_reverted_on_the_screen() {
+    let garden = TestProject::with("writer");
+    let before = garden.files();
+    let run = ["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply"];
+    let mut screen = OnScreen::start(garden.command(&run), 120, 35);
+    // Most of the limit is used: it is raised while the run waits at a gate.
+    screen.until(&["2 of 2 model calls", "y approve", "+ raise the limit"]);
+    screen.press("+");
+    screen.until(&["To how many model calls? 4"]);
+    screen.press("\r");
+    screen.until(&["max_calls is raised to 4"]);
+    screen.press("y");
+    screen.until(&["Complete"]);
+    assert_eq!(screen.end().1, 0);
+    assert_eq!(garden.count("limit_raised"), 1);
+    assert_ne!(garden.files(), before);
+    let mut watched = OnScreen::start(garden.command(&["watch"]), 120, 35);
+    watched.until(&["complete"]);
+    watched.press("u");
+    watched.until(&["Revert ", "y revert"]);
+    watched.press("y");
+    watched.until(&["restored "]);
+    watched.press("q");
+    assert_eq!(watched.end().1, 0);
+    assert_eq!(garden.files(), before);
+}
+
 /// covers: 10.8
 #[test]
 fn a_question_is_answered_on_the_screen() {

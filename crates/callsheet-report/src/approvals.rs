@@ -1,6 +1,6 @@
 //! Who approved what, with what words: the answers to gates and questions, from the log.
 
-use callsheet_core::record::{Answer, Event, Gate, GateKind, LogEntry, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, Event, Gate, GateKind, LogEntry, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ApprovalMode, Headless, Slug};
 
@@ -12,6 +12,8 @@ pub(crate) struct Approval {
     pub approved: bool,
     /// What was answered, and the words of the person, if there are any.
     pub verdict: &'static str,
+    /// Where it was answered; empty if that is not recorded.
+    pub place: &'static str,
     pub words: String,
 }
 
@@ -19,14 +21,14 @@ pub(crate) struct Approval {
 pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
     let mut all = Vec::new();
     for fact in facts {
-        if let Event::GateAnswered { gate, answer } = &fact.event {
-            all.extend(of_gate(gate, answer));
+        if let Event::GateAnswered { gate, answer, by } = &fact.event {
+            all.extend(of_gate(gate, answer, by.map(AnsweredBy::words).unwrap_or_default()));
         }
     }
     all
 }
 
-fn of_gate(gate: &Gate, answer: &Answer) -> Vec<Approval> {
+fn of_gate(gate: &Gate, answer: &Answer, place: &'static str) -> Vec<Approval> {
     let (tasks, asked) = match &gate.kind {
         GateKind::BeforeRun(tasks) => (tasks.clone(), "whether to run".to_owned()),
         GateKind::BeforeApply { task, .. } => (vec![task.clone()], "whether to apply the change".to_owned()),
@@ -34,7 +36,7 @@ fn of_gate(gate: &Gate, answer: &Answer) -> Vec<Approval> {
     };
     let one = |task: Slug| {
         let (approved, verdict, words) = said(answer, &task)?;
-        Some(Approval { task, asked: asked.clone(), approved, verdict, words })
+        Some(Approval { task, asked: asked.clone(), approved, verdict, place, words })
     };
     tasks.into_iter().filter_map(one).collect()
 }

@@ -33,8 +33,9 @@ fn name(run: &Run, answer: &Approval) -> String {
 fn answer_line(answer: &Approval) -> Markup {
     html! {
         span class=(if answer.approved { "good" } else { "bad" }) { (answer.verdict) }
+        @if !answer.place.is_empty() { " " (answer.place) }
         " (asked " (answer.asked) ")"
-        @if !answer.words.trim().is_empty() { ": " q { (shown(&answer.words)) } }
+        @if !answer.words.trim().is_empty() { ", because " q { (shown(&answer.words)) } }
     }
 }
 
@@ -52,7 +53,8 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
                 None => ul { @for file in &set.changes.files { li { code { (shown(&file.path)) } } } },
             }
             @if let Some(refused) = &set.refused {
-                p { "Not made: " (shown(&refused.told)) }
+                // The words of the person, which follow in a fence for the model, stand above.
+                p { "Left out: " (shown(refused.told.split("```").next().unwrap_or_default())) }
                 @if let Some(text) = (source.blob)(&refused.diff) { (diff(&text)) }
             }
         }

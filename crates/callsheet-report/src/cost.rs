@@ -28,7 +28,7 @@ pub(crate) fn cost(run: &Run) -> Markup {
                     (counted(number(summary.calls), "model call")) ", " (counted(number(summary.tools), "tool call"))
                     @if summary.refused > 0 { "; " (counted(number(summary.refused), "reply")) " asked again" }
                 }
-                dt { "Time" } dd { (duration(summary.time.total_ms())) "; " (duration(summary.ideal_ms)) " on the critical path" }
+                dt { "Time" } dd { (duration(summary.time.total_ms())) "; ideal " (duration(summary.ideal_ms)) }
             }
             div.split role="img" aria-label=(format!("The time: {}", callsheet_core::view::time_words(&summary.time))) {
                 @for (words, ms) in time_parts(&summary.time) {

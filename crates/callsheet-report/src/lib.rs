@@ -7,12 +7,14 @@ mod cost;
 mod markdown;
 mod page;
 mod picture;
+mod scale;
 mod tasks;
+mod timeline;
 mod troubles;
 
 pub use markdown::markdown;
 pub use page::html;
-pub use picture::{STYLE as PICTURE_STYLE, picture};
+pub use timeline::{TIMELINE_STYLE, timeline};
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::Run;

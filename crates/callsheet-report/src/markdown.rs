@@ -1,57 +1,138 @@
-//! Markdown of models as HTML: its form only. No markup of its own, no picture, no link but to the web.
+//! Markdown of models as HTML: its form only. Every element is one of ours; no markup of its own, no picture, no link but
+//! to the web.
 
 use callsheet_core::visible::readable;
-use maud::{Markup, PreEscaped};
-use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+use maud::{Markup, PreEscaped, html};
+use pulldown_cmark::{Alignment, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// Headings of a text begin below those of the page.
-const BELOW: usize = 3;
+/// Elements inside each other. What stands deeper has no form of its own.
+const DEPTH: usize = 24;
 
-/// A text as HTML. HTML in it is shown as text; links that lead to files are their words.
+/// A text as HTML. HTML in it is shown as text. A link to a file is its words with the name of the file behind them.
 pub fn markdown(text: &str) -> Markup {
     let text = readable(text.trim());
-    let parser = Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH);
-    let mut links = Vec::new();
-    let safe = parser.filter_map(move |event| harmless(event, &mut links));
-    let mut out = String::new();
-    html::push_html(&mut out, safe);
-    PreEscaped(out)
+    let mut builder = Builder::default();
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH) {
+        builder.take(event);
+    }
+    builder.whole()
 }
 
-fn harmless<'a>(event: Event<'a>, links: &mut Vec<bool>) -> Option<Event<'a>> {
-    Some(match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
-        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
-        Event::Start(Tag::Link { dest_url, link_type, .. }) => {
-            let is_web = is_web(&dest_url);
-            links.push(is_web);
-            if !is_web {
-                return None;
-            }
-            Event::Start(Tag::Link { link_type, dest_url, title: CowStr::Borrowed(""), id: CowStr::Borrowed("") })
-        }
-        Event::End(TagEnd::Link) => links.pop()?.then_some(Event::End(TagEnd::Link))?,
-        Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => return None,
-        Event::Start(Tag::Heading { level, .. }) => {
-            let level = lower(level);
-            Event::Start(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() })
-        }
-        Event::End(TagEnd::Heading(level)) => Event::End(TagEnd::Heading(lower(level))),
-        Event::Start(Tag::CodeBlock(_)) => {
-            Event::Start(Tag::CodeBlock(pulldown_cmark::CodeBlockKind::Fenced(CowStr::Borrowed(""))))
-        }
-        other => other,
-    })
+/// An element that is open, and what stands in it so far.
+struct Frame<'a> {
+    tag: Tag<'a>,
+    inner: String,
 }
 
-fn lower(level: pulldown_cmark::HeadingLevel) -> pulldown_cmark::HeadingLevel {
-    let lower = (level as usize).saturating_add(BELOW).min(6);
-    pulldown_cmark::HeadingLevel::try_from(lower).unwrap_or(level)
+#[derive(Default)]
+struct Builder<'a> {
+    frames: Vec<Frame<'a>>,
+    out: String,
+    /// Elements that are open and too deep to be drawn.
+    deeper: usize,
+    /// Cells of the table row so far, and whether it is the head.
+    cell: usize,
+    is_head: bool,
+    alignments: Vec<Alignment>,
 }
 
-fn is_web(address: &str) -> bool {
-    ["https://", "http://"].iter().any(|scheme| address.starts_with(scheme))
+impl<'a> Builder<'a> {
+    fn take(&mut self, event: Event<'a>) {
+        match event {
+            Event::Start(_) if self.deeper > 0 || self.frames.len() >= DEPTH => self.deeper += 1,
+            Event::Start(tag) => self.open(tag),
+            Event::End(_) if self.deeper > 0 => self.deeper -= 1,
+            Event::End(end) => self.close(end),
+            Event::Code(text) => self.put(html! { code { (&*text) } }),
+            Event::SoftBreak => self.put(html! { "\n" }),
+            Event::HardBreak => self.put(html! { br; }),
+            Event::Rule => self.put(html! { hr; }),
+            Event::Text(text)
+            | Event::Html(text)
+            | Event::InlineHtml(text)
+            | Event::InlineMath(text)
+            | Event::DisplayMath(text)
+            | Event::FootnoteReference(text) => self.put(html! { (&*text) }),
+            Event::TaskListMarker(done) => self.put(html! { (if done { "☑ " } else { "☐ " }) }),
+        }
+    }
+
+    fn put(&mut self, made: Markup) {
+        let inner = self.frames.last_mut().map_or(&mut self.out, |frame| &mut frame.inner);
+        inner.push_str(&made.0);
+    }
+
+    fn open(&mut self, tag: Tag<'a>) {
+        match &tag {
+            Tag::Table(alignments) => self.alignments.clone_from(alignments),
+            Tag::TableHead => (self.is_head, self.cell) = (true, 0),
+            Tag::TableRow => (self.is_head, self.cell) = (false, 0),
+            _ => {}
+        }
+        self.frames.push(Frame { tag, inner: String::new() });
+    }
+
+    fn close(&mut self, _: TagEnd) {
+        let Some(Frame { tag, inner }) = self.frames.pop() else { return };
+        // What was made here is escaped already.
+        let inner = PreEscaped(inner);
+        let made = self.element(&tag, &inner);
+        self.put(made);
+    }
+
+    fn element(&mut self, tag: &Tag<'_>, inner: &Markup) -> Markup {
+        match tag {
+            Tag::Paragraph | Tag::HtmlBlock => html! { p { (inner) } },
+            // Headings of a text stand below those of the page.
+            Tag::Heading { level, .. } => match *level as usize {
+                1 => html! { h4 { (inner) } },
+                2 => html! { h5 { (inner) } },
+                _ => html! { h6 { (inner) } },
+            },
+            Tag::BlockQuote(_) => html! { blockquote { (inner) } },
+            Tag::CodeBlock(_) => html! { pre { code { (inner) } } },
+            Tag::List(Some(first)) => html! { ol start=[Some(*first).filter(|first| *first != 1)] { (inner) } },
+            Tag::List(None) => html! { ul { (inner) } },
+            Tag::Item => html! { li { (inner) } },
+            Tag::Emphasis => html! { em { (inner) } },
+            Tag::Strong => html! { strong { (inner) } },
+            Tag::Strikethrough => html! { s { (inner) } },
+            Tag::Link { link_type, dest_url, .. } => link(*link_type, dest_url, inner),
+            Tag::Table(_) => html! { table { (inner) } },
+            Tag::TableHead => html! { thead { tr { (inner) } } },
+            Tag::TableRow => html! { tr { (inner) } },
+            Tag::TableCell => self.cell_of_table(inner),
+            // Of a picture its words are left.
+            _ => inner.clone(),
+        }
+    }
+
+    fn cell_of_table(&mut self, inner: &Markup) -> Markup {
+        let is_right = matches!(self.alignments.get(self.cell), Some(Alignment::Right));
+        self.cell += 1;
+        let class = is_right.then_some("number");
+        html! { @if self.is_head { th class=[class] { (inner) } } @else { td class=[class] { (inner) } } }
+    }
+
+    /// All of it; what was never closed is closed.
+    fn whole(mut self) -> Markup {
+        while let Some(frame) = self.frames.pop() {
+            let end = frame.tag.to_end();
+            self.frames.push(frame);
+            self.close(end);
+        }
+        PreEscaped(self.out)
+    }
+}
+
+fn link(kind: LinkType, target: &str, words: &Markup) -> Markup {
+    if ["https://", "http://"].iter().any(|scheme| target.starts_with(scheme)) {
+        return html! { a href=(target) rel="noreferrer" { (words) } };
+    }
+    // Another scheme leads nowhere, and a place in the same text has nothing to tell.
+    let is_file = !target.is_empty() && !target.starts_with('#') && !target.contains(':');
+    let says_it = matches!(kind, LinkType::Autolink | LinkType::Email) || words.0 == target;
+    html! { (words) @if is_file && !says_it { " " span.source { "(" (target) ")" } } }
 }
 
 #[cfg(test)]
@@ -67,8 +148,30 @@ mod tests {
         for bad in ["<script", "<b ", "javascript:", "<img", "<style", "onload=1\"", "<i>"] {
             assert!(!html.contains(bad), "{bad}: {html}");
         }
-        assert!(html.contains("<h4>Head</h4>") && html.contains("<a href=\"https://example.org\">w</a>"), "{html}");
-        assert!(html.contains("&lt;script&gt;") && html.contains(" f "), "{html}");
+        assert!(html.contains("<h4>Head</h4>"), "{html}");
+        assert!(html.contains("<a href=\"https://example.org\" rel=\"noreferrer\">w</a>"), "{html}");
+        assert!(
+            html.contains("&lt;script&gt;") && html.contains(" f <span class=\"source\">(notes/a.md#L3)</span>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn its_form_is_kept() {
+        let text = "1. *a* and **b**\n2. ~~c~~ `d < e`\n\n> said\n\n| n | m |\n|---|--:|\n| 1 | 2 |\n\n---\n\n3. c\n";
+        let html = markdown(text).into_string();
+        let wanted = "<ol><li><em>a</em> and <strong>b</strong></li><li><s>c</s> <code>d &lt; e</code></li></ol>\
+                      <blockquote><p>said</p></blockquote>\
+                      <table><thead><tr><th>n</th><th class=\"number\">m</th></tr></thead>\
+                      <tr><td>1</td><td class=\"number\">2</td></tr></table><hr><ol start=\"3\"><li>c</li></ol>";
+        assert_eq!(html, wanted);
+    }
+
+    #[test]
+    fn a_deep_text_costs_little_and_ends_whole() {
+        let html = markdown(&format!("{}deep", "> ".repeat(20_000))).into_string();
+        assert_eq!((html.matches("<blockquote>").count(), html.matches("</blockquote>").count()), (DEPTH, DEPTH));
+        assert!(html.contains("deep"), "{html}");
     }
 
     #[test]

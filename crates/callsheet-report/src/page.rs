@@ -2,13 +2,13 @@
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Joined, Run};
-use callsheet_core::view::{answer, joined, outcome_word, results, timeline, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{answer, joined, outcome_word, results, unsupported_line, unsupported_of_answer};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::changes::changes;
 use crate::cost::cost;
-use crate::picture::{STYLE, picture};
 use crate::tasks::tasks;
+use crate::timeline::{TIMELINE_STYLE, timeline};
 use crate::troubles::troubles;
 use crate::{Source, markdown, shown};
 
@@ -20,8 +20,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 pub fn html(source: &Source<'_>) -> String {
     let run = source.run;
     let title = run.prompt().lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
-    let bars = timeline(source.facts);
-    let picture = picture(&bars, run.ideal_ms());
+    let timeline = timeline(run, source.facts, &|task| run.task(task).map(|task| format!("#task-{}", task.task.slug)));
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -30,14 +29,14 @@ pub fn html(source: &Source<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (shown(&cut(title, 100))) }
-                style { (PreEscaped(PAGE)) (PreEscaped(STYLE)) }
+                style { (PreEscaped(PAGE)) (PreEscaped(TIMELINE_STYLE)) }
             }
             body {
                 (asked(source))
                 (answered(source))
                 (changes(source))
                 (cost(run))
-                @if !picture.0.is_empty() { section { h2 { "Timeline" } (picture) } }
+                @if !timeline.0.is_empty() { section { h2 { "Timeline" } (timeline) } }
                 (tasks(source))
                 (troubles(run))
                 footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }

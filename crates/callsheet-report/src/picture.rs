@@ -1,42 +1,29 @@
-//! The timeline as a picture: a row a slot, a bar a piece of work, the chain that the end waited for outlined, and above
-//! it the time that the same work would take with unlimited slots.
+//! The picture of a timeline: above the ideal time beside the actual one, then a row a slot, then a row a task with what
+//! it waited for. A bar is a piece of work; the chain that the end waited for is outlined.
 
-use callsheet_core::view::{Bar, BarKind, duration};
+use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, thousands};
 use maud::{Markup, html};
 
+use crate::scale::{Scale, float};
 use crate::shown;
-
-/// How the picture looks. A page that shows one includes it once.
-pub const STYLE: &str = include_str!("picture.css");
+use crate::timeline::Timeline;
 
 const WIDTH: f64 = 960.0;
 /// Where the rows begin: their names stand before.
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 150.0;
+/// Letters of a name that have room there.
+const NAME: usize = 22;
 const ROW: f64 = 22.0;
 /// Height of a bar.
 const BAR: f64 = 17.0;
 /// Room for the numbers of the clock.
 const TOP: f64 = 18.0;
-/// How wide a long pause is drawn, however long it was.
-const PAUSE: f64 = 36.0;
+/// Room between the groups of rows.
+const GAP: f64 = 8.0;
 /// About how wide a letter is.
 const LETTER: f64 = 6.2;
-
-/// A stretch of the clock, and where it is drawn.
-struct Piece {
-    from: u64,
-    to: u64,
-    left: f64,
-    right: f64,
-    /// It is a long pause, drawn short.
-    pause: bool,
-}
-
-struct Scale {
-    pieces: Vec<Piece>,
-    /// Width of a millisecond, outside pauses.
-    per_ms: f64,
-}
+/// Tasks with a row of their own; the table has all.
+pub(crate) const ROWS: usize = 200;
 
 /// A bar that is drawn.
 struct Drawn<'a> {
@@ -45,48 +32,88 @@ struct Drawn<'a> {
     row: usize,
 }
 
-/// The picture; nothing without work. `ideal_ms`: the time with unlimited slots.
-pub fn picture(bars: &[Bar], ideal_ms: u64) -> Markup {
-    let end = bars.iter().map(|bar| bar.to.unwrap_or(bar.from)).max().unwrap_or(0);
-    let span = |bar: &Bar| (bar.from, bar.to.unwrap_or(end).max(bar.from));
-    let is_work = |bar: &&Bar| !matches!(bar.kind, BarKind::Note | BarKind::Host);
-    let (yours, works): (Vec<&Bar>, Vec<&Bar>) = bars.iter().filter(is_work).partition(|bar| bar.kind == BarKind::You);
+/// The picture; nothing without work.
+pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
+    let span = |bar: &Bar| (bar.from, timeline.end_of(bar.from, bar.to));
+    let work = timeline.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note | BarKind::Host));
+    let (yours, works): (Vec<&Bar>, Vec<&Bar>) = work.partition(|bar| bar.kind == BarKind::You);
     if works.is_empty() {
         return html! {};
     }
-    let scale = Scale::of(works.iter().map(|bar| span(bar)).collect());
-    let (mut drawn, slots) = rows(&works, &span, 0);
-    let (of_you, persons) = rows(&yours, &span, slots);
-    drawn.extend(of_you);
-    let first = TOP + ROW;
-    let height = first + ROW * rows_f(slots + persons) + 4.0;
-    let ideal = (count(ideal_ms) * scale.per_ms).min(WIDTH - LEFT);
+    let scale = Scale::of(works.iter().map(|bar| span(bar)).collect(), LEFT, WIDTH);
+    let (mut drawn, slots) = rows(&works, &span);
+    let (of_you, persons) = rows(&yours, &span);
+    drawn.extend(of_you.into_iter().map(|one| Drawn { row: one.row + slots, ..one }));
+    let of_slots = TOP + 2.0 * ROW + GAP;
+    let of_tasks = of_slots + ROW * count(slots + persons) + GAP;
+    let (tasks, height) = tasks(timeline, &scale, of_tasks);
     html! {
-        figure.timeline {
-            svg viewBox=(format!("0 0 {WIDTH} {height:.0}")) role="img" aria-label=(words(bars, ideal_ms)) xmlns="http://www.w3.org/2000/svg" {
-                defs {
-                    pattern id="hatched" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
-                        rect width="6" height="6" class="tool-ground" {} rect width="3" height="6" class="tool-line" {}
-                    }
-                    pattern id="dotted" width="6" height="6" patternUnits="userSpaceOnUse" {
-                        rect width="6" height="6" class="you-ground" {} circle cx="3" cy="3" r="1.2" class="you-dot" {}
-                    }
+        svg viewBox=(format!("0 0 {WIDTH} {height:.0}")) role="img" aria-label=(words(timeline)) xmlns="http://www.w3.org/2000/svg" {
+            defs {
+                pattern id="hatched" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)" {
+                    rect width="6" height="6" class="tool-ground" {} rect width="3" height="6" class="tool-line" {}
                 }
-                (clock(&scale, height))
-                (row_name("ideal", TOP))
-                rect.ideal x=(px(LEFT)) y=(px(TOP)) width=(px(ideal.max(1.0))) height=(px(BAR)) rx="3" { title { "ideal " (duration(ideal_ms)) } }
-                (label(&format!("ideal {}", duration(ideal_ms)), LEFT, TOP, ideal))
-                @for row in 0..slots { (row_name(&format!("slot {}", row + 1), first + ROW * rows_f(row))) }
-                @if persons > 0 { (row_name("you", first + ROW * rows_f(slots))) }
-                @for one in &drawn { (bar(one, &scale, first)) }
+                pattern id="dotted" width="6" height="6" patternUnits="userSpaceOnUse" {
+                    rect width="6" height="6" class="you-ground" {} circle cx="3" cy="3" r="1.2" class="you-dot" {}
+                }
             }
-            (legend(&yours))
+            (scale.clock(TOP, height))
+            (total("ideal", timeline.ideal_ms, &scale, TOP))
+            (total("actual", timeline.busy_ms, &scale, TOP + ROW))
+            @for row in 0..slots { (row_name(&format!("slot {}", row + 1), of_slots + ROW * count(row))) }
+            @if persons > 0 { (row_name("you", of_slots + ROW * count(slots))) }
+            @for one in &drawn {
+                @let y = of_slots + ROW * count(one.row);
+                (bar(one.bar, one.to, &scale, y))
+                (label(&shown(&one.bar.what), scale.x(one.bar.from), y, scale.x(one.to) - scale.x(one.bar.from)))
+            }
+            (tasks)
+        }
+    }
+}
+
+/// A row a task, with its waits; of a run with one task the slots show it all. Says where the rows end.
+fn tasks(timeline: &Timeline<'_>, scale: &Scale, top: f64) -> (Markup, f64) {
+    let names = timeline.tasks();
+    if names.len() < 2 && timeline.waits.is_empty() {
+        return (html! {}, top);
+    }
+    let span = |bar: &Bar| (bar.from, timeline.end_of(bar.from, bar.to));
+    let mut y = top;
+    let mut out = Vec::new();
+    for task in names.iter().take(ROWS) {
+        let of_task = timeline.bars.iter().filter(|bar| bar.task.as_ref() == Some(*task));
+        let of_task: Vec<&Bar> = of_task.filter(|bar| !hidden(bar.kind)).collect();
+        let (bars, lanes) = rows(&of_task, &span);
+        out.push(html! {
+            @match (timeline.link)(task) {
+                Some(address) => { a href=(address) { (row_name(&timeline.name(task), y)) } }
+                None => (row_name(&timeline.name(task), y)),
+            }
+            @for wait in timeline.waits.iter().filter(|wait| wait.task == **task) { (waiting(timeline, wait, scale, y)) }
+            @for one in &bars { (bar(one.bar, one.to, scale, y + ROW * count(one.row))) }
+        });
+        y += ROW * count(lanes.max(1));
+    }
+    (html! { @for row in out { (row) } }, y + 4.0)
+}
+
+/// What a task's row shows as a wait, or not at all.
+fn hidden(kind: BarKind) -> bool {
+    matches!(kind, BarKind::You | BarKind::Note | BarKind::Host)
+}
+
+fn waiting(timeline: &Timeline<'_>, wait: &Wait, scale: &Scale, y: f64) -> Markup {
+    let to = timeline.end_of(wait.from, wait.to);
+    html! {
+        line class=(format!("wait {}", wait_class(wait.kind))) x1=(px(scale.x(wait.from))) x2=(px(scale.x(to))) y1=(px(y + BAR / 2.0)) y2=(px(y + BAR / 2.0)) {
+            title { (shown(&timeline.name(&wait.task))) " " (shown(&wait.what)) ", " (duration(to - wait.from)) }
         }
     }
 }
 
 /// Bars in rows, so that none covers another: each in the first that is free. Says how many rows there are.
-fn rows<'a>(bars: &[&'a Bar], span: &dyn Fn(&Bar) -> (u64, u64), first: usize) -> (Vec<Drawn<'a>>, usize) {
+fn rows<'a>(bars: &[&'a Bar], span: &dyn Fn(&Bar) -> (u64, u64)) -> (Vec<Drawn<'a>>, usize) {
     let mut sorted: Vec<&Bar> = bars.to_vec();
     sorted.sort_by_key(|bar| bar.from);
     let mut free: Vec<u64> = Vec::new();
@@ -98,101 +125,46 @@ fn rows<'a>(bars: &[&'a Bar], span: &dyn Fn(&Bar) -> (u64, u64), first: usize) -
             Some(at) => *at = to,
             None => free.push(to),
         }
-        drawn.push(Drawn { bar, to, row: first + row });
+        drawn.push(Drawn { bar, to, row });
     }
     (drawn, free.len())
 }
 
-impl Scale {
-    /// `spans`: when something was done. Pauses that are long beside it are drawn short.
-    fn of(mut spans: Vec<(u64, u64)>) -> Self {
-        spans.sort_unstable();
-        let mut busy: Vec<(u64, u64)> = Vec::new();
-        for (from, to) in spans {
-            match busy.last_mut() {
-                Some(last) if from <= last.1 => last.1 = last.1.max(to),
-                _ => busy.push((from, to)),
-            }
-        }
-        let worked: u64 = busy.iter().map(|(from, to)| to - from).sum();
-        // The clock begins with the first fact.
-        let mut stretches: Vec<(u64, u64, bool)> = Vec::new();
-        let mut at = 0;
-        for (from, to) in busy {
-            if from > at {
-                stretches.push((at, from, from - at > (worked / 4).max(1)));
-            }
-            stretches.push((from, to, false));
-            at = to;
-        }
-        let pauses = stretches.iter().filter(|(_, _, pause)| *pause).count();
-        let natural: u64 = stretches.iter().filter(|(_, _, pause)| !pause).map(|(from, to, _)| to - from).sum();
-        let room = (WIDTH - LEFT - PAUSE * rows_f(pauses)).max(WIDTH / 4.0);
-        let per_ms = room / count(natural.max(1));
-        let mut left = LEFT;
-        let mut pieces = Vec::with_capacity(stretches.len());
-        for (from, to, pause) in stretches {
-            let right = left + if pause { PAUSE } else { count(to - from) * per_ms };
-            pieces.push(Piece { from, to, left, right, pause });
-            left = right;
-        }
-        Self { pieces, per_ms }
-    }
-
-    fn x(&self, at: u64) -> f64 {
-        let next = self.pieces.partition_point(|piece| piece.to < at);
-        let Some(piece) = self.pieces.get(next).or(self.pieces.last()) else { return LEFT };
-        let share = count(at.saturating_sub(piece.from)) / count((piece.to - piece.from).max(1));
-        piece.left + (piece.right - piece.left) * share.min(1.0)
+fn total(what: &str, ms: u64, scale: &Scale, y: f64) -> Markup {
+    let width = (float(ms) * scale.per_ms).clamp(1.0, WIDTH - LEFT);
+    let words = duration(ms);
+    html! {
+        (row_name(what, y))
+        rect class=(what) x=(px(LEFT)) y=(px(y)) width=(px(width)) height=(px(BAR)) rx="3" { title { (what) " " (words) } }
+        (label(&words, LEFT, y, width))
     }
 }
 
-fn clock(scale: &Scale, height: f64) -> Markup {
-    // About a number every 110 pixels, at round times.
-    let wanted = 110.0 / scale.per_ms;
-    let step = [1_u64, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000]
-        .into_iter()
-        .flat_map(|unit| [unit, unit * 2, unit * 5])
-        .find(|step| count(*step) >= wanted)
-        .unwrap_or(86_400_000);
-    let ticks = scale.pieces.iter().filter(|piece| !piece.pause).flat_map(|piece| {
-        let first = piece.from.div_ceil(step);
-        (first..=piece.to / step).map(move |number| number * step)
-    });
-    let mut last = (f64::MIN, String::new());
-    let apart: Vec<(f64, String)> = ticks
-        .filter_map(|at| {
-            let (x, words) = (scale.x(at), duration(at));
-            let far = x - last.0 >= 60.0 && x < WIDTH - 30.0 && words != last.1;
-            far.then(|| last = (x, words.clone())).map(|()| (x, words))
-        })
-        .collect();
+fn bar(bar: &Bar, to: u64, scale: &Scale, y: f64) -> Markup {
+    let asked = bar.from + if is_queued(bar) { bar.queued_ms } else { 0 };
+    let (first, left, right) = (scale.x(bar.from), scale.x(asked), scale.x(to));
+    let class = format!("{}{}", class(bar.kind), if bar.critical { " critical" } else { "" });
+    let took = if bar.to.is_some() { duration(to - bar.from) } else { "not finished".to_owned() };
     html! {
-        @for (x, words) in apart {
-            line.tick x1=(px(x)) x2=(px(x)) y1="13" y2=(px(height)) {}
-            text.clock x=(px(x + 3.0)) y="11" { (words) }
+        @if is_queued(bar) {
+            rect class="queued" x=(px(first)) y=(px(y)) width=(px((left - first).max(1.0))) height=(px(BAR)) rx="2" {
+                title { (shown(&bar.what)) ": waited " (duration(bar.queued_ms)) " for the model, which answered others" }
+            }
         }
-        @for piece in scale.pieces.iter().filter(|piece| piece.pause) {
-            rect.pause x=(px(piece.left)) y=(px(TOP)) width=(px(piece.right - piece.left)) height=(px(height - TOP)) {
-                title { "nothing was done for " (duration(piece.to - piece.from)) }
+        rect class=(class) x=(px(left)) y=(px(y)) width=(px((right - left).max(1.5))) height=(px(BAR)) rx="2" {
+            title {
+                (shown(&bar.what)) ", " (took)
+                @if let Some(tokens) = bar.tokens { ", " (thousands(tokens)) " tokens" }
+                @if bar.critical { ", on the critical path" }
             }
         }
     }
 }
 
-fn bar(one: &Drawn<'_>, scale: &Scale, first: f64) -> Markup {
-    let (left, right) = (scale.x(one.bar.from), scale.x(one.to));
-    let width = (right - left).max(1.5);
-    let y = first + ROW * rows_f(one.row);
-    let class = format!("{}{}", class(one.bar.kind), if one.bar.critical { " critical" } else { "" });
-    let took = if one.bar.to.is_some() { duration(one.to - one.bar.from) } else { "not finished".to_owned() };
-    let what = shown(&one.bar.what);
-    html! {
-        rect class=(class) x=(px(left)) y=(px(y)) width=(px(width)) height=(px(BAR)) rx="2" {
-            title { (what) ", " (took) @if one.bar.critical { ", on the critical path" } }
-        }
-        (label(&what, left, y, width))
-    }
+/// Whether so much of a call was waiting for the model that it is drawn: less is the host's own work.
+pub(crate) fn is_queued(bar: &Bar) -> bool {
+    let took = bar.to.map_or(0, |to| to.saturating_sub(bar.from));
+    bar.queued_ms >= 50 && bar.queued_ms.saturating_mul(20) >= took
 }
 
 /// As much of the words as the bar has room for.
@@ -200,7 +172,7 @@ fn label(words: &str, left: f64, y: f64, width: f64) -> Markup {
     let room = ((width - 8.0) / LETTER).floor();
     let total = words.chars().count();
     html! {
-        @if room >= rows_f(total) {
+        @if room >= count(total) {
             text.label x=(px(left + 4.0)) y=(px(y + 12.5)) { (words) }
         } @else if room >= 5.0 {
             text.label x=(px(left + 4.0)) y=(px(y + 12.5)) {
@@ -211,10 +183,17 @@ fn label(words: &str, left: f64, y: f64, width: f64) -> Markup {
 }
 
 fn row_name(words: &str, y: f64) -> Markup {
-    html! { text.row x=(px(LEFT - 8.0)) y=(px(y + 12.5)) text-anchor="end" { (words) } }
+    let words = shown(words);
+    let is_long = words.chars().count() > NAME;
+    html! {
+        text.row x=(px(LEFT - 8.0)) y=(px(y + 12.5)) text-anchor="end" {
+            @if is_long { (words.chars().take(NAME - 1).collect::<String>()) "…" title { (words) } } @else { (words) }
+        }
+    }
 }
 
-fn class(kind: BarKind) -> &'static str {
+/// How a kind of work looks.
+pub(crate) fn class(kind: BarKind) -> &'static str {
     match kind {
         BarKind::Plan => "plan",
         BarKind::Refine => "refine",
@@ -225,47 +204,34 @@ fn class(kind: BarKind) -> &'static str {
     }
 }
 
+/// How a wait looks.
+pub(crate) fn wait_class(kind: WaitKind) -> &'static str {
+    match kind {
+        WaitKind::Task => "for-task",
+        WaitKind::Slot => "for-slot",
+        WaitKind::You => "for-you",
+        WaitKind::Limit => "for-limit",
+    }
+}
+
 /// The picture in words.
-fn words(bars: &[Bar], ideal_ms: u64) -> String {
-    let critical: Vec<String> = bars
+fn words(timeline: &Timeline<'_>) -> String {
+    let critical: Vec<String> = timeline
+        .bars
         .iter()
         .filter(|bar| bar.critical)
         .map(|bar| format!("{} {}", shown(&bar.what), duration(bar.to.unwrap_or(bar.from) - bar.from)))
         .collect();
-    format!("Timeline. Ideal: {}. The end waited for: {}.", duration(ideal_ms), critical.join(", then "))
+    let (ideal, actual) = (duration(timeline.ideal_ms), duration(timeline.busy_ms));
+    format!("Timeline. Ideal: {ideal}, actual: {actual}. The end waited for: {}.", critical.join(", then "))
 }
 
-fn legend(yours: &[&Bar]) -> Markup {
-    let mut kinds = vec![
-        ("plan", "plan and answer"),
-        ("refine", "refine"),
-        ("execute", "execute"),
-        ("tool", "tool"),
-        ("change", "change"),
-    ];
-    if !yours.is_empty() {
-        kinds.push(("you", "waiting for you"));
-    }
-    html! {
-        figcaption {
-            ul.legend {
-                @for (class, words) in kinds { li { svg width="14" height="10" aria-hidden="true" { rect class=(class) width="14" height="10" rx="2" {} } (words) } }
-                li { svg width="14" height="10" aria-hidden="true" { rect class="plan critical" x="1" y="1" width="12" height="8" rx="2" {} } "on the critical path" }
-            }
-        }
-    }
-}
-
-fn px(value: f64) -> String {
+/// A place, as it is written.
+pub(crate) fn px(value: f64) -> String {
     format!("{value:.1}")
 }
 
-/// Times of a run are far below what a float holds exactly.
-fn count(ms: u64) -> f64 {
-    ms as f64
-}
-
-fn rows_f(rows: usize) -> f64 {
+fn count(rows: usize) -> f64 {
     rows as f64
 }
 
@@ -274,28 +240,22 @@ mod tests {
     use super::*;
 
     fn work(what: &str, from: u64, to: u64) -> Bar {
-        Bar { what: what.to_owned(), kind: BarKind::Execute, task: None, critical: false, from, to: Some(to) }
+        Bar {
+            what: what.to_owned(),
+            kind: BarKind::Execute,
+            task: None,
+            tokens: None,
+            queued_ms: 0,
+            critical: false,
+            from,
+            to: Some(to),
+        }
     }
 
     #[test]
     fn bars_that_overlap_stand_in_rows_of_their_own() {
         let bars = [work("a", 0, 10), work("b", 5, 15), work("c", 10, 20)];
-        let (drawn, slots) = rows(&bars.iter().collect::<Vec<_>>(), &|bar| (bar.from, bar.to.unwrap()), 0);
+        let (drawn, slots) = rows(&bars.iter().collect::<Vec<_>>(), &|bar| (bar.from, bar.to.unwrap()));
         assert_eq!((slots, drawn.iter().map(|one| one.row).collect::<Vec<_>>()), (2, vec![0, 1, 0]));
-    }
-
-    #[test]
-    fn a_long_pause_is_drawn_short() {
-        let scale = Scale::of(vec![(0, 1_000), (3_601_000, 3_602_000)]);
-        assert_eq!(scale.x(0), LEFT);
-        assert_eq!((scale.x(3_601_000) - scale.x(1_000)).round(), PAUSE);
-        assert_eq!(scale.x(3_602_000).round(), WIDTH);
-    }
-
-    #[test]
-    fn names_of_tasks_are_text() {
-        let svg = picture(&[work("execute <script>&\u{202e}", 0, 1_000)], 500).into_string();
-        assert!(svg.contains("execute &lt;script&gt;&amp;&lt;U+202E&gt;") && !svg.contains("<script"), "{svg}");
-        assert!(picture(&[], 0).into_string().is_empty());
     }
 }

@@ -158,7 +158,9 @@ impl Witness {
                     }
                 }
             }
-            Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
+            Event::GateAnswered { gate, answer, .. } => self.note_answer(run, gate, answer),
+            // The world raises no other.
+            Event::LimitRaised { max, .. } => self.settings.limits.max_calls = *max as u32,
             _ => {}
         }
     }

@@ -180,6 +180,7 @@ impl Shell {
                         | Event::RunContinued { .. }
                         | Event::TaskRetried { .. }
                         | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
+                        | Event::LimitRaised { .. }
                         | Event::CancelRequested
                 );
                 if !repeatable {
@@ -211,7 +212,7 @@ impl Shell {
         Ok(())
     }
 
-    /// A person edits the sheet, has a task done again or takes one off. What does not fit changes nothing.
+    /// A person edits the sheet, has a task done again, takes one off or raises a limit. What does not fit changes nothing.
     fn steer(&mut self) -> Result<(), String> {
         let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
         let before = self.run.clone();
@@ -277,6 +278,10 @@ impl Shell {
         self.resting.clear();
         self.now += 3_600_000;
         self.raise_limits();
+        // What was raised meanwhile stays, as with a real resume.
+        let raised = self.run.settings().limits.max_calls;
+        let limits = &mut self.world.settings.limits;
+        limits.max_calls = limits.max_calls.max(raised);
         let settings = self.world.settings.clone();
         let ended = matches!(self.run.stage(), Stage::Concluded(_));
         let event = if ended && self.world.trees.is_none() && self.world.random.chance(40) {

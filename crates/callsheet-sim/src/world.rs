@@ -209,6 +209,10 @@ impl World {
         if self.random.chance(40) {
             return Some(self.edit(run));
         }
+        if self.random.chance(10) {
+            let max = f64::from(run.settings().limits.max_calls) + 4.0;
+            return Some(Event::LimitRaised { limit: "max_calls".to_owned(), max });
+        }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
         let problems: Vec<Slug> =
@@ -331,7 +335,9 @@ impl World {
             Effect::MergeByCode { task, n } => {
                 Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
             }
-            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate) },
+            Effect::AskApproval(gate) => {
+                Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }
+            }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
                 Event::QuestionAnswered { task, run, call, output: blob("answer") }
@@ -416,7 +422,7 @@ impl World {
                 Some(Event::ToolFinished { task, run, call, record, ms: 200 })
             }
             Effect::AskApproval(gate) if !wild => {
-                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate) })
+                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate), by: None })
             }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use callsheet_core::record::{CallKey, EffectKey, Event};
-use callsheet_core::run::{Run, Stage};
+use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
 use callsheet_core::view::board::{Ask, Row};
@@ -87,6 +87,8 @@ pub enum Purpose {
     Search,
     /// A request that goes on with the run.
     FollowUp,
+    /// The new bound of a limit.
+    Raise(LimitUse),
 }
 
 /// What a person is asked before it is done.
@@ -96,6 +98,8 @@ pub enum Sure {
     Cancel,
     /// Take a task off the list.
     Drop(Slug),
+    /// Put these files back as they were before the run.
+    Undo(Vec<String>),
 }
 
 /// Why the screen was left.

@@ -49,6 +49,12 @@ pub trait Desk: Send {
     /// There is no editor, or it failed.
     fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String>;
 
+    /// Takes all changes of a run that rests back, as `callsheet undo` does; gives what came of it in words.
+    ///
+    /// # Errors
+    /// A process drives the run, or some files could not be put back.
+    fn undo(&self) -> Result<String, String>;
+
     /// Stops the run as Ctrl-C does; the second time at once.
     fn interrupt(&self);
 }

@@ -1,6 +1,6 @@
 //! The screen: the run above, the tree left or on top, the chosen task beside or below it, the keys at the foot.
 
-use callsheet_core::view::{dollars, thousands};
+use callsheet_core::view::{dollars, limit_number, limit_unit, pressing_limit, thousands};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -10,6 +10,7 @@ use ratatui::widgets::Paragraph;
 use crate::app::{App, Page, Pick, Tab};
 use crate::desk::Desk;
 use crate::foot;
+use crate::mouse;
 use crate::pane::{Content, content};
 use crate::text::{cut, one_line, padded, width};
 use crate::theme::Theme;
@@ -24,6 +25,8 @@ const BAR: usize = 10;
 pub struct Painter {
     theme: Theme,
     made: Option<(u64, usize, Content)>,
+    /// What stands where, for the mouse.
+    pub places: mouse::Places,
 }
 
 /// Where things stand.
@@ -39,7 +42,7 @@ struct Places {
 impl Painter {
     /// `colour`: whether the person wants any.
     pub fn new(colour: bool) -> Self {
-        Self { theme: Theme::new(colour), made: None }
+        Self { theme: Theme::new(colour), made: None, places: mouse::Places::default() }
     }
 
     /// The whole screen.
@@ -51,6 +54,7 @@ impl Painter {
         }
         let items = tree::items(app);
         let places = places(area, app, items.len());
+        self.places = mouse::Places { tree: places.tree, pane: places.pane, ..mouse::Places::default() };
         self.header(frame, app, Rect { height: 2, ..area });
         if places.tree.height > 0 {
             self.tree(frame, app, &items, places.tree);
@@ -88,12 +92,13 @@ impl Painter {
         frame.render_widget(Paragraph::new(Line::from(spans)), Rect { y: area.y + 1, height: 1, ..area });
     }
 
-    fn tree(&self, frame: &mut Frame<'_>, app: &App, items: &[Item], area: Rect) {
+    fn tree(&mut self, frame: &mut Frame<'_>, app: &App, items: &[Item], area: Rect) {
         let cells = usize::from(area.width);
         let height = usize::from(area.height);
         let pick = app.pick();
         let at = items.iter().position(|item| item.pick == pick);
         let above = at.unwrap_or(0).saturating_sub(height / 2).min(items.len().saturating_sub(height));
+        self.places.rows = items.iter().skip(above).take(height).map(|item| item.pick.clone()).collect();
         let longest = items.iter().map(|item| width(&item.title) + 2 * item.depth).max().unwrap_or(0);
         let titles = longest.clamp(8, (cells * 9 / 20).max(8));
         let lines: Vec<Line<'_>> = items
@@ -153,6 +158,9 @@ impl Painter {
             Span::styled(format!("  {tabs}"), self.theme.quiet()),
         ]);
         frame.render_widget(Paragraph::new(line), Rect { height: 1, ..area });
+        if !tabs.is_empty() {
+            self.places.tabs = places_of_tabs(area.x + area.width.saturating_sub(cells_of(&tabs)), app.tab);
+        }
         let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
         let height = usize::from(body.height);
         if !matches!(&self.made, Some((revision, wide, _)) if (*revision, *wide) == (app.revision, cells)) {
@@ -184,7 +192,7 @@ fn title(app: &App) -> (String, String) {
         Page::Timeline => "Timeline",
         Page::Sheet => "Sheet",
         Page::Log => "Log",
-        Page::Keys => "Keys (any key goes back)",
+        Page::Keys => "Keys (↑ ↓ scroll, others go back)",
     });
     if let Some(page) = page {
         return (page.to_owned(), String::new());
@@ -199,6 +207,23 @@ fn title(app: &App) -> (String, String) {
         .map(|tab| if *tab == app.tab { format!("[{}]", tab.name()) } else { tab.name().to_owned() })
         .collect();
     (name, tabs.join(" "))
+}
+
+/// Where each tab stands in a line that ends with all of them, from a column on.
+fn places_of_tabs(mut from: u16, tab: Tab) -> Vec<(Tab, u16, u16)> {
+    Tab::ALL
+        .into_iter()
+        .map(|one| {
+            let to = from + cells_of(one.name()) + if one == tab { 2 } else { 0 };
+            let place = (one, from, to);
+            from = to + 1;
+            place
+        })
+        .collect()
+}
+
+fn cells_of(text: &str) -> u16 {
+    u16::try_from(width(text)).unwrap_or(u16::MAX)
 }
 
 /// The figures of the header, the dearest last.
@@ -223,6 +248,11 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     if header.problems > 0 {
         figures.push((format!("{} failed", header.problems), theme.bad()));
     }
+    if let Some(one) = pressing_limit(&app.run) {
+        let (used, max) = (limit_number(one.used), limit_number(one.max));
+        let words = format!("{used} of {max} {}", limit_unit(one.limit.name()));
+        figures.push((words, theme.bad()));
+    }
     figures.push((clock(app), Style::new()));
     figures.push((format!("{} tokens", thousands(header.tokens)), Style::new()));
     if let Some(usd) = header.cost_usd {
@@ -233,11 +263,18 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     figures
 }
 
-/// How long the run was at work: since its last entry too, if something is.
+/// How long the run was at work, since its last entry too, if something is; and about how long it still will be.
 fn clock(app: &App) -> String {
-    let works = app.driven && app.board.header.running > 0 && app.board.header.outcome.is_none();
+    let header = &app.board.header;
+    let works = app.driven && header.running > 0 && header.outcome.is_none();
     let since = if works { app.now_ms.saturating_sub(app.run.now_ms()) } else { 0 };
-    let seconds = app.board.header.busy_ms.saturating_add(since) / 1_000;
+    let spent = minutes(header.busy_ms.saturating_add(since));
+    let left = header.left_ms.filter(|_| works).map(|left| left.saturating_sub(since)).filter(|left| *left >= 1_000);
+    left.map_or_else(|| spent.clone(), |left| format!("{spent}, about {} left", minutes(left)))
+}
+
+fn minutes(ms: u64) -> String {
+    let seconds = ms / 1_000;
     match seconds / 3_600 {
         0 => format!("{}:{:02}", seconds / 60, seconds % 60),
         hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),

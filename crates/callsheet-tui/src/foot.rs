@@ -1,12 +1,14 @@
 //! The last line: what is typed, what a yes would do, or the keys that matter now.
 
 use callsheet_core::record::{EffectKey, GateKind};
+use callsheet_core::view::pressing_limit;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::app::{App, Purpose, Sure};
+use crate::limits;
 use crate::text::{cut, width};
 use crate::theme::Theme;
 
@@ -23,6 +25,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     if let Some(sure) = &app.sure {
         let question = match sure {
             Sure::Cancel => " Stop the run? It can be resumed.   y stop   any other key: continue".to_owned(),
+            Sure::Undo(files) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
             Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
         };
         frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);
@@ -57,8 +60,19 @@ pub fn cursor(app: &App, area: Rect) -> Option<(u16, u16)> {
     Some((area.x + x, area.y + area.height - 1))
 }
 
+/// Files, as many as a line has room for.
+fn named(files: &[String]) -> String {
+    const NAMED: usize = 3;
+    let names = files.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(NAMED) {
+        0 => names,
+        more => format!("{names} and {more} more files"),
+    }
+}
+
 fn label(purpose: &Purpose, cells: usize) -> String {
     let label = match purpose {
+        Purpose::Raise(one) => return cut(&limits::question(one), cells * 4 / 5),
         Purpose::Refuse(_) => " Why not? (⏎ no reason) ",
         Purpose::RefuseHunks(_) => " Why not all of it? (⏎ no reason) ",
         Purpose::Reply(_) => " Your answer: ",
@@ -98,6 +112,9 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         },
         None if !app.board.queue.is_empty() => keys.push(("g", "go to what waits")),
         None => {}
+    }
+    if pressing_limit(&app.run).is_some() {
+        keys.push(("+", "raise the limit"));
     }
     if app.rests() && !app.own {
         keys.push(if app.is_over() { ("f", "follow up") } else { ("r", "resume") });

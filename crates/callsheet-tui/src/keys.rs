@@ -1,6 +1,6 @@
 //! Keys and what they do. The table is what `?` shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{Answer, EffectKey, Gate, GateKind, Verdict};
 use callsheet_core::run::State;
@@ -13,7 +13,7 @@ use crate::app::{App, Leave, Page, Pick, Purpose, Sure, Tab};
 use crate::desk::Desk;
 use crate::input::{Input, Typed};
 use crate::review::{Review, answer};
-use crate::tree;
+use crate::{limits, text, tree};
 
 /// The keys in groups, each with what it does.
 pub const KEYS: &[(&str, &[(&str, &str)])] = &[
@@ -25,10 +25,10 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("Esc", "back; then: follow the run"),
             ("⏎", "unfold a section; give the right side the whole screen"),
             ("Tab  1…5", "task, prompt, calls, tools, changes"),
-            ("PgUp PgDn space", "scroll"),
-            ("Home End", "the beginning, the end"),
+            ("PgUp PgDn space", "scroll; Home and End: the beginning, the end"),
             ("t  s  l", "timeline, sheet, log"),
             ("/", "search the tasks"),
+            ("m", "the mouse: off to select text, on to choose and scroll"),
         ],
     ),
     (
@@ -45,12 +45,14 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
     (
         "Steer",
         &[
-            ("e", "edit the sheet in your editor: add, change, remove tasks"),
+            ("e", "edit the sheet: add, change, remove tasks"),
             ("R", "retry the task"),
             ("d", "drop the task"),
             ("x", "stop the run"),
             ("r", "resume a run that rests"),
             ("f", "follow up on a run that has ended"),
+            ("+", "raise the limit of which most is used"),
+            ("u", "revert the changes of a run that rests"),
             ("q", "leave"),
         ],
     ),
@@ -66,6 +68,8 @@ pub enum Next {
     EditSheet,
     /// A hunk is edited.
     EditHunk(Hunk),
+    /// The mouse is taken, or given back to the terminal.
+    Mouse,
 }
 
 /// Takes a key.
@@ -89,7 +93,11 @@ pub fn press(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
         return Next::Stay;
     }
     if app.page == Some(Page::Keys) {
-        app.page = None;
+        match key.code {
+            KeyCode::Down | KeyCode::PageDown => scroll(app, 10),
+            KeyCode::Up | KeyCode::PageUp => scroll(app, -10),
+            _ => app.page = None,
+        }
         return Next::Stay;
     }
     if app.review.is_some() && app.open_ask().is_some() {
@@ -136,6 +144,7 @@ fn typed(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
 fn said(app: &mut App, desk: &dyn Desk, purpose: Purpose, words: String) -> Next {
     match purpose {
         Purpose::Search => {}
+        Purpose::Raise(one) => limits::raise(app, desk, &one, &words),
         Purpose::FollowUp if words.trim().is_empty() => {}
         Purpose::FollowUp => return Next::Leave(Leave::FollowUp(words)),
         Purpose::Refuse(ask) => {
@@ -297,7 +306,8 @@ fn looks(app: &mut App, code: KeyCode) -> bool {
     true
 }
 
-fn scroll(app: &mut App, by: isize) {
+/// Scrolls the pane by so many lines.
+pub fn scroll(app: &mut App, by: isize) {
     app.scroll = Some(app.scroll.unwrap_or(app.offset).saturating_add_signed(by));
 }
 
@@ -313,6 +323,9 @@ fn steers(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
             app.input = Some((Purpose::FollowUp, Input::default()));
         }
         KeyCode::Char('R') => retry(app, desk),
+        KeyCode::Char('+') => limits::ask(app),
+        KeyCode::Char('u') => undo(app),
+        KeyCode::Char('m') => return Next::Mouse,
         KeyCode::Char('d') => match app.picked_row() {
             Some(row) if !row.state.is_ended() => app.sure = Some(Sure::Drop(row.slug.clone())),
             _ => app.say("choose a task that has not started: only such a one can be dropped"),
@@ -333,6 +346,20 @@ fn retry(app: &mut App, desk: &dyn Desk) {
     told(app, said, &format!("{task} is retried"));
 }
 
+/// Asks whether what the run changed is to be put back.
+fn undo(app: &mut App) {
+    if !app.rests() {
+        return app.say("stop the run first (x): changes are reverted only while it rests");
+    }
+    let sets = app.run.all_tasks().flat_map(|task| &task.applied).filter(|set| !set.reverted);
+    let files: BTreeSet<String> =
+        sets.flat_map(|set| &set.changes.files).map(|file| text::one_line(&file.path)).collect();
+    if files.is_empty() {
+        return app.say("this run has no changes to revert");
+    }
+    app.sure = Some(Sure::Undo(files.into_iter().collect()));
+}
+
 fn confirmed(app: &mut App, desk: &dyn Desk, sure: Sure) {
     match sure {
         Sure::Cancel if app.own => desk.interrupt(),
@@ -344,10 +371,14 @@ fn confirmed(app: &mut App, desk: &dyn Desk, sure: Sure) {
             let said = desk.send(&app.run, InboxMessage::Drop { tasks: vec![task.clone()] });
             told(app, said, &format!("{task} is dropped"));
         }
+        Sure::Undo(_) => match desk.undo() {
+            Ok(words) | Err(words) => app.say(&words),
+        },
     }
 }
 
-fn told(app: &mut App, said: Result<(), String>, words: &str) {
+/// Says what came of a message.
+pub fn told(app: &mut App, said: Result<(), String>, words: &str) {
     match said {
         Ok(()) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),
         Ok(()) => app.say(words),

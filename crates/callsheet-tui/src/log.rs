@@ -2,7 +2,7 @@
 
 use callsheet_core::record::{Answer, Event};
 use callsheet_core::run::Run;
-use callsheet_core::view::call_words;
+use callsheet_core::view::{call_words, raised_words};
 
 use crate::text::one_line;
 
@@ -29,7 +29,7 @@ pub fn line(event: &Event, run: &Run) -> Option<String> {
             let first = issues.first().map(|issue| one_line(&issue.to_string())).unwrap_or_default();
             format!("{}: rejected the reply, {} issues: {first}", call_words(key, run.part(key)), issues.len())
         }
-        Event::GateAnswered { gate, answer } => {
+        Event::GateAnswered { gate, answer, .. } => {
             let what = match answer {
                 Answer::All | Answer::Listed => "approved",
                 Answer::Each { .. } | Answer::Part { .. } => "approved in part",
@@ -45,6 +45,7 @@ pub fn line(event: &Event, run: &Run) -> Option<String> {
         Event::TaskFailed { task, reason } => format!("{task}: failed: {}", one_line(reason)),
         Event::TaskRetried { task, .. } => format!("{task}: retried"),
         Event::TaskDropped { task } => format!("{task}: dropped"),
+        Event::LimitRaised { limit, max } => raised_words(limit, *max),
         Event::CancelRequested => "asked to stop".to_owned(),
         _ => return None,
     })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Answer, EffectKey, Gate};
+use callsheet_core::record::{Answer, AnsweredBy, EffectKey, Gate};
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkPick, HunkVerdict};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer};
@@ -76,11 +76,11 @@ impl Review {
         let picks =
             self.verdicts.iter().map(|(number, verdict)| HunkPick { number: *number, verdict: verdict.clone() });
         let part = PartAnswer { hunks: picks.collect(), words };
-        Some(InboxMessage::Part { gate: Some(gate.clone()), part })
+        Some(InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(AnsweredBy::Terminal) })
     }
 }
 
 /// An answer to one gate, and to nothing else that waits.
 pub fn answer(gate: &Gate, answer: Answer) -> InboxMessage {
-    InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true }
+    InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by: Some(AnsweredBy::Terminal) }
 }

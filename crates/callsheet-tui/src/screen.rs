@@ -14,7 +14,10 @@ use callsheet_runtime::ports::{Observer, Signal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste, Event, KeyEventKind, poll, read};
+use ratatui::crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyEventKind, poll,
+    read,
+};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
@@ -25,6 +28,7 @@ use crate::app::{App, Leave};
 use crate::desk::Desk;
 use crate::draw::Painter;
 use crate::keys::{Next, is_interrupt, paste, press};
+use crate::mouse::moved;
 use crate::news::{News, Wire};
 
 /// How long a key is waited for before news are looked at.
@@ -42,7 +46,14 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Gives the terminal back, if it was taken: for ends that nobody waits for.
 pub fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
-        let _closed = execute!(stderr(), DisableBracketedPaste, LeaveAlternateScreen, Show, Print(FORMER_TITLE));
+        let _closed = execute!(
+            stderr(),
+            DisableMouseCapture,
+            DisableBracketedPaste,
+            LeaveAlternateScreen,
+            Show,
+            Print(FORMER_TITLE)
+        );
         let _closed = disable_raw_mode();
     }
 }
@@ -151,13 +162,23 @@ struct Loop {
     shown: Option<(EffectKey, Instant)>,
     /// What was drawn last.
     drawn: Option<(u64, u64)>,
+    /// The mouse chooses and scrolls; else it is the terminal's, which selects text with it.
+    mouse: bool,
 }
 
 impl Loop {
     fn new(desk: Box<dyn Desk>, news: Receiver<News>, own: bool, colour: bool) -> std::io::Result<Self> {
         let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?;
         let painter = Painter::new(colour);
-        Ok(Self { app: App::new(own), desk, news, painter, terminal, shown: None, drawn: None })
+        let mut made =
+            Self { app: App::new(own), desk, news, painter, terminal, shown: None, drawn: None, mouse: true };
+        made.set_mouse()?;
+        Ok(made)
+    }
+
+    fn set_mouse(&mut self) -> std::io::Result<()> {
+        let out = self.terminal.backend_mut();
+        if self.mouse { execute!(out, EnableMouseCapture) } else { execute!(out, DisableMouseCapture) }
     }
 
     fn run(mut self) -> std::io::Result<Leave> {
@@ -260,7 +281,18 @@ impl Loop {
                         let edited = self.outside(|desk| desk.edit_hunk(&hunk))?;
                         self.hunk(edited);
                     }
+                    Next::Mouse => {
+                        self.mouse = !self.mouse;
+                        self.set_mouse()?;
+                        let words = if self.mouse {
+                            "the mouse chooses and scrolls; m gives it back for selecting text"
+                        } else {
+                            "the mouse selects text; m takes it for choosing and scrolling"
+                        };
+                        self.app.say(words);
+                    }
                 },
+                Event::Mouse(event) => moved(&mut self.app, &self.painter.places, event),
                 Event::Paste(text) => paste(&mut self.app, &text),
                 Event::Resize(..) => self.drawn = None,
                 _ => {}
@@ -288,6 +320,7 @@ impl Loop {
         restore();
         let done = work(&*self.desk);
         take()?;
+        self.set_mouse()?;
         self.terminal.clear()?;
         self.drawn = None;
         Ok(done)

@@ -11,7 +11,7 @@ let seen = new URLSearchParams((body.dataset.live || "").split("?")[1]).get("n")
 
 function holdsWork(element) {
   // What a person is typing into is not replaced under their hands.
-  const field = element.querySelector("textarea, input[type=text]");
+  const field = element.querySelector("textarea, input[type=text], input[type=number]");
   return element.contains(document.activeElement) || (field !== null && field.value !== field.defaultValue);
 }
 
@@ -59,8 +59,11 @@ function change(event) {
   tick();
 }
 
+let watched = "";
+
 function watch(address) {
   if (source) source.close();
+  watched = address;
   if (!address) return;
   source = new EventSource(address);
   source.addEventListener("change", change);
@@ -68,6 +71,11 @@ function watch(address) {
   source.onopen = () => { offline.hidden = true; };
   source.onerror = () => { setTimeout(() => { if (source.readyState !== EventSource.OPEN) offline.hidden = false; }, 4000); };
 }
+
+// A browser keeps a page that was left, for going back, and has few connections for one server: with this one open the next
+// pages would wait for it.
+addEventListener("pagehide", () => { if (source) source.close(); });
+addEventListener("pageshow", (event) => { if (event.persisted) watch(watched); });
 
 /* ---- clocks ---- */
 

@@ -53,6 +53,10 @@ pub(crate) async fn act(
         "resume" => app.desk.resume(id),
         "retry" => app.desk.retry(id, &fields.all("task")),
         "undo" => app.desk.undo(id),
+        "raise" => match fields.one("max").trim().parse::<f64>() {
+            Ok(max) => app.desk.raise(id, &fields.one("limit"), max),
+            Err(_) => Err(Refusal { what: "the new limit is no number".to_owned(), advice: String::new() }),
+        },
         "answer" => {
             let said = app.desk.reply(id, &fields.one("task"), &fields.one("call"), &fields.one("text"));
             and_resume(app, id, &fields, said)

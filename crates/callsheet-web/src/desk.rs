@@ -127,6 +127,12 @@ pub trait Desk: Send + Sync {
     /// It runs, or the process cannot be started.
     fn resume(&self, run: &RunId) -> Result<String, Refusal>;
 
+    /// Raises a limit of the run, by its name. One that rests is resumed with it.
+    ///
+    /// # Errors
+    /// It is no limit of the run, or not below that.
+    fn raise(&self, run: &RunId, limit: &str, max: f64) -> Result<String, Refusal>;
+
     /// Takes all changes of a run back.
     ///
     /// # Errors

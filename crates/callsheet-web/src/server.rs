@@ -45,6 +45,7 @@ pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
         .route("/runs/{run}/sheet/check", post(actions::check_sheet))
         .route("/runs/{run}/{what}", get(tab).post(actions::act))
         .route("/page.css", get(|| asset("text/css; charset=utf-8", include_str!("../assets/page.css"))))
+        .route("/timeline.css", get(|| asset("text/css; charset=utf-8", callsheet_report::TIMELINE_STYLE)))
         .route("/page.js", get(|| asset("text/javascript; charset=utf-8", include_str!("../assets/page.js"))))
         .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("../assets/icon.svg"))))
         .fallback(nothing)

@@ -10,8 +10,9 @@ use crate::spec::{
 };
 
 use super::{
-    Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate, ListAdopted, Outcome,
-    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Answer, AnsweredBy, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate,
+    ListAdopted, Outcome, PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord,
+    Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -293,6 +294,9 @@ pub enum Event {
         gate: Gate,
         /// The answer.
         answer: Answer,
+        /// Where it was given; `None`: in a record of before that was noted.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AnsweredBy>,
     },
     /// A change set was checked on a copy of the project (spec 10.10).
     ChangesChecked {
@@ -414,6 +418,13 @@ pub enum Event {
         /// Used, in the unit of the limit (seconds for times).
         used: f64,
         /// The limit.
+        max: f64,
+    },
+    /// A person raised a limit of the run; the new bound counts from here on.
+    LimitRaised {
+        /// The limit, by the name a person sets it by.
+        limit: String,
+        /// The new bound, in the unit of the limit (seconds for times).
         max: f64,
     },
     /// A person asked to stop.

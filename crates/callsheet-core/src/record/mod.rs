@@ -1,9 +1,11 @@
 //! The log: one entry a line, numbered, dated. It is what `run` folds.
 
+mod answered;
 mod event;
 mod operators;
 mod parts;
 
+pub use answered::AnsweredBy;
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
 

@@ -10,6 +10,7 @@ use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
 use super::execution::{Execution, MergeBy};
+use super::limits;
 use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
 use super::next_stage::without_follow_up;
@@ -42,6 +43,9 @@ impl<'a> Check<'a> {
                 return require(ended, || Reject::NotEnded);
             }
             Event::ChangesReverted { task, set, .. } => return self.reverts(task, *set),
+            Event::LimitRaised { limit, max } => {
+                return require(limits::may_raise(run, limit, *max), || Reject::NotRaised(limit.clone()));
+            }
             Event::FollowUpWithdrawn { outcome } => {
                 return require(without_follow_up(run) == Some(*outcome), || Reject::NoFollowUp);
             }
@@ -95,7 +99,7 @@ impl<'a> Check<'a> {
                 let key = EffectKey::Question { task: task.clone(), run: exec.clone(), call: call.clone() };
                 require(Approval(run).is_open_question(&key), || Reject::NotInFlight(key.clone()))
             }
-            Event::GateAnswered { gate, answer } => {
+            Event::GateAnswered { gate, answer, .. } => {
                 require(run.stage().is_working(), || Reject::Concluding)?;
                 require(Approval(run).open_gates().any(|open| open == *gate), || Reject::GateClosed(gate.clone()))?;
                 check_answer(gate, answer)

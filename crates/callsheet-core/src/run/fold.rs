@@ -72,7 +72,7 @@ impl Fold<'_> {
             | Event::QuestionAnswered { .. }
             | Event::CallMounted { .. }
             | Event::CallReturned { .. } => self.tool_call(event),
-            Event::GateAnswered { gate, answer } => Answers(run).answered(gate, answer),
+            Event::GateAnswered { gate, answer, .. } => Answers(run).answered(gate, answer),
             Event::ChangesChecked { .. }
             | Event::ChangesApplied { .. }
             | Event::ChangesRebased { .. }
@@ -89,6 +89,7 @@ impl Fold<'_> {
             Event::LimitNear { task, limit, max, .. } => {
                 run.progress.notified_mut().note_near(task.as_ref(), limit, *max)
             }
+            Event::LimitRaised { limit, max } => run.setup.raise_limit(limit, *max),
             Event::CancelRequested => NextStage(run).cancel(),
             Event::RunWaiting { outcome } => Answers(run).wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => {

@@ -363,6 +363,11 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     uses
 }
 
+/// Whether this is a limit that the run has, and a higher bound for it.
+pub(super) fn may_raise(run: &Run, limit: &str, max: f64) -> bool {
+    max.is_finite() && uses(run).iter().any(|one| one.limit.name() == limit && max > one.max)
+}
+
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
 pub(super) fn uses_of(run: &Run, op: &NodeInstance) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };

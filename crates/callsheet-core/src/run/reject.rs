@@ -58,6 +58,9 @@ pub enum Reject {
     /// Changes of the task are being written; nothing starts anew before they are on disk or refused.
     #[error("changes of {0} are being applied")]
     Applying(Slug),
+    /// Only a limit that the run has is raised, and only to more than it is.
+    #[error("the limit {0} is not set, or is not below that")]
+    NotRaised(String),
     /// The run is about to conclude; this no longer matters.
     #[error("the run is about to conclude")]
     Concluding,

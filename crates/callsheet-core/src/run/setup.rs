@@ -48,6 +48,23 @@ impl Setup {
         self.settings = settings.clone();
     }
 
+    /// A limit of the run, by its name, has a higher bound from here on.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "more than any count is the most there is"
+    )]
+    pub fn raise_limit(&mut self, limit: &str, max: f64) {
+        let limits = &mut self.settings.limits;
+        match limit {
+            "max_calls" => limits.max_calls = max as u32,
+            "max_tokens" => limits.max_tokens = Some(max as u64),
+            "max_cost_usd" => limits.max_cost_usd = Some(max),
+            "run_timeout_seconds" => limits.run_timeout_seconds = Some(max as u64),
+            _ => {}
+        }
+    }
+
     /// Registered tools, in the order of names.
     pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
         self.tools.iter().map(|(name, policy)| (name.as_str(), *policy))

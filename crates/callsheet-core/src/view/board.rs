@@ -1,12 +1,14 @@
 //! A run as a board that a face draws: what it is asked, what waits for the person, and its sections with their tasks.
 //! Whoever draws it makes the texts harmless; here they are as people and models wrote them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::names::call_title;
 use crate::record::{EffectKey, Entry, Gate, GateKind, Outcome};
 use crate::run::{Effect, Explainer, Run, Stage, State, TaskRun, Why};
-use crate::spec::{Phase, Slug};
+use crate::spec::{Phase, SectionOrder, Slug};
 
 use super::timeline::work_words;
 use super::why::why_of_names;
@@ -63,6 +65,8 @@ pub struct Header {
     pub cost_usd: Option<f64>,
     /// Milliseconds in which something was at work: waiting for the person is left out.
     pub busy_ms: u64,
+    /// About how many milliseconds the tasks of the list still take; `None`: nothing is known of that, or nothing is left.
+    pub left_ms: Option<u64>,
 }
 
 /// A gate or a question that waits for a person.
@@ -298,7 +302,35 @@ fn header(run: &Run, running: usize, waiting: usize) -> Header {
         tokens: totals.tokens(),
         cost_usd: (totals.cost_usd > 0.0).then_some(totals.cost_usd),
         busy_ms: run.busy_ms(),
+        left_ms: left_ms(run),
     }
+}
+
+/// If each task takes as long as those took that are done, begins once what it waits for has ended, and all slots work.
+fn left_ms(run: &Run) -> Option<u64> {
+    let spent = |task: &TaskRun| task.clock.spent_ms(run.now_ms());
+    let listed = || run.steps().iter().map(|step| step.iter().filter_map(|slug| run.task(slug)));
+    let done: Vec<u64> = listed().flatten().filter(|task| task.state() == State::Done).map(spent).collect();
+    let each = done.iter().sum::<u64>().checked_div(u64::try_from(done.len()).ok()?)?;
+    let strict = run.settings().sections == SectionOrder::Strict;
+    let mut ends: BTreeMap<&Slug, u64> = BTreeMap::new();
+    // When the earlier sections have ended, and the writers of them.
+    let (mut all, mut writers, mut work) = (0, 0, 0_u64);
+    for section in listed() {
+        let (before, writers_before) = (all, writers);
+        for task in section.filter(|task| !task.state().is_ended()) {
+            let barrier = if strict || task.writer.is_some() { before } else { writers_before };
+            let begin = task.producers().filter_map(|producer| ends.get(producer)).copied().fold(barrier, u64::max);
+            let left = each.saturating_sub(spent(task));
+            let end = begin.saturating_add(left);
+            work = work.saturating_add(left);
+            all = end.max(all);
+            writers = if task.writer.is_some() { end.max(writers) } else { writers };
+            ends.insert(&task.task.slug, end);
+        }
+    }
+    let left = all.max(work / u64::from(run.settings().jobs).max(1));
+    Some(left).filter(|left| matches!(run.stage(), Stage::Pass) && *left > 0)
 }
 
 fn stage_words(run: &Run, waiting: usize) -> &'static str {

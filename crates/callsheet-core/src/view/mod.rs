@@ -4,18 +4,22 @@
 
 mod answer;
 pub mod board;
+mod limits;
 mod moments;
 mod report;
 mod summary;
 mod timeline;
 mod units;
+mod waits;
 mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use board::{Board, state_mark};
+pub use limits::{limit_number, limit_unit, most_used_limit, pressing_limit, raised_words};
 pub use moments::{civil, outcome_words};
 pub use report::{outcome_word, problem_line, report, review_words};
 pub use summary::{Summary, reuse_words};
 pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};
 pub use units::{counted, dollars, duration, thousands, time_parts, time_words};
+pub use waits::{Wait, WaitKind, waits};
 pub use why::{why_line, why_words};

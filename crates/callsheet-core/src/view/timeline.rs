@@ -19,12 +19,23 @@ pub struct Bar {
     /// The task it is of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
+    /// Tokens read and written, of a call that was answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    /// Milliseconds at its beginning in which the model answered others: all its slots were taken.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub queued_ms: u64,
     /// It is part of the chain of work that the end waited for.
     pub critical: bool,
     /// Start.
     pub from: u64,
     /// End; `None`: it never ended.
     pub to: Option<u64>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Kinds of work.
@@ -67,11 +78,16 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
             }
             open.insert(effect.clone(), bars.len());
             let (kind, task) = kind_of(effect);
-            bars.push(Bar { what: work_words(effect, &run), kind, task, critical: false, from: at, to: None });
+            let what = work_words(effect, &run);
+            bars.push(Bar { what, kind, task, tokens: None, queued_ms: 0, critical: false, from: at, to: None });
         } else if let Some(bar) =
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
             bar.to = Some(at);
+            if let Event::ReplyReceived { usage, ms, .. } = &fact.event {
+                bar.tokens = Some(usage.tokens());
+                bar.queued_ms = at.saturating_sub(bar.from).saturating_sub(*ms);
+            }
         } else if let Event::LimitNear { task, limit, used, max } = &fact.event {
             bars.push(note(limit_words(task.as_ref(), limit, *used, *max), task.as_ref(), at));
         } else if let Some(task) = own_failure(&fact.event, &run) {
@@ -83,7 +99,16 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
 }
 
 fn note(what: String, task: Option<&Slug>, at: u64) -> Bar {
-    Bar { what, kind: BarKind::Note, task: task.cloned(), critical: false, from: at, to: Some(at) }
+    Bar {
+        what,
+        kind: BarKind::Note,
+        task: task.cloned(),
+        tokens: None,
+        queued_ms: 0,
+        critical: false,
+        from: at,
+        to: Some(at),
+    }
 }
 
 /// From the work that ended last back to the first: each began when the one before it had ended, as far as times tell.

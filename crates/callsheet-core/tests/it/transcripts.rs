@@ -2,7 +2,7 @@
 //!
 //! A line that starts with a letter is something that happens; the lines after it that start with a sign are what
 //! follows: `·` a task's new state, `→` a new effect, `✗` an effect that went away, `=` how the run stands. `why TASK` asks
-//! why a task is not done; `?` is the answer. `board` asks for the board; `|` is the answer.
+//! why a task is not done; `?` is the answer. `board` asks for the board, `waits` for what was waited for; `|` is the answer.
 //! `UPDATE_EXPECT=1` writes the sign lines anew; read them against the specification before keeping them.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

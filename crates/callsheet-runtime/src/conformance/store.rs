@@ -191,9 +191,15 @@ pub fn messages_wait_until_discarded(world: &impl World) {
     let other = owner.lock(&run("other")).unwrap();
     let gate = Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("write-1")]) };
     let letters = [
-        InboxMessage::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed, named: true },
+        InboxMessage::Answer {
+            gate: Some(gate),
+            answer: callsheet_core::record::Answer::Listed,
+            named: true,
+            by: None,
+        },
         InboxMessage::Part {
             gate: None,
+            by: None,
             part: PartAnswer {
                 hunks: vec![
                     HunkPick { number: 2, verdict: HunkVerdict::Keep },

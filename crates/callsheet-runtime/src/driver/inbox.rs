@@ -40,6 +40,7 @@ pub(crate) fn process_messages(
     let open: Vec<Gate> = open_gates(session.run()).collect();
     for mut message in latest(messages) {
         let is_list_change = changes_list(&message);
+        let is_raise = matches!(message, InboxMessage::Raise { .. });
         let left_for = gate_of(&message).cloned();
         if let (InboxMessage::Answer { gate, .. }, Some((_, rest))) =
             (&mut message, rests.iter().rev().find(|(whole, _)| Some(whole) == left_for.as_ref()))
@@ -52,7 +53,9 @@ pub(crate) fn process_messages(
         let taken = session.record(services, events)?;
         let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
         if taken < wanted && !closed {
-            services.notice(if is_list_change {
+            services.notice(if is_raise {
+                "a limit was not raised: it is not set, or it is higher already"
+            } else if is_list_change {
                 "a task can no longer be retried or dropped; `callsheet show` shows its state"
             } else {
                 "ignored an answer for this run, because nothing waits for it"
@@ -147,8 +150,9 @@ fn gate_of(message: &InboxMessage) -> Option<&Gate> {
 fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match message {
         InboxMessage::Cancel => Some(Event::CancelRequested),
-        InboxMessage::Answer { gate, answer, .. } => {
-            gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
+        InboxMessage::Raise { limit, max } => Some(Event::LimitRaised { limit, max }),
+        InboxMessage::Answer { gate, answer, by, .. } => {
+            gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer, by })
         }
         InboxMessage::Reply { text, to } => to
             .or_else(|| open_questions(run).next().map(|open| open.asking))
@@ -161,11 +165,11 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                 })
             })
             .transpose()?,
-        InboxMessage::Part { gate, part } => {
+        InboxMessage::Part { gate, part, by } => {
             let gate = gate.or_else(|| open_gates(run).next()).filter(|gate| is_open(run, gate));
             match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
                 Some((changes, gate)) => match hunks::answer(services, changes, &part)? {
-                    HunkAnswer::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer }),
+                    HunkAnswer::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer, by }),
                     HunkAnswer::Invalid(lines) => {
                         report_invalid(services, &lines);
                         return Ok(None);

@@ -41,9 +41,10 @@ pub fn reopen(
     if session.entries() == 0 {
         return Err(StoreFault::NoRun(id.clone()).into());
     }
-    let settings = change(session.run().settings().clone());
     let asked: Vec<AskingCall> = open_questions(session.run()).map(|open| open.asking).collect();
     let (list_changes, last) = record_answers(&mut session, services)?;
+    // A limit that was raised meanwhile counts.
+    let settings = change(session.run().settings().clone());
     let answered = asked.into_iter().filter(|asked| output_of(session.run(), asked).is_some()).collect();
     let resumed = match how {
         ResumeKind::Resume => Event::RunResumed { settings },

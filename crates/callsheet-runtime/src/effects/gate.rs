@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecutionId, Headless, Phase, Slug};
 
@@ -28,14 +28,14 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
     view.sheet = Some(sheet.display().to_string());
     let changes = pending(run, &gate).cloned();
     Box::pin(async move {
-        let answer = match said {
-            Some(answer) => answer,
+        let (answer, by) = match said {
+            Some(answer) => (answer, AnsweredBy::Flag),
             None => match asked(&work, &view, changes.as_ref(), when_absent).await? {
-                Ok(answer) => answer,
+                Ok(answered) => answered,
                 Err(landed) => return Ok(landed),
             },
         };
-        Ok(EffectResult::Events(vec![Event::GateAnswered { gate, answer }]))
+        Ok(EffectResult::Events(vec![Event::GateAnswered { gate, answer, by: Some(by) }]))
     })
 }
 
@@ -45,20 +45,24 @@ async fn asked(
     view: &GateView,
     changes: Option<&ChangeSet>,
     when_absent: Option<Answer>,
-) -> Result<Result<Answer, EffectResult>, DriveFault> {
+) -> Result<Result<(Answer, AnsweredBy), EffectResult>, DriveFault> {
+    let said = |answer| Ok(Ok((answer, AnsweredBy::Terminal)));
     loop {
         match work.services.person.approve(view, &work.cancel).await {
-            GateAnswer::Answered(answer) => return Ok(Ok(answer)),
+            GateAnswer::Answered(answer) => return said(answer),
             GateAnswer::Part(part) => {
                 let part = changes.map(|changes| hunks::answer(&work.services, changes, &part)).transpose()?;
                 match part {
-                    Some(HunkAnswer::Answer(answer)) => return Ok(Ok(answer)),
+                    Some(HunkAnswer::Answer(answer)) => return said(answer),
                     Some(HunkAnswer::Invalid(lines)) => report_invalid(&work.services, &lines),
                     None => report_invalid(&work.services, &["there are no changes to choose from".to_owned()]),
                 }
             }
             GateAnswer::Edited => return Ok(Err(EffectResult::SheetEdited)),
-            GateAnswer::Absent => return Ok(when_absent.ok_or(EffectResult::Unattended(RunOutcome::ApprovalRequired))),
+            GateAnswer::Absent => {
+                let decided = when_absent.map(|answer| (answer, AnsweredBy::Flag));
+                return Ok(decided.ok_or(EffectResult::Unattended(RunOutcome::ApprovalRequired)));
+            }
         }
     }
 }

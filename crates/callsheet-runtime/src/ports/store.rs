@@ -1,6 +1,6 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and an inbox.
 
-use callsheet_core::record::{Answer, Gate, LogEntry, Outcome};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,9 @@ pub enum InboxMessage {
         /// of what waits (spec 11.5).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         named: bool,
+        /// Where it was given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AnsweredBy>,
     },
     /// An answer to a before-apply gate, hunk by hunk (spec 11.4); `None` answers whatever gate is open.
     Part {
@@ -27,6 +30,9 @@ pub enum InboxMessage {
         gate: Option<Gate>,
         /// What is kept.
         part: PartAnswer,
+        /// Where it was given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<AnsweredBy>,
     },
     /// An answer to the open question of a tool; `None` answers the first.
     Reply {
@@ -45,6 +51,13 @@ pub enum InboxMessage {
     Drop {
         /// Tasks.
         tasks: Vec<Slug>,
+    },
+    /// Raise a limit of the run.
+    Raise {
+        /// The limit, by the name a person sets it by.
+        limit: String,
+        /// The new bound, in the unit of the limit (seconds for times).
+        max: f64,
     },
     /// Stop the run.
     Cancel,

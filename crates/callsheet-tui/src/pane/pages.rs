@@ -1,6 +1,7 @@
 //! What is shown of the run instead of a task: the timeline, the sheet, the log, the keys.
 
-use callsheet_core::view::timeline;
+use callsheet_core::spec::Slug;
+use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, timeline, waits};
 use callsheet_runtime::sheetfile::sheet_text;
 use ratatui::style::Style;
 
@@ -8,30 +9,90 @@ use super::Teller;
 use crate::keys::KEYS;
 use crate::text::{cut, one_line, padded, wrap};
 
+/// The time of a run from left to right, a sign a cell.
+struct Strip {
+    cells: Vec<char>,
+    /// Where its right edge stands, milliseconds from the first entry.
+    end: u64,
+}
+
+impl Strip {
+    fn new(cells: usize, end: u64) -> Self {
+        Self { cells: vec![' '; cells], end }
+    }
+
+    fn bar(&mut self, bar: &Bar) {
+        let sign = if bar.kind == BarKind::You { '▒' } else { '█' };
+        let asked = bar.from + if bar.to.is_some() { bar.queued_ms } else { 0 };
+        self.fill(bar.from, asked, '░');
+        self.fill(asked, bar.to.unwrap_or(self.end), sign);
+    }
+
+    fn wait(&mut self, wait: &Wait) {
+        let sign = if wait.kind == WaitKind::You { '▒' } else { '┄' };
+        self.fill(wait.from, wait.to.unwrap_or(self.end), sign);
+    }
+
+    /// What lasted at all has a cell.
+    fn fill(&mut self, from: u64, to: u64, sign: char) {
+        let count = self.cells.len();
+        let place = |ms: u64| usize::try_from(ms.saturating_mul(count as u64) / self.end).unwrap_or(count).min(count);
+        let first = place(from).min(count.saturating_sub(1));
+        let long = place(to).saturating_sub(first).max(usize::from(sign != '░'));
+        self.cells.iter_mut().skip(first).take(long).for_each(|cell| *cell = sign);
+    }
+}
+
 impl Teller<'_> {
     pub(super) fn timeline(&mut self) {
-        let bars = timeline(&self.desk.entries());
+        let entries = self.desk.entries();
+        let (bars, waits) = (timeline(&entries), waits(&entries));
         let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
-        let name_cells = (self.cells / 3).clamp(12, 40);
-        let cells = self.cells.saturating_sub(name_cells + 10).max(4);
-        let scale = |ms: u64| usize::try_from(ms.saturating_mul(cells as u64) / end).unwrap_or(cells).min(cells);
-        self.quiet(&format!("{} ms in all; ▒ waits for you", end));
+        let run = &self.app.run;
+        let (ideal, actual) = (duration(run.ideal_ms()), duration(run.busy_ms()));
+        self.quiet(&format!("ideal {ideal}, actual {actual}; * what the end waited for"));
+        self.quiet("█ work  ░ waits for the model  ▒ for you  ┄ for a slot, task or limit");
         for bar in &bars {
-            let from = scale(bar.from).min(cells.saturating_sub(1));
-            let long = scale(bar.to.unwrap_or(end)).saturating_sub(from).max(1);
-            let waits = bar.what.starts_with("gate ") || bar.what.starts_with("question ");
-            let picture = if waits { "▒" } else { "█" }.repeat(long);
-            let took = bar.to.map_or_else(|| "…".to_owned(), |to| format!("{} ms", to.saturating_sub(bar.from)));
-            let pieces = [
-                (padded(&one_line(&bar.what), name_cells), Style::new()),
-                (
-                    format!(" {}{picture}{}", " ".repeat(from), " ".repeat(cells.saturating_sub(from + long))),
-                    self.theme.label(),
-                ),
-                (format!(" {took}"), self.theme.quiet()),
-            ];
-            self.lines.extend(wrap(&pieces, self.cells, 0));
+            let mut strip = Strip::new(self.strip_cells(), end);
+            strip.bar(bar);
+            let mark = if bar.critical { "*" } else { " " };
+            let took = bar.to.map_or_else(|| "…".to_owned(), |to| duration(to.saturating_sub(bar.from)));
+            self.strip(&format!("{mark}{}", bar.what), &strip, &took);
         }
+        if !waits.is_empty() {
+            self.blank();
+            self.heading("Each task, and how long it waited");
+        }
+        let names: Vec<(Slug, String)> =
+            self.app.run.all_tasks().map(|task| (task.task.slug.clone(), task.task.name.clone())).collect();
+        for (slug, name) in names.into_iter().filter(|_| !waits.is_empty()) {
+            let mut strip = Strip::new(self.strip_cells(), end);
+            let own: Vec<&Wait> = waits.iter().filter(|wait| wait.task == slug).collect();
+            own.iter().for_each(|wait| strip.wait(wait));
+            let work = |bar: &&Bar| !matches!(bar.kind, BarKind::You | BarKind::Host | BarKind::Note);
+            bars.iter().filter(|bar| bar.task.as_ref() == Some(&slug)).filter(work).for_each(|bar| strip.bar(bar));
+            let waited = own.iter().map(|wait| wait.to.unwrap_or(end).saturating_sub(wait.from)).sum();
+            self.strip(&format!(" {name}"), &strip, &duration(waited));
+        }
+    }
+
+    fn name_cells(&self) -> usize {
+        (self.cells / 3).clamp(12, 40)
+    }
+
+    fn strip_cells(&self) -> usize {
+        self.cells.saturating_sub(self.name_cells() + 11).max(4)
+    }
+
+    /// A line of the timeline.
+    fn strip(&mut self, name: &str, strip: &Strip, took: &str) {
+        let picture: String = strip.cells.iter().collect();
+        let pieces = [
+            (padded(&one_line(name), self.name_cells()), Style::new()),
+            (format!(" {picture}"), self.theme.label()),
+            (format!(" {took}"), self.theme.quiet()),
+        ];
+        self.lines.extend(wrap(&pieces, self.cells, 0));
     }
 
     pub(super) fn sheet(&mut self) {

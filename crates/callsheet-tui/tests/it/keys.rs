@@ -1,10 +1,13 @@
 //! What keys do, and what they do not.
 
-use callsheet_core::record::{Answer, Event, GateKind};
+use callsheet_core::record::{Answer, AnsweredBy, Event, GateKind};
+use callsheet_core::spec::Slug;
 use callsheet_format::edit::HunkVerdict;
 use callsheet_runtime::ports::InboxMessage;
-use callsheet_tui::{App, Leave, News, Next, paste};
-use ratatui::crossterm::event::KeyCode;
+use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::stage::Recorded;
 
@@ -22,7 +25,7 @@ fn before_apply(recorded: &Recorded) -> App {
 
 fn answered(recorded: &Recorded) -> Vec<Answer> {
     let answer = |message: InboxMessage| match message {
-        InboxMessage::Answer { answer, gate: Some(_), named: true } => answer,
+        InboxMessage::Answer { answer, gate: Some(_), named: true, by: Some(AnsweredBy::Terminal) } => answer,
         other => panic!("{other:?}"),
     };
     recorded.sent.take().into_iter().map(answer).collect()
@@ -79,7 +82,7 @@ fn a_change_is_decided_hunk_by_hunk() {
     recorded.type_in(&mut app, "the first only");
     recorded.press(&mut app, [KeyCode::Enter]);
     match recorded.sent.take().as_slice() {
-        [InboxMessage::Part { gate: Some(_), part }] => {
+        [InboxMessage::Part { gate: Some(_), part, .. }] => {
             assert_eq!(part.words, "the first only");
             let refused = part.hunks.iter().filter(|pick| pick.verdict == HunkVerdict::Refuse).count();
             assert_eq!((part.hunks.len(), refused), (count, 1));
@@ -133,4 +136,69 @@ fn looking_around_changes_nothing() {
     recorded.press(&mut app, [KeyCode::Home, KeyCode::Enter, KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
     assert!(recorded.sent.take().is_empty() && *recorded.interrupts.borrow() == 0);
     assert!(app.shown_ask().is_some(), "it comes back to what waits");
+}
+
+#[test]
+fn a_limit_is_raised_to_more_than_it_is() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    recorded.type_in(&mut app, "+");
+    assert!(
+        recorded.drawn(&mut app, 120, 35).contains("To how many model calls? 2000"),
+        "twice as much is there to be taken"
+    );
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert_eq!(recorded.sent.take(), [InboxMessage::Raise { limit: "max_calls".to_owned(), max: 2_000.0 }]);
+    recorded.type_in(&mut app, "+");
+    recorded.press(&mut app, [KeyCode::Backspace; 4]);
+    recorded.type_in(&mut app, "1000");
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert!(recorded.sent.take().is_empty() && app.notice.contains("stays at 1000"), "{}", app.notice);
+}
+
+#[test]
+fn changes_are_reverted_after_a_yes_that_names_them() {
+    let recorded = Recorded::garden();
+    let mut app = recorded.first(false, recorded.entries.len());
+    recorded.type_in(&mut app, "u");
+    assert!(app.sure.is_none() && app.notice.contains("stop the run first"), "{}", app.notice);
+    app.take(News::Driven(false));
+    recorded.type_in(&mut app, "u");
+    assert!(recorded.drawn(&mut app, 80, 24).contains("Revert plan.md?"));
+    recorded.type_in(&mut app, "n");
+    assert_eq!(*recorded.undone.borrow(), 0);
+    recorded.type_in(&mut app, "uy");
+    assert_eq!((*recorded.undone.borrow(), app.notice.as_str()), (1, "restored plan.md"));
+}
+
+#[test]
+fn the_mouse_chooses_and_scrolls_and_answers_nothing() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    let mut terminal = Terminal::new(TestBackend::new(120, 35)).unwrap();
+    let mut painter = Painter::new(false);
+    terminal.draw(|frame| painter.draw(frame, &mut app, &recorded)).unwrap();
+    let drawn = recorded.drawn(&mut app, 120, 35);
+    let lines: Vec<&str> = drawn.lines().collect();
+    let row = lines.iter().position(|line| line.contains("Check Plan")).unwrap();
+    let column = lines[3].find("Calls").map(|at| lines[3][..at].chars().count()).unwrap();
+    let at = |app: &mut App, kind: MouseEventKind, column: usize, row: usize| {
+        let (column, row) = (u16::try_from(column).unwrap(), u16::try_from(row).unwrap());
+        moved(app, &painter.places, MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE });
+    };
+    let click = MouseEventKind::Down(MouseButton::Left);
+    at(&mut app, click, column, 3);
+    assert_eq!(app.tab, Tab::Calls);
+    at(&mut app, click, 5, row);
+    assert_eq!(app.pick(), Pick::Task(Slug::new("check-plan")));
+    at(&mut app, MouseEventKind::ScrollUp, 5, row);
+    assert_ne!(app.pick(), Pick::Task(Slug::new("check-plan")));
+    at(&mut app, MouseEventKind::ScrollDown, 80, 10);
+    assert_eq!(app.scroll, Some(3));
+    // While something is typed or asked, it does nothing.
+    recorded.type_in(&mut app, "/");
+    let chosen = app.pick();
+    at(&mut app, click, 5, row);
+    assert_eq!(app.pick(), chosen);
+    assert!(recorded.sent.take().is_empty());
 }

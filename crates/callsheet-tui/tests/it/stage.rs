@@ -21,6 +21,7 @@ pub struct Recorded {
     pub entries: Vec<LogEntry>,
     pub sent: RefCell<Vec<InboxMessage>>,
     pub interrupts: RefCell<u32>,
+    pub undone: RefCell<u32>,
 }
 
 pub fn folder() -> PathBuf {
@@ -32,7 +33,7 @@ impl Recorded {
     pub fn garden() -> Self {
         let store = MemoryStore::default();
         let entries = crate::story::entries(&store);
-        Self { store, entries, sent: RefCell::default(), interrupts: RefCell::default() }
+        Self { store, entries, sent: RefCell::default(), interrupts: RefCell::default(), undone: RefCell::default() }
     }
 
     /// The run up to the last entry before one that fits, as this process drives it or as it is watched.
@@ -134,6 +135,11 @@ impl Desk for Recorded {
 
     fn edit_hunk(&self, _: &Hunk) -> Result<Option<String>, String> {
         Ok(None)
+    }
+
+    fn undo(&self) -> Result<String, String> {
+        *self.undone.borrow_mut() += 1;
+        Ok("restored plan.md".to_owned())
     }
 
     fn interrupt(&self) {

@@ -138,7 +138,7 @@ impl Story<'_> {
                 contents: BTreeMap::new(),
                 apart: None,
             },
-            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: Answer::Listed },
+            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: Answer::Listed, by: None },
             Effect::ApplyChanges { task, run, set, changes } => {
                 Event::ChangesApplied { task: task.clone(), run: run.clone(), set: *set, changes: changes.clone() }
             }

@@ -5,6 +5,7 @@ use callsheet_core::spec::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
 use callsheet_core::view::{Summary, counted, duration, problem_line, reuse_words, thousands, time_words};
 use callsheet_core::visible::readable;
+use callsheet_report::markdown;
 use maud::{Markup, html};
 
 use super::layout::{WAITS, one_line};
@@ -112,7 +113,7 @@ fn answer_words(page: &RunPage<'_>, answer: &str) -> Markup {
     html! {
         @if !answer.trim().is_empty() {
             h2 { "Answer" }
-            pre.text.prose { (readable(answer.trim())) }
+            div.prose { (markdown(answer)) }
             @if let Some(marks) = marks { p.bad-words { (readable(&marks)) "." } }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{Answer, Event, Gate, GateKind, LogEntry, Verdict};
+use callsheet_core::record::{Answer, AnsweredBy, Event, Gate, GateKind, LogEntry, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, ExecutionId, Slug};
 use callsheet_core::visible::readable;
@@ -22,6 +22,8 @@ struct Decided {
     set: Set,
     gate: u32,
     answer: Answer,
+    /// Where it was answered, if that is recorded.
+    by: Option<AnsweredBy>,
     /// As it was shown.
     shown: Option<BlobId>,
 }
@@ -45,6 +47,8 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), 
         let reverted = applied().any(|(of, set)| of.task.slug == *task && set.set == one.set.2 && set.reverted);
         let (mark, words) = verdict(&one.answer, reverted);
         let shown = one.shown.as_ref().map(|id| blob(page, id)).transpose()?.unwrap_or_default();
+        let place = one.by.map(AnsweredBy::words).unwrap_or_default();
+        let words = html! { span.soft { (place) } " " (words) };
         let mut inner = change(page, task, &mark, &words, &shown);
         if let Answer::Part { refused, .. } = &one.answer {
             let left = blob(page, &refused.diff)?;
@@ -83,12 +87,15 @@ fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
     let mut run = Run::new();
     let mut decided = Vec::new();
     for entry in entries.iter().take(last + 1) {
-        if let Event::GateAnswered { gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } }, answer } =
-            &entry.event
+        if let Event::GateAnswered {
+            gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } },
+            answer,
+            by,
+        } = &entry.event
         {
             let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
             let set = (task.clone(), exec.clone(), *set);
-            decided.push(Decided { set, gate: *n, answer: answer.clone(), shown });
+            decided.push(Decided { set, gate: *n, answer: answer.clone(), by: *by, shown });
         }
         if run.apply(entry).is_err() {
             break;

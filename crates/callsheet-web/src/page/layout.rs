@@ -33,6 +33,7 @@ impl Frame<'_> {
                     title { (one_line(self.title, 80)) " · Callsheet" }
                     link rel="icon" href="/icon.svg" type="image/svg+xml";
                     link rel="stylesheet" href="/page.css";
+                    link rel="stylesheet" href="/timeline.css";
                     script src="/page.js" defer {}
                 }
                 body data-live=[self.live.as_deref()] {

@@ -1,9 +1,9 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
 use callsheet_core::record::{LogEntry, Outcome};
-use callsheet_core::run::Run;
+use callsheet_core::run::{LimitUse, Run};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_core::view::{Board, dollars, thousands};
+use callsheet_core::view::{Board, dollars, duration, limit_number, limit_unit, pressing_limit, thousands};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::{GateView, RunSummary, Store};
 use maud::{Markup, html};
@@ -180,6 +180,7 @@ impl RunPage<'_> {
             span { (thousands(header.tokens)) " tokens" }
             @if let Some(usd) = header.cost_usd { span { (dollars(usd)) } }
             span title="Time at work, without waiting for you" { (worked(header.busy_ms, at)) }
+            @if let Some(left) = header.left_ms.filter(|left| at.is_some() && *left >= 1_000) { span.soft title="If the tasks that are left take as long as those that are done" { "about " (duration(left)) " left" } }
             @if let Some(model) = &header.model { span.soft { (one_line(model, 60)) } }
         }
     }
@@ -210,6 +211,7 @@ impl RunPage<'_> {
         html! {
             @if let Some(broken) = self.broken { p.notice.bad { strong { "Damaged record. " } (readable(broken)) } }
             @if let Some(message) = &self.board.header.message { p.notice { (readable(message)) } }
+            @if let Some(one) = pressing_limit(self.run) { (self.limit(&one)) }
             @if self.saved && !self.is_driven() {
                 p.notice.wait { strong { "Your answer is saved. " } "It takes effect when the run resumes." }
             }
@@ -219,6 +221,24 @@ impl RunPage<'_> {
                     div.notice.bad { strong { "The resumed process ended with an error." } pre.text { (readable(words)) } }
                 }
                 _ => {}
+            }
+        }
+    }
+}
+
+impl RunPage<'_> {
+    /// A limit that stopped the run or is about to, and the form that raises it.
+    fn limit(&self, one: &LimitUse) -> Markup {
+        let (name, unit) = (one.limit.name(), limit_unit(one.limit.name()));
+        let step = if name == "max_cost_usd" { "any" } else { "1" };
+        html! {
+            div.notice.wait #limit {
+                p { strong { (limit_number(one.used)) " of " (limit_number(one.max)) " " (unit) " are used. " } "The run stops at this limit." }
+                form.raise method="post" action=(self.address("raise")) {
+                    input type="hidden" name="limit" value=(name);
+                    label { span { "New limit (" (unit) ")" } input type="number" name="max" required min=(limit_number(one.max)) step=(step) value=(limit_number(one.max * 2.0)); }
+                    button { @if self.is_driven() { "Raise" } @else { "Raise and resume" } }
+                }
             }
         }
     }

@@ -1,13 +1,14 @@
 //! One task: what it is to do, what it reads, why it waits, what came of it, and each of its calls.
 
 use callsheet_core::issue::Severity;
-use callsheet_core::record::Gate;
-use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState};
+use callsheet_core::record::{EffectKey, Gate};
+use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState, Why};
 use callsheet_core::spec::{BlobId, Reference, Slug};
 use callsheet_core::view::{
     call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
 };
 use callsheet_core::visible::readable;
+use callsheet_report::markdown;
 use maud::{Markup, html};
 
 use super::asks::arguments;
@@ -78,7 +79,13 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
             span.soft.mono { (slug) }
         }
         @if let Some(reason) = &task.writer { p.soft { "Needs approval: " (readable(reason)) } }
-        @if !state.is_ended() && asked.is_none() { p { strong { "Now: " } (why(page, slug)) "." } }
+        @if !state.is_ended() && asked.is_none() {
+            @let now = page.run.explain(slug);
+            p { strong { "Now: " } (readable(&why_words(page.run, &now))) "." }
+            @if page.summary.owner.is_some() && is_writing(&now) {
+                p.soft { "What the model is writing is seen only in the terminal that runs it. The whole reply appears here when it has come." }
+            }
+        }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if state.is_problem() && page.run.may_retry(slug) {
             form method="post" action=(page.address("retry")) {
@@ -89,9 +96,9 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
     }
 }
 
-fn why(page: &RunPage<'_>, slug: &Slug) -> String {
-    let run = page.run;
-    readable(&why_words(run, &run.explain(slug)))
+/// Whether a model is asked now. Its text goes to the process that asked; this one has the record alone.
+fn is_writing(why: &Why) -> bool {
+    matches!(why, Why::Running { work } if work.iter().any(|key| matches!(key, EffectKey::Ask(_))))
 }
 
 fn ask_link(page: &RunPage<'_>, slug: &Slug) -> String {
@@ -156,12 +163,12 @@ fn result(page: &RunPage<'_>, task: &TaskRun) -> Result<Markup, Refusal> {
             p.notice.bad { strong { "Denied" } @if !words.trim().is_empty() { ": " (readable(words)) } }
         }
         @if let Some(by) = task.blocked_by() { p.notice.bad { strong { "Blocked" } " by " span.mono { (by) } } }
-        @if !summary.is_empty() { h3 { "Result" } pre.text.prose { (readable(summary)) } }
+        @if !summary.is_empty() { h3 { "Result" } div.prose { (markdown(summary)) } }
         @if let Some(line) = unsupported_line(marks) { p.bad-words { (readable(&line)) "." } }
         @for review in task.reviews() { p.soft { (readable(&review_words(review))) } }
         @if let (Some(whole), Some(id)) = (&whole, document) {
             @if whole.trim() != summary {
-                details { summary { "Whole document" } (long(page, whole, id)) }
+                details { summary { "Whole document" } (document_words(page, whole, id)) }
             }
         }
         @for set in &task.applied {
@@ -176,6 +183,11 @@ fn result(page: &RunPage<'_>, task: &TaskRun) -> Result<Markup, Refusal> {
             }
         }
     })
+}
+
+/// A document with its form; of a long one the beginning as it is written.
+fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
+    html! { @if text.len() <= SHOWN { div.prose { (markdown(text)) } } @else { (long(page, text, id)) } }
 }
 
 /// The text of a blob.

@@ -79,6 +79,9 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     site.post(&run("/answer"), "task=a&call=b&text=line%0D%0Atwo").await;
     site.post(&run("/retry"), "task=write-notes").await;
     site.post(&run("/cancel"), "").await;
+    site.post(&run("/raise"), "limit=max_calls&max=40").await;
+    site.post(&run("/raise"), "limit=max_calls&max=many").await;
+    assert!(site.get(&run("")).await.text.contains("the new limit is no number"));
     site.post(&run("/sheet"), "seen=a&text=b%0D%0A").await;
     site.post(&run("/undo"), "").await;
     assert!(site.get(&run("")).await.text.contains("notes.md &lt;changed&gt; after the run"));
@@ -93,6 +96,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
              reply {RUN} a b line\ntwo\n\
              retry {RUN} [\"write-notes\"]\n\
              cancel {RUN}\n\
+             raise {RUN} max_calls 40\n\
              save {RUN} \"a\" \"b\\n\""
         )
     );
@@ -104,7 +108,12 @@ async fn an_answer_that_waits_for_a_resume_is_told() {
     recorded.drive();
     recorded.release();
     let kind = GateKind::BeforeRun(vec![Slug::new("write-notes")]);
-    recorded.post(&InboxMessage::Answer { gate: Some(Gate { n: 1, kind }), answer: Answer::Listed, named: true });
+    recorded.post(&InboxMessage::Answer {
+        gate: Some(Gate { n: 1, kind }),
+        answer: Answer::Listed,
+        named: true,
+        by: None,
+    });
     let page = Site::of(Some(std::sync::Arc::clone(&recorded.store))).get(&run("")).await.text;
     assert!(page.contains("Your answer is saved.") && page.contains(">Resume<"), "{page}");
 }

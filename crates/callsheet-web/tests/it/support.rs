@@ -77,6 +77,10 @@ impl Desk for TestDesk {
         self.note(format!("resume {run}"))
     }
 
+    fn raise(&self, run: &RunId, limit: &str, max: f64) -> Result<String, Refusal> {
+        self.note(format!("raise {run} {limit} {max}"))
+    }
+
     fn undo(&self, _: &RunId) -> Result<String, Refusal> {
         Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
     }

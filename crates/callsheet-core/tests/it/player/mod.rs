@@ -359,7 +359,7 @@ impl Player {
                     Some(words) => Answer::Deny { words: words.trim().to_owned() },
                     None => Answer::Listed,
                 };
-                self.happens(Event::GateAnswered { gate: gate.clone(), answer });
+                self.happens(Event::GateAnswered { gate: gate.clone(), answer, by: None });
             }
             Effect::AskPerson { task, run, call, question } => {
                 let words = self.script.answers.pop_front().unwrap_or_else(|| "forty".to_owned());

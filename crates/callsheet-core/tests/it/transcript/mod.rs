@@ -92,6 +92,9 @@ impl Player {
         if line == "board" {
             return board(&Board::of(&self.run));
         }
+        if line == "waits" {
+            return waits(&callsheet_core::view::waits(&self.log));
+        }
         let mut text = String::new();
         if let Err(refusal) = self.happen(line, block) {
             text.push_str(&format!("! {refusal}\n"));
@@ -318,13 +321,23 @@ pub fn blob(text: &str) -> BlobId {
     BlobId::of(text.as_bytes())
 }
 
+/// What tasks waited for, as lines that begin with a sign.
+fn waits(waits: &[callsheet_core::view::Wait]) -> String {
+    let line = |wait: &callsheet_core::view::Wait| {
+        let to = wait.to.map_or_else(|| "still".to_owned(), |to| format!("to {to}"));
+        format!("| {} {} ({:?}) from {} {to}\n", wait.task, wait.what, wait.kind, wait.from)
+    };
+    waits.iter().map(line).collect()
+}
+
 /// A board as lines that begin with a sign.
 fn board(board: &Board) -> String {
     let header = &board.header;
     let outcome = header.outcome.map(|outcome| format!(", {}", words::outcome(outcome))).unwrap_or_default();
     let cost = header.cost_usd.map(|usd| format!(", ${usd}")).unwrap_or_default();
+    let left = header.left_ms.map(|ms| format!(", about {ms} ms left")).unwrap_or_default();
     let mut text = format!(
-        "| {} \"{}\": {}{outcome}; {} of {} done, {} running, {} problems, {} waiting; {} calls, {} tokens{cost}, {} ms\n",
+        "| {} \"{}\": {}{outcome}; {} of {} done, {} running, {} problems, {} waiting; {} calls, {} tokens{cost}, {} ms{left}\n",
         header.run,
         header.request,
         header.doing,

@@ -50,7 +50,9 @@ impl Player {
             ["merged", task] => self.merged(task),
             ["changes", "of", task, verb, "the", "check"] => self.checked(task, verb),
             ["changes", "of", task, verb] => self.changes(task, verb, tail),
-            ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits", ..]) => self.person(rest, tail),
+            ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits" | "raises", ..]) => {
+                self.person(rest, tail)
+            }
             ["nobody", "can", "be", "asked"] => {
                 let outcome = self.waiting_outcome();
                 self.fact(Event::RunWaiting { outcome })
@@ -71,6 +73,9 @@ impl Player {
             ["follow-up", rest @ ..] => self.follow_up(rest, tail),
             ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
+            ["person", "raises", limit, "to", max] => {
+                self.fact(Event::LimitRaised { limit: (*limit).to_owned(), max: max.parse().unwrap() })
+            }
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
             ["person", "edits"] => {
                 let (list, origin) = (self.list(block), ListOrigin::Edit(blob("sheet")));
@@ -429,36 +434,36 @@ impl Player {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail) })
+                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
             }
             ["keeps", "part", "of", "call", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail) })
+                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
             }
             ["keeps", "part", "of", "listed"] => {
                 let gate = self.gate(before_run)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail) })
+                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
             }
             [verb, "changes", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
                 let answer = answer(verb, words);
-                self.fact(Event::GateAnswered { gate, answer })
+                self.fact(Event::GateAnswered { gate, answer, by: None })
             }
             [verb, "call", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
                 let answer = answer(verb, words);
-                self.fact(Event::GateAnswered { gate, answer })
+                self.fact(Event::GateAnswered { gate, answer, by: None })
             }
             [verb] | [verb, "all" | "listed"] => {
                 let gate = self.gate(before_run)?;
                 let answer = if rest.get(1) == Some(&"all") { Answer::All } else { answer(verb, words) };
-                self.fact(Event::GateAnswered { gate, answer })
+                self.fact(Event::GateAnswered { gate, answer, by: None })
             }
             [verb, slugs @ ..] => {
                 let gate = self.gate(before_run)?;
@@ -473,7 +478,7 @@ impl Player {
                         }
                     }
                 }
-                self.fact(Event::GateAnswered { gate, answer: Answer::Each { verdicts, words } })
+                self.fact(Event::GateAnswered { gate, answer: Answer::Each { verdicts, words }, by: None })
             }
             [] => panic!("the person does something"),
         }

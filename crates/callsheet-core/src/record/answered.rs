@@ -1,0 +1,29 @@
+//! Where a person answered.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a gate was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnsweredBy {
+    /// By somebody at a terminal that shows the run.
+    Terminal,
+    /// By the command `approve` or `deny`.
+    Command,
+    /// By somebody at the page in a browser.
+    Page,
+    /// By what was said for the whole run before it began.
+    Flag,
+}
+
+impl AnsweredBy {
+    /// In words that follow what was said: `approved at the terminal`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Terminal => "at the terminal",
+            Self::Command => "by a command",
+            Self::Page => "on the page",
+            Self::Flag => "in advance, by a flag",
+        }
+    }
+}

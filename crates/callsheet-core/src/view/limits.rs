@@ -1,0 +1,41 @@
+//! Limits of the run in the words people read, and which of them a person may want to raise now.
+
+use crate::run::{LimitUse, Run};
+
+use super::timeline::amount;
+
+/// The limit that ended the run, or else the one of which most is used.
+pub fn most_used_limit(run: &Run) -> Option<LimitUse> {
+    let uses = run.limit_uses();
+    let ended = run.ended_by().filter(|_| run.outcome().is_some());
+    let stopped = uses.iter().position(|one| Some(one.limit) == ended);
+    let share = |at: &usize| uses.get(*at).map_or(0.0, |one| one.used / one.max);
+    let most = || (0..uses.len()).max_by(|one, other| share(one).total_cmp(&share(other)));
+    uses.get(stopped.or_else(most)?).cloned()
+}
+
+/// The limit that stopped the run, or is about to.
+pub fn pressing_limit(run: &Run) -> Option<LimitUse> {
+    let has_ended = run.outcome().is_some();
+    most_used_limit(run).filter(|one| if has_ended { Some(one.limit) == run.ended_by() } else { one.is_near() })
+}
+
+/// What a limit of the run is counted in: `model calls`.
+pub fn limit_unit(limit: &str) -> &'static str {
+    match limit {
+        "max_calls" => "model calls",
+        "max_tokens" => "tokens",
+        "max_cost_usd" => "US dollars",
+        _ => "seconds",
+    }
+}
+
+/// A limit that was raised, in words: `limit max_calls: raised to 40`.
+pub fn raised_words(limit: &str, max: f64) -> String {
+    format!("limit {limit}: raised to {}", amount(max))
+}
+
+/// A bound or a use as a number: `40`, `0.25`.
+pub fn limit_number(value: f64) -> String {
+    amount(value)
+}

@@ -1,0 +1,125 @@
+//! The clock of a timeline: where a moment is drawn. Long pauses, in which nothing was done, are drawn short.
+
+use callsheet_core::view::duration;
+use maud::{Markup, html};
+
+use crate::picture::px;
+
+/// How wide a long pause is drawn, however long it was.
+const PAUSE: f64 = 36.0;
+
+/// A stretch of the clock, and where it is drawn.
+struct Piece {
+    from: u64,
+    to: u64,
+    left: f64,
+    right: f64,
+    /// It is a long pause, drawn short.
+    pause: bool,
+}
+
+/// Times to places between two edges.
+pub(crate) struct Scale {
+    pieces: Vec<Piece>,
+    left: f64,
+    right: f64,
+    /// Width of a millisecond, outside pauses.
+    pub per_ms: f64,
+}
+
+impl Scale {
+    /// `spans`: when something was done.
+    pub fn of(mut spans: Vec<(u64, u64)>, left: f64, right: f64) -> Self {
+        spans.sort_unstable();
+        let mut busy: Vec<(u64, u64)> = Vec::new();
+        for (from, to) in spans {
+            match busy.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(to),
+                _ => busy.push((from, to)),
+            }
+        }
+        let worked: u64 = busy.iter().map(|(from, to)| to - from).sum();
+        // The clock begins with the first fact.
+        let mut stretches: Vec<(u64, u64, bool)> = Vec::new();
+        let mut at = 0;
+        for (from, to) in busy {
+            if from > at {
+                stretches.push((at, from, from - at > (worked / 4).max(1)));
+            }
+            stretches.push((from, to, false));
+            at = to;
+        }
+        let pauses: f64 = stretches.iter().filter(|(_, _, pause)| *pause).map(|_| PAUSE).sum();
+        let natural: u64 = stretches.iter().filter(|(_, _, pause)| !pause).map(|(from, to, _)| to - from).sum();
+        let room = (right - left - pauses).max((right - left) / 4.0);
+        let per_ms = room / float(natural.max(1));
+        let mut edge = left;
+        let mut pieces = Vec::with_capacity(stretches.len());
+        for (from, to, pause) in stretches {
+            let end = edge + if pause { PAUSE } else { float(to - from) * per_ms };
+            pieces.push(Piece { from, to, left: edge, right: end, pause });
+            edge = end;
+        }
+        Self { pieces, left, right, per_ms }
+    }
+
+    /// Where a moment is drawn.
+    pub fn x(&self, at: u64) -> f64 {
+        let next = self.pieces.partition_point(|piece| piece.to < at);
+        let Some(piece) = self.pieces.get(next).or(self.pieces.last()) else { return self.left };
+        let share = float(at.saturating_sub(piece.from)) / float((piece.to - piece.from).max(1));
+        piece.left + (piece.right - piece.left) * share.min(1.0)
+    }
+
+    /// The numbers above, a line below each, and the pauses. `top`, `bottom`: of the rows.
+    pub fn clock(&self, top: f64, bottom: f64) -> Markup {
+        // About a number every 110 pixels, at round times.
+        let wanted = 110.0 / self.per_ms;
+        let step = [1_u64, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000]
+            .into_iter()
+            .flat_map(|unit| [unit, unit * 2, unit * 5])
+            .find(|step| float(*step) >= wanted)
+            .unwrap_or(86_400_000);
+        let ticks = self.pieces.iter().filter(|piece| !piece.pause).flat_map(|piece| {
+            let first = piece.from.div_ceil(step);
+            (first..=piece.to / step).map(move |number| number * step)
+        });
+        let mut last = (f64::MIN, String::new());
+        let apart: Vec<(f64, String)> = ticks
+            .filter_map(|at| {
+                let (x, words) = (self.x(at), duration(at));
+                let far = x - last.0 >= 60.0 && x < self.right - 30.0 && words != last.1;
+                far.then(|| last = (x, words.clone())).map(|()| (x, words))
+            })
+            .collect();
+        html! {
+            @for (x, words) in apart {
+                line.tick x1=(px(x)) x2=(px(x)) y1="13" y2=(px(bottom)) {}
+                text.clock x=(px(x + 3.0)) y="11" { (words) }
+            }
+            @for piece in self.pieces.iter().filter(|piece| piece.pause) {
+                rect.pause x=(px(piece.left)) y=(px(top)) width=(px(piece.right - piece.left)) height=(px(bottom - top)) {
+                    title { "nothing was done for " (duration(piece.to - piece.from)) }
+                }
+            }
+        }
+    }
+}
+
+/// Times of a run are far below what a float holds exactly.
+pub(crate) fn float(ms: u64) -> f64 {
+    ms as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_pause_is_drawn_short() {
+        let scale = Scale::of(vec![(0, 1_000), (3_601_000, 3_602_000)], 60.0, 960.0);
+        assert_eq!(scale.x(0), 60.0);
+        assert_eq!((scale.x(3_601_000) - scale.x(1_000)).round(), PAUSE);
+        assert_eq!(scale.x(3_602_000).round(), 960.0);
+    }
+}

@@ -1,0 +1,38 @@
+//! A limit of the run that the person raises: what is asked, and what is typed for it.
+
+use callsheet_core::run::LimitUse;
+use callsheet_core::view::{limit_number, limit_unit, limit_words, most_used_limit};
+use callsheet_runtime::ports::InboxMessage;
+
+use crate::app::{App, Purpose};
+use crate::desk::Desk;
+use crate::input::Input;
+use crate::keys::told;
+
+/// Asks for a new bound; twice as much is there to be taken.
+pub fn ask(app: &mut App) {
+    match most_used_limit(&app.run) {
+        Some(one) => {
+            let twice = limit_number(one.max * 2.0);
+            app.input = Some((Purpose::Raise(one), Input::with(&twice)));
+        }
+        None => app.say("this run has no limit to raise"),
+    }
+}
+
+/// What is asked while the bound is typed.
+pub fn question(one: &LimitUse) -> String {
+    let name = one.limit.name();
+    format!(" Raise the {}. To how many {}? ", limit_words(None, name, one.used, one.max), limit_unit(name))
+}
+
+/// Leaves the new bound for the run.
+pub fn raise(app: &mut App, desk: &dyn Desk, one: &LimitUse, typed: &str) {
+    let name = one.limit.name();
+    let max = typed.trim().trim_start_matches('$').replace(',', "").parse::<f64>().ok();
+    let Some(max) = max.filter(|max| max.is_finite() && *max > one.max) else {
+        return app.say(&format!("{name} stays at {}: type a number above that", limit_number(one.max)));
+    };
+    let said = desk.send(&app.run, InboxMessage::Raise { limit: name.to_owned(), max });
+    told(app, said, &format!("{name} is raised to {}", limit_number(max)));
+}

@@ -47,7 +47,7 @@ def binary():
 class Project:
     """A folder with one file, and a user's folder whose configuration names the scripted server."""
 
-    def __init__(self, server, jobs=None):
+    def __init__(self, server):
         self.folder = Path(tempfile.mkdtemp(prefix="callsheet-bench-"))
         self.root = self.folder / "project"
         home = self.folder / "home"
@@ -56,7 +56,7 @@ class Project:
         (self.root / "notes.md").write_text("# Notes\n\nWhat stands where.\n")
         phases = "\n".join(f'{phase} = "bench/{phase}"' for phase in ("plan", "refine", "execute", "iterate"))
         (home / "config.toml").write_text(
-            f'model = "bench/any"\njobs = {jobs or server.slots}\n\n[models]\n{phases}\n\n[providers.bench]\ndialect = "openai"\n'
+            f'model = "bench/any"\n\n[models]\n{phases}\n\n[providers.bench]\ndialect = "openai"\n'
             f'base_url = "{server.base_url}"\nslots = {server.slots}\n'
         )
         ours = ("CALLSHEET_", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")

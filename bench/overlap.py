@@ -52,8 +52,7 @@ def one(program):
     before = processor_ms()
     server = Server(STEPS, TASKS, CALL_MS, SLOTS)
     try:
-        # One unit more than the provider has slots, so that a prompt is ready when a slot falls free.
-        with Project(server, jobs=SLOTS + 1) as project:
+        with Project(server) as project:
             process = project.run(program)
             code, seconds = process.wait()
             if code != 0:

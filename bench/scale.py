@@ -62,7 +62,7 @@ def measure(program):
 
 def sections(program, count, call_ms=1000):
     """Seconds for so many sections of one task each that do not read each other."""
-    with Served(call_ms) as port, Project(Slots(port, 4), jobs=4) as project:
+    with Served(call_ms) as port, Project(Slots(port, 4)) as project:
         begin, _, rest = sheet(1).partition("### Task section 1")
         text = begin + "\n".join(f"### Task section {n + 1}{rest.replace('00000', f'0000{n}')}" for n in range(count))
         (project.root / "sheet.md").write_text(text)
@@ -98,7 +98,7 @@ class Slots:
 
 def run(program, size, slots, call_ms, limit=None):
     """One run, then its resume and its show."""
-    with Served(call_ms) as port, Project(Slots(port, slots), jobs=slots) as project:
+    with Served(call_ms) as port, Project(Slots(port, slots)) as project:
         (project.root / "sheet.md").write_text(sheet(size))
         limits = ["--max-calls", str(limit or size + 10)]
         begun = processor_ms()

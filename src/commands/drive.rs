@@ -149,6 +149,7 @@ pub(super) async fn prepare(
     tree: Option<&Tree>,
 ) -> Result<Arc<Services>, Failure> {
     let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
+    let is_new = settings.model.is_none();
     let mut by_template = false;
     match tree.map(model_wish) {
         Some(ModelWish::Nothing) => {
@@ -180,11 +181,15 @@ pub(super) async fn prepare(
     refuse_unpriced(&models, settings)?;
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     let known = models.infos();
+    let slots = models.slots(&choice);
+    if is_new && !setup.config.values.contains_key("jobs") {
+        settings.jobs = settings.jobs.max(choice.units(&slots));
+    }
     let parts = Parts {
         store,
         person: Arc::clone(&front.person),
         observer: Arc::clone(&front.observer),
-        slots: models.slots(&choice),
+        slots,
         models,
         open: work.opened.clone(),
     };

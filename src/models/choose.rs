@@ -1,6 +1,7 @@
 //! The model when nothing is configured: a local server that answers, else a vendor key in the environment, else the
 //! embedded model. The first line printed says which and why.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use callsheet_models::config::{Environment, ModelRef};
@@ -33,6 +34,16 @@ impl Choice {
             Failure::usage(format!("can't use the model of this run: {fault}"), "name one with --model")
         })?;
         Ok(Self { model, reason: "the run started with it".to_owned(), slots: None })
+    }
+
+    /// Work units that keep the model busy, by the slots of providers: one more than its own takes at once, whose prompt is ready
+    /// when a slot falls free.
+    pub fn units(&self, slots: &BTreeMap<String, usize>) -> u32 {
+        let of_model = match &self.model {
+            ModelRef::Provided { provider, .. } => slots.get(provider).copied(),
+            ModelRef::Embedded(_) | ModelRef::Scripted(_) => None,
+        };
+        of_model.map_or(0, |slots| u32::try_from(slots).unwrap_or(u32::MAX).saturating_add(1))
     }
 }
 

@@ -184,12 +184,23 @@ fn label(words: &str, left: f64, y: f64, width: f64) -> Markup {
 
 fn row_name(words: &str, y: f64) -> Markup {
     let words = shown(words);
-    let is_long = words.chars().count() > NAME;
+    let short = middle_cut(&words, NAME);
     html! {
         text.row x=(px(LEFT - 8.0)) y=(px(y + 12.5)) text-anchor="end" {
-            @if is_long { (words.chars().take(NAME - 1).collect::<String>()) "…" title { (words) } } @else { (words) }
+            (short) @if short != words { title { (words) } }
         }
     }
+}
+
+/// A name with as many letters as there is room for. Names of tasks differ at both ends.
+fn middle_cut(words: &str, room: usize) -> String {
+    let letters: Vec<char> = words.chars().collect();
+    if letters.len() <= room {
+        return words.to_owned();
+    }
+    let first = room / 2;
+    let last = letters.len() - (room - first - 1);
+    letters.iter().take(first).chain(&['…']).chain(letters.iter().skip(last)).collect()
 }
 
 /// How a kind of work looks.
@@ -250,6 +261,12 @@ mod tests {
             from,
             to: Some(to),
         }
+    }
+
+    #[test]
+    fn a_long_name_keeps_both_ends() {
+        assert_eq!(middle_cut("summarise-files-notes-12", 12), "summar…es-12");
+        assert_eq!(middle_cut("Read Notes", 12), "Read Notes");
     }
 
     #[test]

@@ -117,7 +117,10 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         keys.push(("+", "raise the limit"));
     }
     if app.rests() && !app.own {
-        keys.push(if app.is_over() { ("f", "follow up") } else { ("r", "resume") });
+        // One that a limit or a person stopped has something left to do.
+        let has_more = !app.board.header.outcome.is_some_and(|outcome| app.is_over() && outcome.is_finished());
+        keys.extend(has_more.then_some(("r", "resume")));
+        keys.extend(app.is_over().then_some(("f", "follow up")));
     }
     keys.extend([("?", "keys"), ("q", if app.own { "stop" } else { "leave" }), ("↑↓", "task")]);
     if app.run.has_list() && !app.is_over() {

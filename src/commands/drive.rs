@@ -196,7 +196,12 @@ pub(super) async fn prepare(
     let mut services = services(setup, run, settings, parts)?;
     services.environment = recorded_environment(work, services.environment)?;
     known.iter().for_each(|model| services.warn_unknown_window(model));
-    // Found now, and not when a task is half done.
+    check_prompts(&services)?;
+    Ok(Arc::new(services))
+}
+
+/// What is wrong with prompts is found now, and not when a task is half done.
+fn check_prompts(services: &Services) -> Result<(), Failure> {
     for key in PromptKey::ALL {
         if let Err(fault) = services.templates.get(*key) {
             let source = services.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
@@ -206,7 +211,7 @@ pub(super) async fn prepare(
             ));
         }
     }
-    Ok(Arc::new(services))
+    Ok(())
 }
 
 /// A limit on cost that could not hold the model ends the command before anything is paid.

@@ -131,19 +131,20 @@ const PLAN: &[Slot] = &[
 
 const REFINEMENT: &[Slot] = &[
     FORM,
-    need("skill_details", Cap::Tokens(6_000)),
-    slot("skill_input_requirements", Cap::Tokens(2_000)),
-    need("tool_instructions", Cap::Whole),
     ENVIRONMENT,
     DESCRIPTION,
     ORIGINAL,
+    need("skill_details", Cap::Tokens(6_000)),
+    slot("skill_input_requirements", Cap::Tokens(2_000)),
+    need("tool_instructions", Cap::Whole),
     need("task_reference_contents", Cap::Tokens(24_000)),
     need("task_data", Cap::Tokens(8_000)),
     ISSUES,
 ];
 
+// What tasks of all skills share comes first, so that a provider reads it once.
 const EXECUTION: &[Slot] =
-    &[FORM, SKILL, ENVIRONMENT, DESCRIPTION, ORIGINAL, need("precursor", Cap::Whole), QUERY, ISSUES];
+    &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
 const ROUTE: &[Slot] = &[
     Slot { name: "skill_names", part: Part::System, required: true, cap: Cap::Tokens(4_000) },

@@ -64,9 +64,9 @@ def skills():
 
 
 def sheet():
-    head = "# Sheet\n\n## Original prompt\nFind the places.\n\n## Goals / summary\nFind the places.\n\n**plan complete**\n\n## Tasks\n\n"
+    head = "# Sheet\n\n## Original prompt\nFind the places.\n\n## Goals / summary\nFind the places.\n\n**plan complete**\n\n## Tasks\n\n### Task section 1\n"
     tasks = [
-        f"### Task section {place}\n- **Name** Place {place}\n- **What is needed** Where is place {number} by {skill}.\n"
+        f"- **Name** Place {place}\n- **What is needed** Where is place {number} by {skill}.\n"
         f"- **Skill** {skill}\n- **References** [Notes](notes.md)\n- **Expected output** notes.md\n"
         for place, (skill, number) in enumerate(itertools.product(skills(), (1, 2)), 1)
     ]

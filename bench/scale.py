@@ -18,6 +18,12 @@ SIZES = (100, 1_000, 10_000)
 SLOTS = (4, 64)
 CALLS_MS = (0, 50, 100)
 LIMITED, LIMIT = 5_000, 4_000
+ELEMENTS = (200, 2_000)
+MAP = """<templates version="1"><template name="each" params="rows:array">
+<task type="map" items="rows" as="row" max_parallel="4"><description>Each</description><limits max_items="100000"/>
+<body><description>Where is {{row.name}}</description><instructions>Say it.</instructions><allowed_tools/></body>
+</task></template></templates>
+"""
 # The longest run that is worth waiting for; shapes whose bound is longer are left out.
 LONGEST = 40
 
@@ -54,10 +60,30 @@ def measure(program):
     ended = run(program, LIMITED, 64, 0, limit=LIMIT)["cpu_ms"]
     note = f"{LIMITED} tasks, 64 slots; {ended:.3f} ms a task with --max-calls {LIMIT}, {whole:.3f} without"
     figures.append(Figure("scale: processor time of a run that a limit ends / one without", ended / whole, 1.1, "", note))
+    few, most = (elements(program, count) for count in ELEMENTS)
+    note = f"{few['cpu_ms']:.3f} and {most['cpu_ms']:.3f} ms an element; peak {few['peak_mib']:.0f} and {most['peak_mib']:.0f} MiB"
+    growth = most["cpu_ms"] / few["cpu_ms"]
+    figures.append(Figure(f"scale: processor time an element of a map, {ELEMENTS[1]} / {ELEMENTS[0]}", growth, 1.3, "", note))
     three, one = (sections(program, count) for count in (3, 1))
     note = f"{three:.2f} and {one:.2f} s; sections that only read"
     figures.append(Figure("scale: wall time of three sections of one task / of one", three / one, 1.15, "", note))
     return figures
+
+
+def elements(program, count):
+    """A map over the lines of a file, one call each."""
+    with Served(0) as port, Project(Slots(port, 4)) as project:
+        folder = project.root / ".callsheet/templates"
+        folder.mkdir(parents=True)
+        (folder / "each.xml").write_text(MAP)
+        (project.root / "rows.csv").write_text("name\n" + "".join(f"place {number}\n" for number in range(count)))
+        begun = processor_ms()
+        words = ["template", "run", "each", "rows:=@rows.csv", "--max-calls", str(count + 10)]
+        process = project.start(program, *words)
+        code, wall = process.wait(600)
+        if code:
+            raise SystemExit(f"a map over {count} elements ended with {code}:\n{process.said()[-4000:]}")
+        return {"cpu_ms": (processor_ms() - begun) / count, "wall": wall, "peak_mib": process.peak_kib / 1024}
 
 
 def sections(program, count, call_ms=1000):

@@ -91,7 +91,11 @@ pub const KEYS: &[Key] = &[
     ),
     guarded("providers.*.price_output", Kind::Number, "US dollars per million output tokens"),
     open("max_rounds", Kind::AtLeastOne, "limit on rounds"),
-    open("jobs", Kind::AtLeastOne, "number of parallel work units"),
+    open(
+        "jobs",
+        Kind::AtLeastOne,
+        "number of parallel work units; by default 4, or one above the slots of the model's provider",
+    ),
     open("attempts", Kind::AtLeastOne, "attempts per phase"),
     open("comm_tries", Kind::AtLeastOne, "sends per attempt, for communication failures"),
     open("plan", POLICY, "whether a request is planned; auto: unless it is one task"),

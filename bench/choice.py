@@ -36,7 +36,7 @@ def chosen(need, world, server, model):
         command = [binary(), "run", need, "--max-calls", "1", "--approval", "never", "--plain", "--record", folder / "tape"]
         subprocess.run(command, cwd=folder / world, env=home, check=False, capture_output=True)
         replies = sorted((folder / "tape").glob("*-route.json"))
-        return json.loads(replies[0].read_text())["reply"]["text"].strip() if replies else "(no reply)"
+        return json.loads(replies[0].read_text())["outcome"]["reply"]["text"].strip() if replies else "(no reply)"
 
 
 def main():

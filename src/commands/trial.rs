@@ -38,10 +38,15 @@ const ANSWER: [&str; 2] = ["noor", "thursday"];
 /// Characters of a wrong answer that are shown.
 const SHOWN: usize = 160;
 
+/// A skill and a request that needs it, a line each.
+const ROUTES: &str = include_str!("trial/route.tsv");
+
 /// A job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Job {
+    /// The skills of some requests.
+    Route,
     /// A list of two tasks.
     Plan,
     /// A change of a small file.
@@ -52,11 +57,12 @@ pub(super) enum Job {
 
 impl Job {
     /// All, in the order in which they are tried.
-    pub const ALL: [Self; 3] = [Self::Plan, Self::Write, Self::Read];
+    pub const ALL: [Self; 4] = [Self::Route, Self::Plan, Self::Write, Self::Read];
 
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Route => "route",
             Self::Plan => "plan",
             Self::Write => "write",
             Self::Read => "read",
@@ -66,6 +72,7 @@ impl Job {
     /// What a model that does it right is good for.
     pub fn good_for(self) -> &'static str {
         match self {
+            Self::Route => "choosing skills",
             Self::Plan => "planning",
             Self::Write => "small changes",
             Self::Read => "questions over files",
@@ -75,41 +82,57 @@ impl Job {
     /// The setting that gives it to another model.
     pub fn setting(self) -> &'static str {
         match self {
-            Self::Plan => "models.plan",
+            Self::Route | Self::Plan => "models.plan",
             Self::Write | Self::Read => "models.execute",
         }
     }
 
-    fn entry(self) -> EntrySpec {
+    /// How its runs begin, each with the skill that it must get if that is what is tried.
+    fn runs(self) -> Vec<(EntrySpec, Option<&'static str>)> {
+        let request = |text: &str| EntrySpec::Prompt(text.to_owned());
         let skill = |name: &str, prompt: &str| EntrySpec::Skill { name: name.to_owned(), prompt: prompt.to_owned() };
         match self {
-            Self::Plan => EntrySpec::Prompt(include_str!("trial/plan.md").to_owned()),
-            Self::Write => skill("edit_code", include_str!("trial/write.md")),
-            Self::Read => skill("read_files", include_str!("trial/read.md")),
+            Self::Route => {
+                let routes = ROUTES.lines().filter_map(|line| line.split_once('\t'));
+                routes.map(|(skill, text)| (request(text), Some(skill))).collect()
+            }
+            Self::Plan => vec![(request(include_str!("trial/plan.md")), None)],
+            Self::Write => vec![(skill("edit_code", include_str!("trial/write.md")), None)],
+            Self::Read => vec![(skill("read_files", include_str!("trial/read.md")), None)],
         }
     }
 
     /// One attempt, without gates: the first reply has to be right.
     fn settings(self) -> Settings {
-        Settings {
+        let mut settings = Settings {
             attempts: 1,
             iterate: Policy::Never,
             approval: ApprovalMode::Never,
             headless: Headless::Approve,
-            plan_only: self == Self::Plan,
-            plan: Policy::Always,
+            plan_only: matches!(self, Self::Route | Self::Plan),
+            plan: if self == Self::Route { Policy::Auto } else { Policy::Always },
             ..Settings::default()
+        };
+        if self == Self::Route {
+            // A request that it takes for several tasks would be planned.
+            settings.limits.max_calls = 1;
         }
+        settings
     }
 
     /// What is not right about the ended run.
-    fn wrong(self, run: &Run, outcome: Outcome, project: &Path) -> Option<String> {
+    fn wrong(self, run: &Run, outcome: Outcome, project: &Path, skill: Option<&str>) -> Option<String> {
+        if let Some(needed) = skill {
+            let chosen = run.tasks().next().and_then(|task| task.task.skill.as_deref()).unwrap_or("no skill");
+            return (chosen != needed).then(|| format!("{chosen}, not {needed}: {}", run.prompt()));
+        }
         if !matches!(outcome, Outcome::Complete | Outcome::Planned) {
             let problem = || run.all_problems().next().map(|problem| problem_line(run, &problem));
             let words = refused(run).or_else(problem).or_else(|| run.message().map(str::to_owned));
             return Some(words.unwrap_or_default());
         }
         match self {
+            Self::Route => None,
             Self::Plan => (run.tasks().count() < 2).then(|| "the list has one task, not two".to_owned()),
             Self::Write => {
                 let text = std::fs::read_to_string(project.join(GREETING)).unwrap_or_default();
@@ -161,8 +184,25 @@ pub(super) struct Trial<'a> {
 }
 
 impl Trial<'_> {
-    /// Does one job in a project of its own.
+    /// Does one job: right if all its runs are.
     pub async fn of(&self, job: Job) -> Result<Tried, Failure> {
+        let (mut ms, mut written, mut wrong) = (0, 0, None);
+        for (entry, skill) in job.runs() {
+            let (run, not_right) = self.run(job, entry, skill).await?;
+            ms += run.calls().iter().map(|call| call.ms).sum::<u64>();
+            written += run.totals().output;
+            wrong = wrong.or(not_right);
+            if self.stop.is_cancelled() {
+                break;
+            }
+        }
+        let seconds = ms as f64 / 1_000.0;
+        let tokens_per_second = if ms > 0 { written as f64 / seconds } else { 0.0 };
+        Ok(Tried { job, right: wrong.is_none(), seconds, tokens_per_second, wrong })
+    }
+
+    /// One run in a project of its own, and what is not right about it.
+    async fn run(&self, job: Job, entry: EntrySpec, skill: Option<&str>) -> Result<(Run, Option<String>), Failure> {
         let folder = tempfile::tempdir().map_err(unwritten)?;
         let setup = self.project(folder.path()).map_err(unwritten)?;
         let id = RunId::new(format!("test-{}", job.name()));
@@ -176,14 +216,11 @@ impl Trial<'_> {
             open: OpenArgs::default(),
         };
         let services = Arc::new(services(&setup, &id, &settings, parts)?);
-        let session = begin(&services, &id, job.entry(), settings).map_err(|fault| drive_failure(&fault, &id))?;
+        let session = begin(&services, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         let ended = drive(services, session, self.stop.clone()).await;
         let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, &id))?;
-        let wrong = job.wrong(&run, outcome, &setup.project).map(|words| one_line(&words, SHOWN));
-        let seconds = run.calls().iter().map(|call| call.ms).sum::<u64>() as f64 / 1_000.0;
-        let written = run.totals().output as f64;
-        let tokens_per_second = if seconds > 0.0 { written / seconds } else { 0.0 };
-        Ok(Tried { job, right: wrong.is_none(), seconds, tokens_per_second, wrong })
+        let wrong = job.wrong(&run, outcome, &setup.project, skill).map(|words| one_line(&words, SHOWN));
+        Ok((run, wrong))
     }
 
     /// The project in a folder, with folders of the user beside it: no skill, template or prompt of theirs takes part.
@@ -243,7 +280,7 @@ fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    fn words(right: [bool; 3]) -> String {
+    fn words(right: [bool; 4]) -> String {
         let tried = Job::ALL.into_iter().zip(right).map(|(job, right)| Tried {
             job,
             right,
@@ -256,17 +293,17 @@ mod tests {
 
     #[test]
     fn one_line_says_what_a_model_is_good_for() {
-        assert_eq!(words([true; 3]), "Good for questions over files, small changes and planning.");
+        assert_eq!(words([true; 4]), "Good for questions over files, small changes, planning and choosing skills.");
         assert_eq!(
-            words([false, true, true]),
-            "Good for questions over files and small changes; let a larger model plan: name it as models.plan in your \
-             configuration."
-        );
-        assert_eq!(
-            words([false, false, true]),
-            "Good for questions over files; let a larger model write and plan: name it as models.execute and models.plan in \
+            words([false, false, true, true]),
+            "Good for questions over files and small changes; let a larger model plan and route: name it as models.plan in \
              your configuration."
         );
-        assert!(words([false; 3]).starts_with("Not good enough"));
+        assert_eq!(
+            words([true, false, false, true]),
+            "Good for questions over files and choosing skills; let a larger model write and plan: name it as \
+             models.execute and models.plan in your configuration."
+        );
+        assert!(words([false; 4]).starts_with("Not good enough"));
     }
 }

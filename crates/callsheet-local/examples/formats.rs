@@ -91,8 +91,8 @@ const KEPT: &str =
     "- **Name** Review 1\n- **What is needed** Look at the result.\n- **Skill** review\n- **Expected output** A list.";
 
 fn form(name: &str) -> Form {
-    let (skills, references) = (texts(&SKILLS), texts(&LINKS));
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
+    let references = texts(&LINKS);
+    let shape = ListShape { references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
     let outstanding = [vec![KEPT.to_owned()]];
     match name {
         "plan" => grammar::plan(&shape),

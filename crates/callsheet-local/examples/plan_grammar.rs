@@ -20,12 +20,11 @@ const REQUESTS: [&str; 3] = [
     "Find all TODO comments in the src folder of my Rust project and write a report of them",
     "Compare SQLite and PostgreSQL for a small web shop and recommend one",
 ];
-const SKILLS: [&str; 6] = ["write_document", "read_files", "run_command", "search_web", "edit_code", "review"];
 const REFERENCES: [&str; 3] = ["[Project](project_description)", "[Readme](README.md)", "[Notes](notes.md)"];
 
 fn plan() -> Grammar {
-    let (skills, references) = (SKILLS.map(String::from), REFERENCES.map(String::from));
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 3, max_tasks: 2, first_number: 1 };
+    let references = REFERENCES.map(String::from);
+    let shape = ListShape { references: &references, max_sections: 3, max_tasks: 2, first_number: 1 };
     grammar::plan(&shape).grammar()
 }
 
@@ -45,7 +44,7 @@ fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
     }
 }
 
-/// Strict structure of a plan: headings in order, keys in order, known skills, known links, nothing else.
+/// Strict structure of a plan: headings in order, keys in order, known links, nothing else.
 fn is_valid(text: &str) -> bool {
     let Some((head, list)) = text.split_once("\n## Tasks\n") else { return false };
     let Some(goals) = head.strip_prefix("## Goals / summary\n") else { return false };
@@ -53,18 +52,18 @@ fn is_valid(text: &str) -> bool {
     if goals.trim().is_empty() || goals.contains("\n#") {
         return false;
     }
-    let order = ["Name", "What is needed", "Skill", "References", "Expected output"];
+    let order = ["Name", "What is needed", "References", "Expected output"];
     let (mut section, mut tasks, mut readable, mut last) = (0, 0, 0, usize::MAX);
     for line in list.lines() {
         if let Some(number) = line.strip_prefix("### Task section") {
             let numbered = number.is_empty() || number.trim() == (section + 1).to_string();
-            if (section > 0 && last != 4) || !numbered {
+            if (section > 0 && last != 3) || !numbered {
                 return false;
             }
             (section, readable, last) = (section + 1, tasks, usize::MAX);
             continue;
         }
-        if line.is_empty() && last == 4 {
+        if line.is_empty() && last == 3 {
             continue;
         }
         let Some((label, value)) = line.strip_prefix("- **").and_then(|rest| rest.split_once("** ")) else {
@@ -72,12 +71,11 @@ fn is_valid(text: &str) -> bool {
         };
         let Some(key) = order.iter().position(|known| *known == label) else { return false };
         let follows = match key {
-            0 => last == usize::MAX || last == 4,
-            4 => last == 2 || last == 3,
+            0 => last == usize::MAX || last == 3,
+            3 => last == 1 || last == 2,
             key => last == key - 1,
         };
         let good = match label {
-            "Skill" => SKILLS.contains(&value),
             "References" => value.split_inclusive(')').map(str::trim).all(|link| {
                 let output = |n: u32| link == format!("[Task {n}](#task-{n}-results)");
                 REFERENCES.contains(&link) || (1..=readable).any(output)
@@ -90,7 +88,7 @@ fn is_valid(text: &str) -> bool {
         tasks += u32::from(key == 0);
         last = key;
     }
-    section > 0 && last == 4
+    section > 0 && last == 3
 }
 
 /// Replies, valid ones, tokens, seconds.

@@ -55,9 +55,8 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 fn all() -> Vec<(&'static str, Grammar)> {
-    let skills = texts(&["find_code", "read_docs", "write_docs"]);
     let references = texts(&["[Net](src/net.rs#L10-L60)", "[Manual](docs/manual.md)", "[](README.md)"]);
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 4, max_tasks: 3, first_number: 1 };
+    let shape = ListShape { references: &references, max_sections: 4, max_tasks: 3, first_number: 1 };
     let kept = "- **Name** Old\n- **What is needed** Old work.\n- **Expected output** A note.";
     let outstanding = [texts(&[kept, "- **Name** Older\n- **What is needed** Work."]), texts(&[kept])];
     let files = [

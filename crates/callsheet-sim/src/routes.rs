@@ -7,8 +7,8 @@ use crate::world::World;
 
 /// The skill of the request, or of a task of the list that waits; the last one completes it.
 pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
+    let is_last = run.drafted().is_some() && run.unrouted_tasks().nth(1).is_none();
     let one_task = run.drafted().is_none() && world.random.chance(20);
-    let is_last = run.drafted().is_some() && (run.routed_task().is_none() || world.random.chance(40));
     if one_task || is_last {
         let known = run.tasks().next().is_some().then_some(run);
         let (origin, list) = (ListOrigin::Reply(key), world.list(known));

@@ -484,7 +484,9 @@ impl World {
             let known = (key.phase != Phase::Plan).then_some(run);
             let mut list = self.list(known).list();
             list.tasks_mut().for_each(|task| task.skill = None);
-            return Event::ListDrafted { key, list, repairs, issues };
+            if list.tasks().next().is_some() {
+                return Event::ListDrafted { key, list, repairs, issues };
+            }
         }
         match key.phase {
             Phase::Plan => {

@@ -37,13 +37,14 @@ impl Evaluator<'_> {
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
                 let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
                 TaskResult { content: text, ..TaskResult::failure(error) }
-            } else if last.is_some_and(|call| call.stop == StopReason::Length) {
+            } else if last.is_some_and(|call| call.stop.is_cut()) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
                 // A provider may cut sooner than our own limit: then its tokens were used up.
                 let own = Some(task.sizes.reply_limit).filter(|limit| *limit > 0 && used >= *limit);
                 let limit = own.unwrap_or(used);
                 let words = match own {
+                    _ if last.is_some_and(|call| call.stop == StopReason::Repeated) => "the reply only repeated itself",
                     Some(_) => "the length limit cut the reply off",
                     None => "the model's output limit cut the reply off",
                 };

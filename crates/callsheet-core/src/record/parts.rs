@@ -20,7 +20,7 @@ pub struct CallKey {
     /// Task, for refinement, execution and merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
-    /// Execution run, for execution.
+    /// Execution run, for execution; for routing, the slug of the task that is to get a skill: it is no task of the run yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<ExecutionId>,
     /// From 1.
@@ -376,12 +376,14 @@ pub enum StopReason {
     Tools,
     /// The provider filtered it.
     Filtered,
+    /// It only repeated itself, and was stopped.
+    Repeated,
 }
 
 impl StopReason {
     /// The reply was cut.
     pub fn is_cut(self) -> bool {
-        matches!(self, Self::Length | Self::Budget)
+        matches!(self, Self::Length | Self::Budget | Self::Repeated)
     }
 }
 

@@ -296,6 +296,7 @@ impl Run {
     pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
         let task = || self.tasks.get(key.task.as_ref()?);
         match key.phase {
+            Phase::Route if key.run.is_some() => self.progress.routing().attempts(key.run.as_ref()?),
             Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue | Phase::Join => self.calls.list(key.phase),
             Phase::Refine => task().map(|task| &task.refine),
             Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
@@ -308,9 +309,15 @@ impl Run {
         self.progress.routing().list()
     }
 
-    /// The task of that list whose skill is chosen next.
-    pub fn routed_task(&self) -> Option<&Task> {
-        self.progress.routing().open_task()
+    /// The tasks of that list whose skills are still to come.
+    pub fn unrouted_tasks(&self) -> impl Iterator<Item = &Task> {
+        self.progress.routing().open().map(|(task, _)| task)
+    }
+
+    /// The task of that list whose skill a routing call is to choose.
+    pub fn routed_task(&self, key: &CallKey) -> Option<&Task> {
+        let slug = key.run.as_ref()?.as_str();
+        self.unrouted_tasks().find(|task| task.slug.as_str() == slug)
     }
 
     /// What the execution run of a call is called (spec 10.1); empty if it has no name of its own.
@@ -475,7 +482,10 @@ impl Run {
     /// The attempts that a call belongs to.
     pub(super) fn attempts_mut(&mut self, key: &CallKey) -> Option<&mut Attempts> {
         if key.task.is_none() {
-            return self.calls.list_mut(key.phase);
+            return match &key.run {
+                Some(task) => self.progress.routing_mut().attempts_mut(task),
+                None => self.calls.list_mut(key.phase),
+            };
         }
         let task = self.tasks.get_mut(key.task.as_ref()?)?;
         match key.phase {

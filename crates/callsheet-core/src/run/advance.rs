@@ -122,7 +122,7 @@ impl Advancing<'_> {
     fn set_clocks(&mut self) {
         let run = &mut *self.0;
         let now = run.clock.now();
-        let working = run.tasks.set_clocks(now) || run.calls.asks_for_list();
+        let working = run.tasks.set_clocks(now) || run.calls.asks_for_list() || run.progress.routing().is_admitted();
         Trees(run).set_clocks(now);
         run.clock.set_working(working && !run.progress.has_concluded());
     }

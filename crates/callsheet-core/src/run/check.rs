@@ -126,8 +126,12 @@ impl<'a> Check<'a> {
         match event {
             // What cannot be read of a review counts as a verdict, of a route as none.
             Event::ReplyRefused { key, .. } => self.to_be_read(key, !matches!(key.phase, Phase::Review | Phase::Route)),
-            Event::Routed { key, .. } => self.to_be_read(key, key.phase == Phase::Route),
-            Event::ListDrafted { key, .. } => check_draft(run, key),
+            // The last skill of a list completes it.
+            Event::Routed { key, .. } => {
+                let completes = key.run.is_some() && run.unrouted_tasks().nth(1).is_none();
+                self.to_be_read(key, key.phase == Phase::Route && !completes)
+            }
+            Event::ListDrafted { key, list, .. } => check_draft(run, key, list),
             Event::TaskRefined { key, .. } => self.to_be_read(key, key.phase == Phase::Refine && key.task.is_some()),
             Event::RunFinished { key, .. } => {
                 let fits = matches!(key.phase, Phase::Merge | Phase::Execute) && key.task.is_some();

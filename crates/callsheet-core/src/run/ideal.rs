@@ -14,13 +14,18 @@ pub(super) fn pass_ms(run: &Run) -> u64 {
     run.tasks.listed().map(|task| task.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max)
 }
 
+/// What the calls for the next list and for the answer took so far, with unlimited slots.
+pub(super) fn list_ms(run: &Run) -> u64 {
+    run.calls.list_ms().saturating_add(run.progress.routing().longest_ms())
+}
+
 /// Notes when things could have ended.
 pub(super) struct Ideal<'a>(pub &'a mut Run);
 
 impl Ideal<'_> {
     /// A list was accepted. It could have existed when all before it had ended and its calls were made.
     pub fn note_list(&mut self) {
-        let ms = pass_ms(self.0).saturating_add(self.0.calls.list_ms());
+        let ms = pass_ms(self.0).saturating_add(list_ms(self.0));
         self.0.clock.set_ideal_list_ms(ms);
     }
 

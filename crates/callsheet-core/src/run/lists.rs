@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::adopt::is_same_work;
 use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{CallKey, EffectKey, ListAdopted, ListOrigin, PlannedTask};
-use crate::spec::{Phase, SkillPolicy, Slug, Task};
+use crate::spec::{Phase, SkillPolicy, Slug, Task, TaskList};
 
 use super::Run;
 use super::approval::Approval;
@@ -42,7 +42,6 @@ impl Lists<'_> {
             ListOrigin::Reply(key) => {
                 Replies(self.0).accept(key, repairs, issues);
                 let of_list = list_phase(self.0, key);
-                self.0.progress.routing_mut().forget_draft();
                 if of_list == Phase::Continue {
                     // Rounds count anew.
                     let rounds = self.0.progress.rounds_mut();
@@ -53,6 +52,7 @@ impl Lists<'_> {
             ListOrigin::Host => {}
         }
         Ideal(self.0).note_list();
+        self.0.progress.routing_mut().forget_draft();
         self.0.calls.close_lists();
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
         // The accepted list has seen every problem it was told of (spec 2.9).
@@ -237,15 +237,15 @@ fn list_phase(run: &Run, key: &CallKey) -> Phase {
     if key.phase == Phase::Route { run.progress.routing().phase() } else { key.phase }
 }
 
-/// Refuses a list without skills that was not asked for.
-pub(super) fn check_draft(run: &Run, key: &CallKey) -> Result<(), Reject> {
+/// Refuses a list that was not asked for, or of which no task needs a skill.
+pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(), Reject> {
     let awaited = match key.phase {
         Phase::Plan => run.stage() == Stage::Prepare,
         Phase::Iterate => run.stage() == Stage::Iterate,
         Phase::Continue => run.stage() == Stage::Continue,
         _ => false,
     };
-    if !awaited {
+    if !awaited || list.tasks().all(|task| task.skill.is_some()) {
         return Err(Reject::ListNotAwaited);
     }
     if run.is_to_be_read(key) { Ok(()) } else { Err(Reject::NotAwaited(key.clone())) }

@@ -153,6 +153,7 @@ impl NextStage<'_> {
             TaskChange(self.0).enter(&slug, TaskPhase::Cancelled);
         }
         self.0.calls.release_lists();
+        self.0.progress.routing_mut().release();
         self.0.progress.stop_waiting();
         self.0.progress.conclude(Outcome::Cancelled);
     }

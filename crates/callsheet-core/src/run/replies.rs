@@ -115,8 +115,10 @@ impl Replies<'_> {
     /// The reply of a routing call was read, or there is none.
     pub fn routed(&mut self, key: &CallKey, skill: Option<&str>, issues: &[Issue]) {
         self.accept(key, &[], issues);
-        self.0.calls.restart_list(Phase::Route);
-        self.0.progress.routing_mut().routed(skill);
+        if key.run.is_none() {
+            self.0.calls.restart_list(Phase::Route);
+        }
+        self.0.progress.routing_mut().routed(key.run.as_ref(), skill);
     }
 
     /// A list was read whose tasks are to get their skills.
@@ -125,7 +127,6 @@ impl Replies<'_> {
         if let Some(attempts) = self.0.calls.list_mut(key.phase) {
             attempts.close();
         }
-        self.0.calls.restart_list(Phase::Route);
         self.0.progress.routing_mut().draft(key, list);
     }
 
@@ -258,7 +259,7 @@ impl Replies<'_> {
         let max = limits::attempts(run);
         let no_list = |what: &str| format!("{what} valid task list {}.", given_up.words("tries", max));
         let phase = match key.phase {
-            Phase::Route if run.drafted().is_none() => return self.routed(key, None, &[]),
+            Phase::Route if key.run.is_none() => return self.routed(key, None, &[]),
             Phase::Route => run.progress.routing().phase(),
             phase => phase,
         };

@@ -27,6 +27,7 @@ impl Resume<'_> {
         self.settle_in_flight();
         Changing(self.0).skip_lost_checks();
         self.0.calls.release_lists();
+        self.0.progress.routing_mut().release();
         self.0.tasks.values_mut().for_each(TaskRun::release_slots);
         let unreached = self.reopen_after_outage();
         let slugs: Vec<Slug> = self.0.tasks.keys().cloned().collect();
@@ -174,6 +175,7 @@ impl Resume<'_> {
         let ended = run.progress.ending();
         if ended.is_some() {
             run.calls.renew_list(Phase::Route);
+            run.progress.routing_mut().renew();
         }
         if ended.is_some_and(gave_up_list) {
             run.follow_ups.fail();

@@ -18,6 +18,8 @@ use super::{Run, limits};
 pub(super) enum Unit<'a> {
     /// The call for a list, or for the answer.
     List(Phase, &'a Attempts),
+    /// The call for the skill of a task of a list that does not count yet.
+    Route(&'a Slug, &'a Attempts),
     Check(&'a TaskRun),
     Refine(&'a TaskRun),
     Execute(&'a TaskRun, &'a Execution),
@@ -27,14 +29,14 @@ pub(super) enum Unit<'a> {
 impl<'a> Unit<'a> {
     pub(super) fn task(&self) -> Option<&'a TaskRun> {
         match self {
-            Self::List(..) => None,
+            Self::List(..) | Self::Route(..) => None,
             Self::Check(task) | Self::Refine(task) | Self::Execute(task, _) | Self::Merge(task, _) => Some(task),
         }
     }
 
     pub(super) fn is_admitted(&self) -> bool {
         match self {
-            Self::List(_, attempts) => attempts.admitted,
+            Self::List(_, attempts) | Self::Route(_, attempts) => attempts.admitted,
             Self::Check(_) => false,
             Self::Refine(task) => task.refine.admitted,
             Self::Execute(_, run) => run.attempts.admitted,
@@ -57,7 +59,8 @@ pub(super) struct UnitWork {
 pub(super) struct Units<'a>(pub &'a Run);
 
 impl<'a> Units<'a> {
-    /// The call for a list or for the answer, which comes before all units of tasks.
+    /// The call for a list or for the answer, which comes before all units of tasks; for a list that waits for the skills of
+    /// its tasks, the calls for these.
     pub(super) fn of_list(self) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
             Stage::Prepare => Some(Phase::Plan),
@@ -66,9 +69,13 @@ impl<'a> Units<'a> {
             Stage::Join(_) => Some(Phase::Join),
             _ => None,
         };
-        let routes = |phase: &Phase| self.0.progress.routing().is_due(*phase, self.0.settings().plan);
+        let routing = self.0.progress.routing();
+        let waits = routing.list().is_some() && phase == Some(routing.phase());
+        let open = routing.open().filter(move |_| waits).map(|(task, attempts)| Unit::Route(&task.slug, attempts));
+        let routes = |phase: &Phase| routing.is_due(*phase, self.0.settings().plan);
         let phase = phase.map(|phase| if routes(&phase) { Phase::Route } else { phase });
-        phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?))).into_iter()
+        let list = phase.and_then(|phase| Some(Unit::List(phase, self.0.calls.list(phase)?)));
+        list.filter(|_| !waits).into_iter().chain(open)
     }
 
     /// Units of a task. Asked of all tasks in sheet order, they are in the order of spec 2.6: the current step is the first with
@@ -90,6 +97,11 @@ impl<'a> Units<'a> {
         let mut found = UnitWork::default();
         match unit {
             Unit::List(phase, attempts) => found.work.push(self.ask_or_read(*phase, None, None, attempts)),
+            Unit::Route(slug, attempts) => {
+                let slug = ExecutionId::new(slug.as_str());
+                let (key, in_flight) = self.key_of(Phase::Route, (None, Some(&slug)), attempts);
+                found.work.push(self.ask(key, in_flight, (None, None), attempts));
+            }
             Unit::Check(task) => {
                 if let ReferenceCheck::Pending { n, stage } = task.check {
                     found.work.push((Effect::CheckReferences { task: task.slug(), n, stage }, false));
@@ -116,12 +128,26 @@ impl<'a> Units<'a> {
         exec: Option<&Execution>,
         attempts: &Attempts,
     ) -> (Effect, bool) {
-        let reading = attempts.reading.clone();
-        let is_reading = reading.is_some();
-        let (key, in_flight) = match reading {
-            Some(key) => (key, false),
-            None => self.next_call(phase, task.map(|task| &task.task.slug), exec.map(|exec| &exec.id)),
-        };
+        let of = (task.map(|task| &task.task.slug), exec.map(|exec| &exec.id));
+        let (key, in_flight) = self.key_of(phase, of, attempts);
+        self.ask(key, in_flight, (task, exec), attempts)
+    }
+
+    /// The reply that waits to be read, else the next call.
+    fn key_of(self, phase: Phase, of: (Option<&Slug>, Option<&ExecutionId>), attempts: &Attempts) -> (CallKey, bool) {
+        match &attempts.reading {
+            Some(key) => (key.clone(), false),
+            None => self.next_call(phase, of.0, of.1),
+        }
+    }
+
+    fn ask(
+        self,
+        key: CallKey,
+        in_flight: bool,
+        (task, exec): (Option<&TaskRun>, Option<&Execution>),
+        attempts: &Attempts,
+    ) -> (Effect, bool) {
         let withdrawn = task.zip(exec).and_then(|(task, exec)| limits::withdraws_tools(self.0, task, exec));
         let asked = ModelCall {
             key,
@@ -134,7 +160,8 @@ impl<'a> Units<'a> {
             reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
         };
-        if is_reading { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }
+        let is_read = attempts.reading.is_some();
+        if is_read { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }
     }
 
     /// The key of the call in flight, else a fresh one: a key is never used twice, not even after a crash.

@@ -137,7 +137,7 @@ impl Run {
     /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited
     /// slots.
     pub fn ideal_ms(&self) -> u64 {
-        ideal::pass_ms(self).saturating_add(self.calls.list_ms())
+        ideal::pass_ms(self).saturating_add(ideal::list_ms(self))
     }
 
     /// How far the limits of the run are used.

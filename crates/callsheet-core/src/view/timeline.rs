@@ -248,6 +248,9 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
         words.push(' ');
         words.push_str(task.as_str());
     }
+    if let (Phase::Route, Some(drafted)) = (key.phase, &key.run) {
+        words.push_str(&format!(" {drafted}"));
+    }
     if !part.is_empty() {
         words.push_str(&format!(" ({part})"));
     }

@@ -136,8 +136,6 @@ pub enum Value {
 /// Task sections: new tasks, and those of an earlier list that may be kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sections {
-    /// Skills of new tasks. Empty: they carry none.
-    pub skills: Vec<String>,
     /// Complete Markdown links that are valid for every new task.
     pub references: Vec<String>,
     /// New sections at most.

@@ -62,7 +62,6 @@ fn complete(text: &str) -> Part {
 fn sections(shape: &ListShape<'_>, outstanding: Option<&[Vec<String>]>) -> Part {
     let owned = |texts: &[String]| one_line(texts).into_iter().map(str::to_owned).collect();
     Part::Sections(Sections {
-        skills: owned(shape.skills),
         references: owned(shape.references),
         max_sections: shape.max_sections,
         max_tasks: shape.max_tasks,

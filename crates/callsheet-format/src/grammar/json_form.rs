@@ -163,9 +163,6 @@ fn of_sections(sections: &Sections) -> Json {
     let mut links = sections.references.clone();
     links.extend((0..(most - 1).saturating_mul(tasks)).map(|n| new_link(sections.first_number.saturating_add(n))));
     let mut task = vec![("name".to_owned(), text(3, MAX_NAME)), ("need".to_owned(), text(8, MAX_NEED))];
-    if !sections.skills.is_empty() {
-        task.push(("skill".to_owned(), choice(&sections.skills)));
-    }
     if !links.is_empty() {
         task.push(("references".to_owned(), list(choice(&links), 0, MAX_LINKS)));
     }

@@ -27,11 +27,9 @@ const MAX_TASKS: u32 = 8;
 /// Outstanding sections of an iteration at most.
 const MAX_OUTSTANDING: usize = 24;
 
-/// What new tasks of a list may be made of.
+/// What new tasks of a list may be made of. They carry no skill: models choose these better in calls of their own (spec 2.3).
 #[derive(Clone, Copy, Debug)]
 pub struct ListShape<'a> {
-    /// Names of the catalog, in its order. Empty: tasks carry no skill.
-    pub skills: &'a [String],
     /// Complete Markdown links that are valid for every new task, outputs of done tasks among them.
     pub references: &'a [String],
     /// New sections at most; at least 1 is allowed always.
@@ -46,9 +44,8 @@ pub struct ListShape<'a> {
 /// be, because a list that is cut is not valid.
 pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
     let links: usize = one_line(shape.references).iter().map(|link| link.len().max(24)).max().unwrap_or(24);
-    let skill = one_line(shape.skills).iter().map(|skill| skill.len()).max().unwrap_or(0);
     let links = count(links).saturating_mul(MAX_LINKS);
-    let task = (MAX_NAME + MAX_NEED + MAX_EXPECTED + 120).saturating_add(links).saturating_add(count(skill));
+    let task = (MAX_NAME + MAX_NEED + MAX_EXPECTED + 120).saturating_add(links);
     let section = shape.max_tasks.clamp(1, MAX_TASKS).saturating_mul(task).saturating_add(24);
     let all = shape.max_sections.clamp(1, MAX_SECTIONS).saturating_mul(section);
     all.saturating_add(MAX_GOALS + 60) / 3
@@ -151,18 +148,13 @@ impl<'a> Lists<'a> {
 
     /// The keys that are the same for every new task.
     fn words(&mut self) {
-        let (references, skills) = (&self.shape.references, &self.shape.skills);
+        let references = &self.shape.references;
         if !references.is_empty() {
             let links = references.iter().map(Expr::text).collect();
             self.add("reference".into(), Expr::Choice(links));
         }
         let mut parts = vec![Expr::Line { min: 3, max: MAX_NAME }, Expr::text("\n- **What is needed** ")];
         parts.push(Expr::Line { min: 8, max: MAX_NEED });
-        if !skills.is_empty() {
-            let skills = skills.iter().map(Expr::text).collect();
-            self.add("skill".into(), Expr::Choice(skills));
-            parts.extend([Expr::text("\n- **Skill** "), Expr::rule("skill")]);
-        }
         self.add("words".into(), Expr::Seq(parts));
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{Skill, SkillMode, SkillSource};
+use callsheet_core::spec::{Skill, SkillLayer, SkillMode, SkillSource};
 
 use super::issue::{SkillIssue, SkillSeverity};
 use super::suggest::{fold, suggest};
@@ -17,21 +17,6 @@ pub struct Catalog {
     skills: BTreeMap<String, Skill>,
     /// Sources of equal names in weaker layers.
     replaced: BTreeMap<String, Vec<SkillSource>>,
-}
-
-/// One line of the catalog as a planner reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CatalogLine<'a> {
-    /// Name.
-    pub name: &'a str,
-    /// When to use it.
-    pub description: &'a str,
-    /// Its tools.
-    pub tools: &'a [String],
-    /// Its tasks are writers.
-    pub writes: bool,
-    /// It is a template (spec 7.6).
-    pub template: bool,
 }
 
 impl Catalog {
@@ -170,25 +155,16 @@ impl Catalog {
         suggest(asked, known, SUGGESTIONS)
     }
 
-    /// The text a planner reads (spec 7.6). Equal skills give equal bytes.
-    pub fn render(&self) -> String {
-        self.render_with(&[])
+    /// Skills that a model may choose by itself, sorted by name bytes. Bundled templates are for who names them: what they are
+    /// for is too near to what the skills are for.
+    pub fn offered(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values().filter(|skill| !is_template(skill) || skill.source.layer != SkillLayer::Bundled)
     }
 
-    /// The text a planner reads, with templates among the skills; of equal names the template's line is taken.
-    pub fn render_with(&self, templates: &[CatalogLine<'_>]) -> String {
-        let mut lines = templates.to_vec();
-        let skills = self.skills.values().filter(|skill| templates.iter().all(|line| line.name != skill.name));
-        lines.extend(skills.map(|skill| CatalogLine {
-            name: &skill.name,
-            description: &skill.description,
-            // The tool of a template is the template.
-            tools: if is_template(skill) { &[] } else { &skill.policy.tools },
-            writes: skill.policy.writer.is_some(),
-            template: is_template(skill),
-        }));
-        lines.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-        render_lines(&lines)
+    /// The text a planner reads (spec 7.6). Equal skills give equal bytes.
+    pub fn render(&self) -> String {
+        let lines: Vec<String> = self.offered().map(line).collect();
+        lines.join("\n")
     }
 }
 
@@ -196,23 +172,14 @@ fn is_template(skill: &Skill) -> bool {
     skill.policy.mode == SkillMode::Template
 }
 
-/// Lines of a catalog, in the order given, joined by line feeds.
-pub fn render_lines(lines: &[CatalogLine<'_>]) -> String {
-    let rendered: Vec<String> = lines.iter().map(render_line).collect();
-    rendered.join("\n")
-}
-
-fn render_line(line: &CatalogLine<'_>) -> String {
-    let words: Vec<&str> = line.description.split_whitespace().collect();
+fn line(skill: &Skill) -> String {
+    let words: Vec<&str> = skill.description.split_whitespace().collect();
     let cut: String = words.join(" ").chars().take(LINE_CHARACTERS).collect();
-    let mut text = format!("- **{}** {}", line.name, cut.trim_end());
-    if !line.tools.is_empty() {
-        text.push_str(&format!(" (tools: {})", line.tools.join(", ")));
-    }
-    if line.writes {
+    let mut text = format!("- **{}** {}", skill.name, cut.trim_end());
+    if skill.policy.writer.is_some() {
         text.push_str(" (writes)");
     }
-    if line.template {
+    if is_template(skill) {
         text.push_str(" (template)");
     }
     text

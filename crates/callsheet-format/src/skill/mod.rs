@@ -13,7 +13,7 @@ mod suggest;
 mod table;
 mod yaml;
 
-pub use catalog::{Catalog, CatalogLine, render_lines};
+pub use catalog::Catalog;
 pub use issue::{SkillIssue, SkillSeverity};
 pub use parts::{heading_key, section};
 pub use policy::{SkillContext, powers, writer_reason};

@@ -39,10 +39,9 @@ fn tools(input: &Value) -> Vec<ToolSpec> {
 }
 
 fn build(input: &Value) -> Grammar {
-    let (skills, references) = (texts(input, "skills"), texts(input, "references"));
+    let references = texts(input, "references");
     let kind = input["kind"].as_str().unwrap();
     let shape = || ListShape {
-        skills: &skills,
         references: &references,
         max_sections: number(input, "max_sections"),
         max_tasks: number(input, "max_tasks"),
@@ -106,13 +105,9 @@ fn printed_forms_and_samples_are_as_recorded() {
     }
 }
 
-/// A server gets the grammar with every request: that of a full sheet with the bundled catalog and thirty files is short.
+/// A server gets the grammar with every request: that of a full sheet with thirty files is short.
 #[test]
 fn a_grammar_of_a_full_sheet_is_short() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../skills");
-    let stem = |path: PathBuf| path.file_stem().unwrap().to_str().unwrap().to_owned();
-    let skills: Vec<String> = fs::read_dir(folder).unwrap().map(|entry| stem(entry.unwrap().path())).collect();
-    assert!(skills.len() >= 8, "{skills:?}");
     let paths: Vec<String> = (1..=30).map(|n| format!("src/garden/barrel_{n}.rs")).collect();
     let references: Vec<String> =
         paths.iter().map(|path| format!("[{}]({path})", path.rsplit('/').next().unwrap())).collect();
@@ -125,7 +120,7 @@ fn a_grammar_of_a_full_sheet_is_short() {
         )
     };
     let outstanding: Vec<Vec<String>> = (0..3).map(|n| vec![task(2 * n + 1), task(2 * n + 2)]).collect();
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 4, max_tasks: 2, first_number: 7 };
+    let shape = ListShape { references: &references, max_sections: 4, max_tasks: 2, first_number: 7 };
     let files: Vec<EditableFile> =
         paths.iter().map(|path| EditableFile { path: path.clone(), shown_in_full: true }).collect();
     let forms = [
@@ -167,7 +162,7 @@ fn every_rule_named_exists_once_and_is_well_named() {
 
 /// What a strict reader of a list would demand: sections from `section` on, keys in order, only valid links, no link to a
 /// task of the same or a later section.
-fn check_sections(text: &str, valid: &[String], skills: &[String], first_number: u32) -> u32 {
+fn check_sections(text: &str, valid: &[String], first_number: u32) -> u32 {
     let mut section = 0;
     let mut names: Vec<u32> = Vec::new();
     let mut readable = 0;
@@ -188,9 +183,8 @@ fn check_sections(text: &str, valid: &[String], skills: &[String], first_number:
                     names.push(number.parse().unwrap());
                 }
                 "What is needed" => assert_eq!(key, "Name"),
-                "Skill" => assert!(key == "What is needed" && skills.contains(&value.to_owned())),
                 "References" => {
-                    assert!(matches!(key, "Skill" | "What is needed"));
+                    assert_eq!(key, "What is needed");
                     for link in value.split_inclusive(')').map(str::trim).filter(|link| !link.is_empty()) {
                         let earlier = names[..readable].iter();
                         let outputs: Vec<String> = earlier.map(|n| format!("[Task {n}](#task-{n}-results)")).collect();
@@ -200,10 +194,10 @@ fn check_sections(text: &str, valid: &[String], skills: &[String], first_number:
                         );
                     }
                 }
-                "Expected output" => assert!(matches!(key, "References" | "Skill" | "What is needed")),
+                "Expected output" => assert!(matches!(key, "References" | "What is needed")),
                 other => panic!("label {other}"),
             }
-            key = ["Name", "What is needed", "Skill", "References", "Expected output"]
+            key = ["Name", "What is needed", "References", "Expected output"]
                 .into_iter()
                 .find(|known| *known == label)
                 .unwrap();
@@ -221,16 +215,15 @@ proptest! {
 
     #[test]
     fn walked_plans_follow_the_wire_format(seed: u64, sections in 1u32..5, tasks in 1u32..4, links in 0usize..4, first in 1u32..9) {
-        let skills: Vec<String> = ["find_code", "write_docs"].map(String::from).to_vec();
         let references: Vec<String> = ["[Net](src/net.rs#L1-L6)", "[Manual](docs/manual.md)", "[Page](project_description)"]
             .map(String::from)[..links.min(3)].to_vec();
-        let shape = ListShape { skills: &skills, references: &references, max_sections: sections, max_tasks: tasks, first_number: first };
+        let shape = ListShape { references: &references, max_sections: sections, max_tasks: tasks, first_number: first };
         let text = grammar::plan(&shape).grammar().sample(seed);
         let (head, list) = text.split_once("\n## Tasks\n").unwrap();
         let goals = head.strip_prefix("## Goals / summary\n").unwrap();
         let goals = goals.strip_suffix("\n\n**plan complete**").unwrap_or(goals);
         prop_assert_eq!(goals.lines().count(), 1);
-        let found = check_sections(list, &references, &skills, first);
+        let found = check_sections(list, &references, first);
         prop_assert!((1..=sections).contains(&found));
         let characters = u32::try_from(text.chars().count()).unwrap();
         prop_assert!(characters <= 3 * grammar::list_tokens(&shape) + 3, "{} characters", characters);
@@ -238,10 +231,9 @@ proptest! {
 
     #[test]
     fn walked_iterations_keep_tasks_word_for_word(seed: u64, kept in 0usize..4) {
-        let skills = vec!["find_code".to_owned()];
         let task = |n: usize| format!("- **Name** Old {n}\n- **What is needed** Old work {n}.\n- **Expected output** A note.");
         let outstanding: Vec<Vec<String>> = (0..kept).map(|n| vec![task(2 * n), task(2 * n + 1)]).collect();
-        let shape = ListShape { skills: &skills, references: &[], max_sections: 2, max_tasks: 2, first_number: 7 };
+        let shape = ListShape { references: &[], max_sections: 2, max_tasks: 2, first_number: 7 };
         let text = grammar::iteration(&shape, &outstanding).grammar().sample(seed);
         let mut rest = format!("\n{text}").split_once("\n## Tasks").unwrap().1.to_owned();
         let mut last = 0;
@@ -384,7 +376,7 @@ fn level_two_headings(text: &str) -> Vec<String> {
 
 #[test]
 fn a_line_never_holds_what_a_reader_would_have_to_mend() {
-    let shape = ListShape { skills: &[], references: &[], max_sections: 1, max_tasks: 1, first_number: 1 };
+    let shape = ListShape { references: &[], max_sections: 1, max_tasks: 1, first_number: 1 };
     for seed in 0..300 {
         let text = grammar::plan(&shape).grammar().sample(seed);
         let need = text.lines().find_map(|line| line.strip_prefix("- **What is needed** ")).unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::sections::{Fixture, check_all, tools};
 use callsheet_core::spec::{RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, ToolEffect, ToolSpec};
 use callsheet_format::skill::{
-    Catalog, CatalogLine, SkillContext, SkillFile, read_skill, skill_input_requirements, suggest, writer_reason,
+    Catalog, SkillContext, SkillFile, read_skill, skill_input_requirements, suggest, writer_reason,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ fn fixtures_read_as_expected() {
     check_all("skill", check);
 }
 
-/// Sections: `file LAYER PATH`, `sandbox read-only`, `restrict NAMES`, `suggest NAME`, `template NAME`.
+/// Sections: `file LAYER PATH`, `sandbox read-only`, `restrict NAMES`, `suggest NAME`.
 fn check(fixture: &Fixture) -> String {
     let mut tools = tools();
     tools.extend([tool("apply_patch", ToolEffect::Write), tool("look_up", ToolEffect::Read)]);
@@ -48,12 +48,9 @@ fn check(fixture: &Fixture) -> String {
 
 fn ask(out: &mut String, fixture: &Fixture, catalog: Catalog) {
     let mut catalog = catalog;
-    let mut templates = Vec::new();
-    for (title, body) in fixture.inputs() {
+    for (title, _) in fixture.inputs() {
         if let Some(name) = title.strip_prefix("suggest ") {
             writeln!(out, "near {name}: {}", catalog.suggestions(name).join(" ")).unwrap();
-        } else if let Some(name) = title.strip_prefix("template ") {
-            templates.push((name, body));
         } else if let Some(names) = title.strip_prefix("restrict ") {
             let names: Vec<String> = names.split(',').map(str::to_owned).collect();
             let (restricted, issues) = catalog.restrict(&names);
@@ -68,11 +65,7 @@ fn ask(out: &mut String, fixture: &Fixture, catalog: Catalog) {
             writeln!(out, "{} hides {}", skill.source.path, source.path).unwrap();
         }
     }
-    let lines: Vec<CatalogLine<'_>> = templates
-        .iter()
-        .map(|(name, text)| CatalogLine { name, description: text, tools: &[], writes: false, template: true })
-        .collect();
-    writeln!(out, "catalog:\n{}", catalog.render_with(&lines)).unwrap();
+    writeln!(out, "catalog:\n{}", catalog.render()).unwrap();
 }
 
 fn describe(out: &mut String, skill: &Skill) {

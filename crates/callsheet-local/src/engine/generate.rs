@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 use std::time::Duration;
 
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{ModelFault, ModelReply};
+use callsheet_runtime::ports::{ModelFault, ModelReply, Repetition};
 use llama_cpp_2::token::LlamaToken;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -22,6 +22,8 @@ struct Writing<'a> {
     limit: u32,
     stream: Utf8Stream,
     text: String,
+    repetition: Repetition,
+    repeats: bool,
     written: u32,
     forced: u32,
     timing: Timing,
@@ -51,6 +53,7 @@ impl Writing<'_> {
             return;
         }
         self.text.push_str(&text);
+        self.repeats |= self.repetition.push(&text);
         // A viewer that went away does not matter; the reply is what counts.
         let _ = self.job.news.send(News::Text(text));
     }
@@ -71,8 +74,17 @@ pub(super) fn answer(
     let kept = session.rewind(&prompt);
     let mut pending: Vec<LlamaToken> = prompt.get(kept..).unwrap_or_default().to_vec();
     let stream = Utf8Stream::default();
-    let mut writing =
-        Writing { job, limit, stream, text: String::new(), written: 0, forced: 0, timing: Timing::default() };
+    let mut writing = Writing {
+        job,
+        limit,
+        stream,
+        text: String::new(),
+        repetition: Repetition::default(),
+        repeats: false,
+        written: 0,
+        forced: 0,
+        timing: Timing::default(),
+    };
     let stop = write(session, guide.as_mut(), &mut sampler, &mut pending, &mut writing)?;
     note_timing(session, &writing);
     let rest = writing.stream.finish();
@@ -157,6 +169,9 @@ fn write(
             if writing.should_end() && guide.may_end() {
                 return Ok(StopReason::End);
             }
+        }
+        if writing.repeats {
+            return Ok(StopReason::Repeated);
         }
         if writing.written >= writing.limit {
             return Ok(StopReason::Length);

@@ -56,9 +56,8 @@ fn constrained(grammar: Grammar, max_output_tokens: u32) -> ModelRequest {
 }
 
 fn plan() -> Grammar {
-    let skills = ["find_code", "read_docs"].map(String::from);
     let references = ["[Net](src/net.rs)".to_owned()];
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
+    let shape = ListShape { references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
     grammar::plan(&shape).grammar()
 }
 

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use callsheet_runtime::ports::{DeltaSink, ModelFault};
+use callsheet_runtime::ports::{DeltaSink, ModelFault, Repetition};
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -118,7 +118,7 @@ impl Transport {
         let sent = Instant::now();
         let mut response = self.send(request).await?;
         let mut frames = Frames::new(actual_framing(&response, framing));
-        let (mut open, mut begun) = (true, false);
+        let (mut open, mut begun, mut repetition) = (true, false, Repetition::default());
         while open {
             let limit = if begun { self.silence.idle } else { self.silence.first_byte.saturating_sub(sent.elapsed()) };
             let chunk = self.within(limit, begun, response.chunk()).await?.map_err(|error| self.broken(&error))?;
@@ -131,6 +131,10 @@ impl Transport {
                 let text = decoder.feed(&frame).map_err(|error| error.into_fault(&self.context))?;
                 if !text.is_empty() {
                     deltas(&text);
+                }
+                if repetition.push(&text) {
+                    // The connection is closed with it, so that the server stops as well.
+                    return Ok(decoder.stop());
                 }
             }
             if open && decoder.is_done() {

@@ -82,6 +82,9 @@ pub trait Decoder: Send {
 
     /// The reply, once the stream ended.
     fn finish(self: Box<Self>) -> Result<Decoded, WireError>;
+
+    /// The reply so far, which only repeats itself.
+    fn stop(self: Box<Self>) -> Decoded;
 }
 
 /// The messages of a request in the form that OpenAI made common. Wires differ in how a call and the result of a call

@@ -188,6 +188,10 @@ impl Decoder for ChatDecoder {
         };
         Ok(decoded)
     }
+
+    fn stop(self: Box<Self>) -> Decoded {
+        Decoded { stop: StopReason::Repeated, ..self.decoded }
+    }
 }
 
 fn usage(line: &Value) -> Option<Usage> {

@@ -144,6 +144,10 @@ impl Decoder for ChatDecoder {
         };
         Ok(decoded)
     }
+
+    fn stop(self: Box<Self>) -> Decoded {
+        Decoded { stop: StopReason::Repeated, ..self.decoded }
+    }
 }
 
 impl ChatDecoder {

@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callsheet_core::record::StopReason;
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, build};
 use callsheet_models::transport::Silence;
 use callsheet_runtime::conformance::story_request;
-use callsheet_runtime::ports::ModelFault;
+use callsheet_runtime::ports::{ModelFault, ModelReply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -36,8 +37,8 @@ async fn server(start: String, more: Option<String>) -> String {
     address
 }
 
-/// What a call comes to, in words.
-async fn fault(dialect: Dialect, address: &str, silence: Silence) -> String {
+/// What a call comes to.
+async fn asked(dialect: Dialect, address: &str, silence: Silence) -> Result<ModelReply, ModelFault> {
     let settings =
         ProviderSettings { dialect: Some(dialect), base_url: Some(address.to_owned()), ..ProviderSettings::default() };
     let mut provider = Provider::resolve("odd", &BTreeMap::from([("odd".to_owned(), settings)])).unwrap();
@@ -45,7 +46,12 @@ async fn fault(dialect: Dialect, address: &str, silence: Silence) -> String {
     let model = build(&provider, "brook", &BTreeMap::new()).unwrap();
     let (request, cancel) = (story_request(8), CancellationToken::new());
     let asked = tokio::time::timeout(Duration::from_secs(60), model.ask(&request, &|_| {}, &cancel)).await;
-    match asked.expect("the call ends by itself") {
+    asked.expect("the call ends by itself")
+}
+
+/// Its failure in words.
+async fn fault(dialect: Dialect, address: &str, silence: Silence) -> String {
+    match asked(dialect, address, silence).await {
         Err(ModelFault::Communication { message, .. }) => message,
         other => panic!("{dialect:?}: {other:?}"),
     }
@@ -106,4 +112,15 @@ async fn a_line_without_an_end_is_left() {
         let words = fault(dialect, &address, Silence::default()).await;
         assert!(words.contains("line"), "{dialect:?}: {words}");
     }
+}
+
+/// A model in a loop writes until something stops it.
+#[tokio::test]
+async fn a_reply_that_only_repeats_itself_is_stopped() {
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"- The same line once more.\\n\"}}]}\n\n".to_owned();
+    let endless = server(HEAD.to_owned(), Some(piece)).await;
+    let reply = asked(Dialect::Openai, &endless, limits(60_000, 60_000)).await.unwrap();
+    assert_eq!(reply.stop, StopReason::Repeated);
+    assert!(reply.text.starts_with("- The same line once more.\n- The same") && reply.text.len() < 2_000);
+    assert!(reply.usage.output > 100, "it is charged as far as it came: {:?}", reply.usage);
 }

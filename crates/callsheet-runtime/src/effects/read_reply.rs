@@ -158,14 +158,13 @@ impl RecordedReply<'_> {
             }
             return Ok(Event::Routed { key: key.clone(), skill: None, issues });
         };
-        let open: Vec<_> = list.tasks().filter(|task| task.skill.is_none()).map(|task| task.slug.clone()).collect();
-        let task = run.routed_task().map(|task| task.slug.clone());
-        if task.is_some() && open.last() != task.as_ref() {
-            return Ok(Event::Routed { key: key.clone(), skill: skill.map(str::to_owned), issues });
+        let skill = skill.map(str::to_owned);
+        if run.unrouted_tasks().nth(1).is_some() {
+            return Ok(Event::Routed { key: key.clone(), skill, issues });
         }
-        for waiting in list.tasks_mut().filter(|waiting| Some(&waiting.slug) == task.as_ref()) {
-            waiting.skill = skill.map(str::to_owned);
-        }
+        let last = run.routed_task(key).map(|task| task.slug.clone());
+        let last = list.tasks_mut().filter(|task| Some(&task.slug) == last.as_ref() && task.skill.is_none());
+        last.for_each(|task| task.skill.clone_from(&skill));
         let list = reconcile(self.services, run, ListReply { list, ..ListReply::default() }, &loaded, false)?;
         Ok(Event::ListAdopted { origin: ListOrigin::Reply(key.clone()), list, repairs: Vec::new(), issues })
     }

@@ -9,6 +9,7 @@ mod model_source;
 mod observer;
 mod outline;
 mod person;
+mod repetition;
 mod store;
 mod tool;
 
@@ -25,5 +26,6 @@ pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{
     CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView,
 };
+pub use repetition::Repetition;
 pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

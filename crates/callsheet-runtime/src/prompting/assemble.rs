@@ -217,7 +217,7 @@ fn job(
     let held = notation != Notation::Free;
     let window = model.window;
     match asked.key.phase {
-        Phase::Route => Ok(route(services, run)),
+        Phase::Route => Ok(route(services, run, asked)),
         Phase::Plan => plan(services, run, asked, window, held),
         Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held),
         Phase::Refine => refine(services, run, asked, held),
@@ -244,15 +244,16 @@ fn retry(services: &Services, run: &Run, asked: &ModelCall) -> Result<Option<Ret
 }
 
 /// The request, or the task of a list that waits for its skills.
-fn route(services: &Services, run: &Run) -> Job {
+fn route(services: &Services, run: &Run, asked: &ModelCall) -> Job {
     let candidates = candidates(run, &services.skills(run.settings()));
-    let request = run.routed_task().map_or_else(|| run.prompt().to_owned(), |task| task.need.clone());
+    let request = run.routed_task(&asked.key).map_or_else(|| run.prompt().to_owned(), |task| task.need.clone());
     Job::Route(RoutePrompt { candidates, request })
 }
 
 fn plan(services: &Services, run: &Run, asked: &ModelCall, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = services.skills(run.settings());
-    let suggested = services.offer.as_ref().map(|offer| offer.suggestions(run.prompt())).unwrap_or_default();
+    let mut suggested = services.offer.as_ref().map(|offer| offer.suggestions(run.prompt())).unwrap_or_default();
+    suggested.retain(|name| loaded.catalog.offered().any(|skill| skill.name == *name));
     let mut skill_catalog = loaded.catalog.render();
     if !suggested.is_empty() {
         let names = suggested.join(", ");
@@ -268,7 +269,7 @@ fn plan(services: &Services, run: &Run, asked: &ModelCall, window: Option<u32>, 
         user_prompt: run.prompt().to_owned(),
         retry: retry(services, run, asked)?,
     };
-    Ok(Job::Plan { prompt, offer: held.then(|| constraint::ListOffer::new(services, run, &loaded, window)) })
+    Ok(Job::Plan { prompt, offer: held.then(|| constraint::ListOffer::new(services, run, window)) })
 }
 
 fn iterate(
@@ -300,7 +301,7 @@ fn iterate(
     Ok(Job::Iterate {
         prompt,
         follow_up: run.pending_follow_up().filter(|_| asked.key.phase == Phase::Continue).map(str::to_owned),
-        offer: held.then(|| constraint::ListOffer::new(services, run, &loaded, window)),
+        offer: held.then(|| constraint::ListOffer::new(services, run, window)),
     })
 }
 

@@ -15,7 +15,6 @@ use crate::material::named_at;
 use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::reading::aim::WriteAim;
 use crate::references::Resolved;
-use crate::skills::LoadedSkills;
 
 use super::{project, texts};
 use crate::services::{ModelSet, Services};
@@ -96,7 +95,6 @@ const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
 
 /// What a list may be made of.
 pub(crate) struct ListOffer {
-    skills: Vec<String>,
     links: Vec<String>,
     outstanding: Vec<Vec<String>>,
     first_number: u32,
@@ -105,7 +103,7 @@ pub(crate) struct ListOffer {
 }
 
 impl ListOffer {
-    pub fn new(services: &Services, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
+    pub fn new(services: &Services, run: &Run, window: Option<u32>) -> Self {
         let mut links = project_links(services, &run.prompts().join("\n"));
         links.extend(
             run.done()
@@ -126,8 +124,7 @@ impl ListOffer {
             .max()
             .unwrap_or(0)
             .saturating_add(1);
-        let skills = loaded.catalog.skills().map(|skill| skill.name.clone()).collect();
-        let mut offer = Self { skills, links, outstanding, first_number, sections: 1, tasks: 1 };
+        let mut offer = Self { links, outstanding, first_number, sections: 1, tasks: 1 };
         for (sections, tasks) in SHAPES {
             (offer.sections, offer.tasks) = (sections, tasks);
             if window.is_none_or(|window| offer.tokens() <= window / 2) {
@@ -139,7 +136,6 @@ impl ListOffer {
 
     fn shape(&self) -> ListShape<'_> {
         ListShape {
-            skills: &self.skills,
             references: &self.links,
             max_sections: self.sections,
             max_tasks: self.tasks,

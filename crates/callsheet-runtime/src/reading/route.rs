@@ -3,9 +3,7 @@
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{CallKey, Event, ListOrigin};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{
-    Goals, Phase, Policy, Reference, Skill, SkillLayer, SkillMode, Slug, Step, Target, Task, TaskList,
-};
+use callsheet_core::spec::{Goals, Phase, Policy, Reference, Skill, SkillMode, Slug, Step, Target, Task, TaskList};
 use callsheet_format::prompt::Candidate;
 use callsheet_format::reply::ListReply;
 
@@ -16,12 +14,9 @@ use crate::references::named_references;
 use crate::services::Services;
 use crate::skills::LoadedSkills;
 
-/// The skills that may be chosen now, and where a request may need several tasks, that choice. Bundled templates are for
-/// who names them: what they are for is too near to what the skills are for.
+/// The skills that may be chosen now, and where a request may need several tasks, that choice.
 pub(crate) fn candidates(run: &Run, loaded: &LoadedSkills) -> Vec<Candidate> {
-    let is_offered =
-        |skill: &&Skill| skill.policy.mode != SkillMode::Template || skill.source.layer != SkillLayer::Bundled;
-    let skills = loaded.catalog.skills().filter(is_offered).map(|skill| Candidate {
+    let skills = loaded.catalog.offered().map(|skill| Candidate {
         name: skill.name.clone(),
         description: skill.description.clone(),
         examples: skill.examples.clone(),

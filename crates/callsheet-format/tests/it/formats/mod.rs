@@ -169,7 +169,6 @@ impl World {
     /// The form of a reply of this kind.
     pub fn form(&self, kind: &str) -> Form {
         let shape = ListShape {
-            skills: &self.skills,
             references: &self.references,
             max_sections: self.sections,
             max_tasks: self.tasks,

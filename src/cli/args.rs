@@ -332,7 +332,7 @@ pub struct ShowArgs {
     #[arg(long, group = "what")]
     pub events: bool,
 
-    /// Show when each unit ran.
+    /// Show when each unit ran and what tasks waited for.
     #[arg(long, group = "what")]
     pub timeline: bool,
 

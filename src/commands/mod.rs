@@ -29,6 +29,7 @@ mod sheet;
 mod show;
 mod show_json;
 mod show_task;
+mod show_timeline;
 mod skill;
 mod skill_new;
 mod start;

@@ -19,6 +19,7 @@ mod model_test;
 mod plan;
 mod prompts;
 mod questions;
+mod raise;
 mod report;
 mod resume;
 mod run;

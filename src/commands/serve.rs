@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use callsheet_core::run::{LimitUse, Run};
+use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::open_questions;
@@ -258,11 +258,7 @@ impl Desk for OwnDesk {
             let store = self.existing()?;
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let run = recorded(&store, &found)?.run;
-            let higher = |one: &LimitUse| one.limit.name() == limit && max.is_finite() && max > one.max;
-            if !run.limit_uses().iter().any(higher) {
-                return Err(Failure::usage("the limit was not raised", "give a number above what it is now"));
-            }
-            store.post(id, &InboxMessage::Raise { limit: limit.to_owned(), max }).map_err(store_failure)?;
+            super::raise::raise(&*store, id, &run, &[(limit, max)])?;
             if found.owner.is_some() {
                 return Ok("Raised: the new limit counts from now on".to_owned());
             }

@@ -12,9 +12,10 @@ use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{GateView, InboxMessage, Store};
+use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Store};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::{preview_edit, sheet_text};
+use callsheet_store::LiveReader;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 
 use crate::cli::{Exit, Failure, HunksArg, OpenArgs, ServeArgs};
@@ -201,6 +202,10 @@ impl Desk for OwnDesk {
     fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
         let store = self.existing().map_err(refusal)?;
         waits(&self.setup, &*store, run).map_err(refusal)
+    }
+
+    fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {
+        LiveReader::new(&self.setup.store_folder(), run).read(owner)
     }
 
     fn answer(&self, run: &Run, id: &RunId) -> String {

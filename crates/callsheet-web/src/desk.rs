@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callsheet_core::issue::Severity;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{GateView, Store};
+use callsheet_runtime::ports::{GateView, LiveText, Store};
 
 /// Why something was not done, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +93,9 @@ pub trait Desk: Send + Sync {
     /// # Errors
     /// What the store says.
     fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal>;
+
+    /// What the process that drives the run, as the record names it, has streamed of calls under way.
+    fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;
 
     /// The answer of a run that is finished; empty for another.
     fn answer(&self, run: &Run, id: &RunId) -> String;

@@ -1,11 +1,11 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
-use callsheet_core::record::{LogEntry, Outcome};
+use callsheet_core::record::{EffectKey, LogEntry, Outcome};
 use callsheet_core::run::{LimitUse, Run};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::view::{Board, dollars, duration, limit_number, limit_unit, pressing_limit, thousands};
 use callsheet_core::visible::readable;
-use callsheet_runtime::ports::{GateView, RunSummary, Store};
+use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use maud::{Markup, html};
 
 use super::layout::{Frame, Standing, one_line, worked};
@@ -73,6 +73,15 @@ impl RunPage<'_> {
 
     fn is_driven(&self) -> bool {
         self.summary.owner.is_some()
+    }
+
+    /// What has been streamed of calls under way: of those of a task, or of those that are of none.
+    pub fn writing(&self, task: Option<&Slug>) -> Vec<LiveText> {
+        let calls = self.summary.owner.as_ref().map(|owner| self.desk.writing(self.id(), owner)).unwrap_or_default();
+        let is_meant = |call: &LiveText| {
+            call.key.task.as_ref() == task && self.run.is_in_flight(&EffectKey::Ask(call.key.clone()))
+        };
+        calls.into_iter().filter(is_meant).collect()
     }
 
     fn standing(&self) -> Standing {

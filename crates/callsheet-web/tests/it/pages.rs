@@ -1,11 +1,11 @@
 //! What pages show of a run, and what their forms have done.
 
 use axum::http::{StatusCode, header};
-use callsheet_core::record::{Answer, Gate, GateKind};
+use callsheet_core::record::{Answer, CallKey, Gate, GateKind};
 use callsheet_core::spec::Slug;
-use callsheet_runtime::ports::InboxMessage;
+use callsheet_runtime::ports::{InboxMessage, LiveText};
 
-use crate::support::{RUN, Recorded, Site};
+use crate::support::{HOSTILE, RUN, Recorded, Site};
 
 fn run(rest: &str) -> String {
     format!("/runs/{RUN}{rest}")
@@ -116,6 +116,27 @@ async fn an_answer_that_waits_for_a_resume_is_told() {
     });
     let page = Site::of(Some(std::sync::Arc::clone(&recorded.store))).get(&run("")).await.text;
     assert!(page.contains("Your answer is saved.") && page.contains(">Resume<"), "{page}");
+}
+
+#[tokio::test]
+async fn what_a_model_writes_is_shown_while_its_call_is_under_way() {
+    let mut recorded = Recorded::of(&[("Read Notes", false), ("Read More", false)]);
+    let key = recorded.ask();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let gone = CallKey { n: key.n + 1, ..key.clone() };
+    let live = |key: CallKey, text: &str| LiveText { key, text: text.to_owned(), count: 1_234 };
+    *site.desk.writing.lock().unwrap() = vec![live(key, &format!("Bed 4 {HOSTILE}")), live(gone, "is over")];
+    let page = site.get(&run("/tasks/read-notes")).await.text;
+    assert!(page.contains("Writing: execute read-notes") && page.contains("1,234 characters"), "{page}");
+    assert!(page.contains("…Bed 4 &lt;script&gt;") && !page.contains("is over"), "{page}");
+    for markup in ["<script>", "<img", "\u{1b}", "\u{202e}"] {
+        assert!(!page.contains(markup), "{markup}");
+    }
+    for other in ["/tasks/read-more", "", "/timeline"] {
+        assert!(!site.get(&run(other)).await.text.contains("Bed 4"), "{other}");
+    }
+    recorded.release();
+    assert!(!site.get(&run("/tasks/read-notes")).await.text.contains("Bed 4"), "no process drives it");
 }
 
 #[tokio::test]

@@ -216,9 +216,9 @@ impl Desk for OwnDesk {
         let (words, said) = match verdict {
             Verdict::Approve { tasks } => ("Approved", Said::Approve(tasks.clone())),
             Verdict::Deny { tasks, because } => ("Denied", Said::Deny(tasks.clone(), because.clone())),
-            Verdict::Keep { hunks, because } => {
+            Verdict::Keep { hunks, edits, because } => {
                 let hunks = HunksArg(hunks.iter().map(|number| (*number, *number)).collect());
-                ("Approved the chosen hunks", Said::Keep(hunks, because.clone()))
+                ("Approved the chosen hunks", Said::Keep(hunks, edits.clone(), because.clone()))
             }
         };
         answer_gate(&self.setup, run, gate, &said).map(|is_driven| Self::left(words, is_driven)).map_err(refusal)

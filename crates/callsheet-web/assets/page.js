@@ -11,8 +11,8 @@ let seen = new URLSearchParams((body.dataset.live || "").split("?")[1]).get("n")
 
 function holdsWork(element) {
   // What a person is typing into is not replaced under their hands.
-  const field = element.querySelector("textarea, input[type=text], input[type=number]");
-  return element.contains(document.activeElement) || (field !== null && field.value !== field.defaultValue);
+  const fields = [...element.querySelectorAll("textarea, input[type=text], input[type=number]")];
+  return element.contains(document.activeElement) || fields.some((field) => field.value !== field.defaultValue);
 }
 
 function put(change) {

@@ -1,6 +1,7 @@
 //! What the page asks of the program that it is part of: the record, and everything that the commands can do. The page
 //! decides nothing and names no command of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::issue::Severity;
@@ -29,6 +30,8 @@ pub enum Verdict {
     Keep {
         /// Numbers.
         hunks: Vec<u32>,
+        /// Texts of hunks as the form has them, by number. One that is unchanged is no edit.
+        edits: BTreeMap<u32, String>,
         /// Words of the person; may be empty.
         because: String,
     },

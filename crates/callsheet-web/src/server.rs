@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -25,6 +25,9 @@ use crate::page::layout::{self, Frame};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
+
+/// Bytes of a form: that of a change has the text of each hunk.
+const FORM: usize = 32 * 1_024 * 1_024;
 
 type Asked = Query<BTreeMap<String, String>>;
 
@@ -49,6 +52,7 @@ pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
         .route("/page.js", get(|| asset("text/javascript; charset=utf-8", include_str!("../assets/page.js"))))
         .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("../assets/icon.svg"))))
         .fallback(nothing)
+        .layer(DefaultBodyLimit::max(FORM))
         .layer(from_fn_with_state(Arc::clone(&app), guarded))
         .with_state(app)
 }

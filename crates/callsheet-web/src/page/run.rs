@@ -8,6 +8,7 @@ use callsheet_core::visible::readable;
 use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use maud::{Markup, html};
 
+use super::asks::Typed;
 use super::layout::{Frame, Standing, one_line, worked};
 use super::{asks, board, changes, log, sheet, timeline};
 use crate::desk::{Desk, Refusal, Started};
@@ -45,6 +46,7 @@ impl View {
 }
 
 /// All that a page of a run is made of.
+#[derive(Clone)]
 pub(crate) struct RunPage<'a> {
     pub desk: &'a dyn Desk,
     pub store: &'a dyn Store,
@@ -58,6 +60,8 @@ pub(crate) struct RunPage<'a> {
     /// Answers wait for the run to be resumed.
     pub saved: bool,
     pub started: Option<Started>,
+    /// A form that was not taken.
+    pub typed: Option<&'a Typed>,
 }
 
 impl RunPage<'_> {
@@ -154,7 +158,9 @@ impl RunPage<'_> {
             _ => live,
         };
         let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);
-        Ok(Frame { title: &title, project, query: "", live: Some(live) }.page(&body))
+        // What is typed there is not to be replaced.
+        let live = Some(live).filter(|_| self.typed.is_none());
+        Ok(Frame { title: &title, project, query: "", live }.page(&body))
     }
 
     /// Number of the last entry.

@@ -90,7 +90,7 @@ impl Watch {
 
     fn tick(&self) -> Duration {
         match &self.watched {
-            Watched::Runs(_) | Watched::Run(_, View::Timeline | View::Changes) => SLOW_TICK,
+            Watched::Runs(_) | Watched::Run(_, View::Timeline(_) | View::Changes) => SLOW_TICK,
             Watched::Run(..) => TICK,
         }
     }

@@ -150,12 +150,13 @@ async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, Strin
 }
 
 fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
+    let number = |name: &str| asked.get(name).and_then(|number| number.parse().ok());
     Some(match what {
         "" => View::Board(asked.get("task").map(Slug::new)),
-        "timeline" => View::Timeline,
+        "timeline" => View::Timeline(number("from").zip(number("to")).filter(|(from, to)| from < to)),
         "changes" => View::Changes,
         "sheet" => View::Sheet,
-        "log" => View::Log(asked.get("before").and_then(|number| number.parse().ok())),
+        "log" => View::Log(number("before")),
         _ => return None,
     })
 }

@@ -22,7 +22,8 @@ const REQUEST: usize = 240;
 pub(crate) enum View {
     /// Sections with their tasks; of one task all.
     Board(Option<Slug>),
-    Timeline,
+    /// A stretch of it, milliseconds from the first fact, or the whole.
+    Timeline(Option<(u64, u64)>),
     Changes,
     Sheet,
     /// Entries before this number, or the last ones.
@@ -37,7 +38,7 @@ impl View {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Board(_) => "",
-            Self::Timeline => "timeline",
+            Self::Timeline(_) => "timeline",
             Self::Changes => "changes",
             Self::Sheet => "sheet",
             Self::Log(_) => "log",
@@ -114,7 +115,7 @@ impl RunPage<'_> {
         }
         match view {
             View::Board(task) => board::pieces(self, task.as_ref(), &mut pieces)?,
-            View::Timeline => timeline::pieces(self, &mut pieces),
+            View::Timeline(stretch) => timeline::pieces(self, *stretch, &mut pieces),
             View::Changes => changes::pieces(self, &mut pieces)?,
             View::Sheet => sheet::pieces(self, &mut pieces),
             View::Log(before) => log::pieces(self, *before, &mut pieces),
@@ -130,7 +131,7 @@ impl RunPage<'_> {
         let pieces = self.pieces(view)?;
         let inner = match view {
             View::Board(task) => board::page(self, task.as_ref(), &pieces),
-            View::Timeline => html! { div #picture { (listed(&pieces, "picture")) } },
+            View::Timeline(_) => html! { div #picture { (listed(&pieces, "picture")) } },
             View::Changes => html! { div #changes.stack { (listed(&pieces, "changes")) } },
             View::Sheet => sheet::page(self, &pieces)?,
             View::Log(before) => log::page(self, *before, &pieces),
@@ -155,6 +156,7 @@ impl RunPage<'_> {
         let live = match view {
             View::Board(Some(task)) => format!("{live}&task={}", super::runs::encoded(task.as_str())),
             View::Log(Some(before)) => format!("{live}&before={before}"),
+            View::Timeline(stretch) => format!("{live}{}", timeline::stretch_query('&', *stretch)),
             _ => live,
         };
         let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);

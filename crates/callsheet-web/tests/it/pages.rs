@@ -103,6 +103,28 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
 }
 
 #[tokio::test]
+async fn a_timeline_is_shown_in_stretches() {
+    let mut recorded = Recorded::of(&[("Read Notes", false), ("Read More", false)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let whole = site.get(&run("/timeline")).await.text;
+    assert!(whole.contains("Ideal") && whole.contains(">ideal<") && !whole.contains("data-key=\"0\""), "{whole}");
+    let inside = whole.split("data-key=\"+\"").next().unwrap().rsplit("href=\"").next().unwrap();
+    let inside = inside.split('"').next().unwrap().replace("&amp;", "&");
+    assert!(inside.starts_with(&run("/timeline?from=")), "{inside}");
+    let page = site.get(&inside).await.text;
+    assert!(page.contains("data-key=\"0\"") && !page.contains(">ideal<"), "{page}");
+    let stretch = inside.split_once('?').unwrap().1.replace('&', "&amp;");
+    assert!(page.contains(&format!("&amp;{stretch}")), "what changes is drawn in the same stretch: {page}");
+    // The last call is not in the first moments.
+    let bars = |page: &str| page.matches("class=\"execute").count();
+    let first = site.get(&run("/timeline?from=0&to=3500")).await.text;
+    assert!(bars(&first) < bars(&whole) && first.contains("0 ms to 3.5 s"), "{first}");
+    let odd = site.get(&run("/timeline?from=9&to=x")).await;
+    assert!(odd.status == StatusCode::OK && odd.text.contains(">ideal<"));
+}
+
+#[tokio::test]
 async fn an_answer_that_waits_for_a_resume_is_told() {
     let mut recorded = Recorded::of(&[("Write Notes", true)]);
     recorded.drive();

@@ -217,10 +217,8 @@ pub(super) fn part(
         Some(_) => Some(HunkVerdict::Keep),
         None => kept(hunk.number).then_some(HunkVerdict::Keep),
     };
-    let picks = view
-        .hunks
-        .iter()
-        .filter_map(|hunk| verdict(hunk).map(|verdict| HunkPick { number: hunk.number, verdict }));
+    let picks =
+        view.hunks.iter().filter_map(|hunk| verdict(hunk).map(|verdict| HunkPick { number: hunk.number, verdict }));
     let part = PartAnswer { hunks: picks.collect(), words: because.to_owned() };
     match part_fault(&**store, &run, gate, &part).map_err(store_failure)? {
         Some(fault) => Err(Failure::usage(format!("can't apply the edited change: {fault}"), look)),

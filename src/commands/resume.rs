@@ -22,8 +22,7 @@ use super::questions::{letter, questions};
 use super::raise::{given, raise};
 
 /// Keys of the limits that a run at work takes.
-const FLAGS: [&str; 4] =
-    ["limits.max_calls", "limits.max_tokens", "limits.max_cost_usd", "limits.run_timeout_seconds"];
+const FLAGS: [&str; 4] = ["limits.max_calls", "limits.max_tokens", "limits.max_cost_usd", "limits.run_timeout_seconds"];
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -43,7 +42,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     }
     let answer = arguments.answer.as_deref().map(|text| letter(&asked, text)).transpose()?;
     if let Some(owner) = &found.owner {
-        return send(setup, &arguments.work, &*store, (&found.run, owner), &run, answer);
+        return send(setup, &arguments.work, &*store, (&found.run, owner.as_str()), &run, answer);
     }
     if let Some(letter) = &answer {
         store.post(&found.run, letter).map_err(store_failure)?;

@@ -121,10 +121,12 @@ fn a_hunk_is_edited_on_the_page_by_the_rules_of_the_terminal() {
     };
     let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
     let form = |number: u32, edited: &str| {
-        let fields = (1..=4).map(|at| format!("&edit-{at}={}", encoded(&if at == number { edited.to_owned() } else { field(at) })));
+        let fields = (1..=4)
+            .map(|at| format!("&edit-{at}={}", encoded(&if at == number { edited.to_owned() } else { field(at) })));
         format!("verdict=approve&hunks=1&hunk=3&hunk=4&resume=1&because=as+we+said{}", fields.collect::<String>())
     };
-    let (number, text) = (3..=4).map(|number| (number, field(number))).find(|(_, text)| text.contains("+week 24")).unwrap();
+    let (number, text) =
+        (3..=4).map(|number| (number, field(number))).find(|(_, text)| text.contains("+week 24")).unwrap();
     let before = garden.files();
     let gate = format!("/runs/{run}/gates/1");
     // A line that is not the file's: the reason is shown, and what was typed stays.
@@ -146,7 +148,10 @@ fn a_hunk_is_edited_on_the_page_by_the_rules_of_the_terminal() {
     let wanted = rota.join("\r\n").replace("week 3: Ana\r", "week 3: Ana and Ben\r");
     let wanted = wanted.replace("week 24: Ben\r\n", "week 24: Ana\r\nweek 24 b: Cem\r\n") + "\r\n";
     assert_eq!(garden.read("rota.md"), wanted);
-    assert!(garden.path("minutes.md").exists() && !garden.path("notes/swaps.md").exists(), "what was cleared is left out");
+    assert!(
+        garden.path("minutes.md").exists() && !garden.path("notes/swaps.md").exists(),
+        "what was cleared is left out"
+    );
 }
 
 #[test]

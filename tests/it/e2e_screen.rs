@@ -125,7 +125,10 @@ fn what_is_streamed_is_seen_from_another_terminal() {
         "[[rule]]\nphase = \"execute\"\nuntil = \"seen\"\nuntil_after = 60\n\
          text = \"## Result summary\\nThe fourth \\u001b]0;owned\\u0007bed is dry, says the plan of the spring.\"\n",
     );
-    garden.write("list.md", "## Goals / summary\nA bed.\n## Tasks\n- **What is needed** Which bed?\n- **Expected output** A number.\n");
+    garden.write(
+        "list.md",
+        "## Goals / summary\nA bed.\n## Tasks\n- **What is needed** Which bed?\n- **Expected output** A number.\n",
+    );
     let run = ["run", "--sheet", "list.md", "--refine", "never", "--iterate", "never"];
     let mut driven = OnScreen::start(garden.command(&run), 80, 24);
     driven.until(&["The fourth"]);

@@ -497,7 +497,11 @@ fn a_limit_of_a_run_at_work_is_raised_by_a_command() {
         "[[rule]]\nphase = \"execute\"\nuntil = \"raised\"\ntext = \"## Result summary\\nBlue.\"\n",
     );
     let task = |what: &str| format!("- **What is needed** The colour of {what}.\n- **Expected output** One word.\n");
-    let list = format!("## Goals / summary\nColours.\n## Tasks\n{}\n### Task section 2\n{}", task("the door"), task("the fence"));
+    let list = format!(
+        "## Goals / summary\nColours.\n## Tasks\n{}\n### Task section 2\n{}",
+        task("the door"),
+        task("the fence")
+    );
     garden.write("list.md", list);
     let run = ["run", "--sheet", "list.md", "--plain", "--refine", "never", "--iterate", "never", "--max-calls", "1"];
     let mut terminal = at_terminal(garden.command(&run));

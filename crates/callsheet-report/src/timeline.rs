@@ -85,7 +85,8 @@ impl Timeline<'_> {
 
     /// Tasks that worked or waited in what is drawn, in the order of the list.
     pub fn tasks(&self) -> Vec<&Slug> {
-        let works = self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note) && self.is_drawn(bar.from, bar.to));
+        let works =
+            self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note) && self.is_drawn(bar.from, bar.to));
         let waits = self.waits.iter().filter(|wait| self.is_drawn(wait.from, wait.to));
         let named = works.filter_map(|bar| bar.task.as_ref()).chain(waits.map(|wait| &wait.task));
         let mut known: BTreeSet<&Slug> = named.collect();

@@ -145,7 +145,8 @@ impl LiveWriter {
         }
         if state.writing.is_none() {
             let (shared, place) = (Arc::clone(&self.shared), Arc::clone(&self.place));
-            let spawned = std::thread::Builder::new().name("live".to_owned()).spawn(move || shared.keep_writing(&place));
+            let spawned =
+                std::thread::Builder::new().name("live".to_owned()).spawn(move || shared.keep_writing(&place));
             state.writing = spawned.ok();
         }
         self.shared.note(state);

@@ -103,8 +103,7 @@ fn what_nobody_looks_at_is_not_written_and_what_a_dead_process_left_is_not_shown
     child.wait().unwrap();
     let own = format!("\"pid\":{}", std::process::id());
     for (pid, start) in [(child.id(), ""), (std::process::id(), "another-boot/1")] {
-        let mut left: serde_json::Value =
-            serde_json::from_str(&text.replace(&own, &format!("\"pid\":{pid}"))).unwrap();
+        let mut left: serde_json::Value = serde_json::from_str(&text.replace(&own, &format!("\"pid\":{pid}"))).unwrap();
         if !start.is_empty() {
             left["owner"]["start"] = start.into();
         }

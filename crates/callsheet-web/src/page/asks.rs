@@ -140,7 +140,7 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
         @if view.hunks.is_empty() { (diff::lines(&view.diff)) } @else { input type="hidden" name="hunks" value="1"; }
         @if several { p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out or edited." } }
         @for hunk in &view.hunks { (one_hunk(hunk, several, typed)) }
-        (because("Why not, or why not all of it?", typed.map_or("", |typed| &typed.because)))
+        (because("Why not, or why not all of it?", typed.map_or("", |typed| typed.because.as_str())))
         (buttons(page, &[("approve", if several { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
     }
 }

@@ -73,7 +73,11 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     assert!(site.get(&run("")).await.text.contains("✓ </span>Done"));
     assert!(!site.get(&run("")).await.text.contains("✓ </span>Done"), "it is said once");
     site.post(&run("/gates/1"), "verdict=deny&because=not%20now").await;
-    site.post(&run("/gates/1"), "verdict=approve&hunks=1&hunk=1&edit-2=no&hunk=3&edit-3=+a%0D%0A%2Bb%0D%0A&because=too%20much&resume=1").await;
+    site.post(
+        &run("/gates/1"),
+        "verdict=approve&hunks=1&hunk=1&edit-2=no&hunk=3&edit-3=+a%0D%0A%2Bb%0D%0A&because=too%20much&resume=1",
+    )
+    .await;
     site.post(&run("/gates/1"), "verdict=approve&hunks=1").await;
     assert!(site.get(&run("")).await.text.contains("no hunk was chosen"));
     site.post(&run("/answer"), "task=a&call=b&text=line%0D%0Atwo").await;

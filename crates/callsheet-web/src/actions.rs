@@ -115,7 +115,10 @@ fn typed_again(app: &App, id: &RunId, gate: u32, fields: &Fields, refusal: Refus
     let typed = Typed { gate, hunks, edits, because, refusal };
     app.with_run(id, |page| {
         let page = RunPage { typed: Some(&typed), ..page.clone() };
-        page.page(&View::Changes, &app.desk.project(), None).map(Markup::into_string)
+        // A gate that waits no longer has no form to say it in.
+        let waits = page.gates.iter().any(|view| view.gate.n == gate);
+        let said = (!waits).then(|| Err(typed.refusal.clone()));
+        page.page(&View::Changes, &app.desk.project(), said.as_ref()).map(Markup::into_string)
     })
 }
 

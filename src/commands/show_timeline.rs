@@ -56,7 +56,7 @@ fn text(run: &Run, bars: &[Bar], waits: &[Wait]) -> String {
     for wait in waits {
         let sign = if wait.kind == WaitKind::You { '▒' } else { '┄' };
         let strip = strip(sign, (wait.from, wait.to.unwrap_or(end)), end);
-        let name = run.task(&wait.task).map_or(wait.task.as_str(), |task| &task.task.name);
+        let name = run.task(&wait.task).map_or(wait.task.as_str(), |task| task.task.name.as_str());
         let words = format!("{} {}", one_line(name, 60), one_line(&wait.what, 160));
         text.push_str(&format!("{strip} {words} ({})\n", took(wait.from, wait.to)));
     }

@@ -246,7 +246,8 @@ impl App {
     /// What another process streams takes the place of what it streamed before. A call that has ended since is left out.
     fn show_streams(&mut self, calls: Vec<LiveText>) {
         let calls = calls.into_iter().filter(|call| self.run.is_in_flight(&EffectKey::Ask(call.key.clone())));
-        let streams = calls.map(|LiveText { key, text, count }| (key, Stream { text, count })).collect();
+        let streams: BTreeMap<CallKey, Stream> =
+            calls.map(|LiveText { key, text, count }| (key, Stream { text, count })).collect();
         if self.streams != streams {
             self.streams = streams;
             self.revision += 1;

@@ -39,7 +39,7 @@ impl Fields {
 
     /// Texts of hunks, by number.
     fn edits(&self) -> BTreeMap<u32, String> {
-        let number = |name: &str| name.strip_prefix("edit-")?.parse().ok();
+        let number = |name: &str| name.strip_prefix("edit-")?.parse::<u32>().ok();
         let edit = |(name, text): &(String, String)| Some((number(name)?, text.replace("\r\n", "\n")));
         self.0.iter().filter_map(edit).collect()
     }

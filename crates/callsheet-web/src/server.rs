@@ -150,7 +150,7 @@ async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, Strin
 }
 
 fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
-    let number = |name: &str| asked.get(name).and_then(|number| number.parse().ok());
+    let number = |name: &str| asked.get(name).and_then(|number| number.parse::<u64>().ok());
     Some(match what {
         "" => View::Board(asked.get("task").map(Slug::new)),
         "timeline" => View::Timeline(number("from").zip(number("to")).filter(|(from, to)| from < to)),

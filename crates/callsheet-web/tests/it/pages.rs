@@ -162,6 +162,9 @@ async fn what_a_model_writes_is_shown_while_its_call_is_under_way() {
         assert!(!site.get(&run(other)).await.text.contains("Bed 4"), "{other}");
     }
     recorded.release();
+    let writing = site.desk.writing.lock().unwrap().clone();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    *site.desk.writing.lock().unwrap() = writing;
     assert!(!site.get(&run("/tasks/read-notes")).await.text.contains("Bed 4"), "no process drives it");
 }
 

@@ -184,7 +184,7 @@ impl Recorded {
     }
 
     fn check(&mut self, effect: Effect) {
-        let Effect::CheckReferences { task, n, stage } = effect else { panic!("{effect:?}") };
+        let Effect::CheckReferences { task, n, stage } = effect else { panic!("no references are to be checked") };
         let (issues, contents) = (Vec::new(), Default::default());
         self.note(Event::ReferencesChecked { task, n, stage, issues, contents, apart: None });
     }

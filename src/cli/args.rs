@@ -40,7 +40,7 @@ pub enum Command {
     Run(super::RunArgs),
     /// Plan a request without running it: write a sheet that you can edit and run with `run --sheet`.
     Plan(PlanArgs),
-    /// Resume an interrupted or waiting run. A run at work takes higher limits and answers from it.
+    /// Resume an interrupted or waiting run; raise limits of a running one, or answer its questions.
     Resume(ResumeArgs),
     /// Plan and run more tasks in a finished run; its results stay available.
     Continue(ContinueArgs),

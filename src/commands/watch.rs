@@ -97,13 +97,14 @@ fn keep_following(
         if looks == 0 {
             let runs = store.runs().unwrap_or_default();
             owner = runs.into_iter().find(|run| run.run == *id).and_then(|run| run.owner);
-            if !wire.tell(News::Driven(owner.is_some())) {
-                return;
-            }
         }
+        // Before it is told that nobody drives the run: nothing that was streamed outlives that.
         let streams = owner.as_deref().map(|owner| live.read(owner)).unwrap_or_default();
         let was_silent = std::mem::replace(&mut silent, streams.is_empty());
         if !(was_silent && silent) && !wire.tell(News::Streams(streams)) {
+            return;
+        }
+        if looks == 0 && !wire.tell(News::Driven(owner.is_some())) {
             return;
         }
     }

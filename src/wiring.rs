@@ -20,7 +20,7 @@ use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
 
-use callsheet_store::SqliteIndex;
+use callsheet_store::{LiveWriter, SqliteIndex};
 use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::{Failure, OpenArgs};
@@ -70,7 +70,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         store: parts.store,
         clock: Arc::new(SystemClock),
         person: parts.person,
-        observer: parts.observer,
+        observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
         tools: callsheet_tools::registry()

@@ -40,7 +40,7 @@ pub enum Command {
     Run(super::RunArgs),
     /// Plan a request without running it: write a sheet that you can edit and run with `run --sheet`.
     Plan(PlanArgs),
-    /// Resume an interrupted or waiting run.
+    /// Resume an interrupted or waiting run; raise limits of a running one, or answer its questions.
     Resume(ResumeArgs),
     /// Plan and run more tasks in a finished run; its results stay available.
     Continue(ContinueArgs),
@@ -332,7 +332,7 @@ pub struct ShowArgs {
     #[arg(long, group = "what")]
     pub events: bool,
 
-    /// Show when each unit ran.
+    /// Show when each unit ran and what tasks waited for.
     #[arg(long, group = "what")]
     pub timeline: bool,
 

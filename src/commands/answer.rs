@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_format::edit::{HunkPick, HunkVerdict};
+use callsheet_format::edit::{Hunk, HunkPick, HunkVerdict};
 use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
@@ -165,7 +165,8 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             ));
         }
         let because = arguments.because.as_deref().unwrap_or_default();
-        let part = part(setup, &asked, gate, (arguments.hunks.as_ref(), &arguments.edit), because)?;
+        let edits = edited(&arguments.edit)?;
+        let part = part(setup, &asked, gate, (arguments.hunks.as_ref(), &edits), because)?;
         let letter = InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(AnsweredBy::Command) };
         return leave(setup, &asked.store, &asked.run, vec![letter], arguments.resume);
     }
@@ -192,7 +193,7 @@ pub(super) fn part(
     setup: &Setup,
     asked: &Asked,
     gate: &Gate,
-    (hunks, edits): (Option<&HunksArg>, &[EditArg]),
+    (hunks, edits): (Option<&HunksArg>, &BTreeMap<u32, String>),
     because: &str,
 ) -> Result<PartAnswer, Failure> {
     let (store, id) = (&asked.store, &asked.run.run);
@@ -204,27 +205,30 @@ pub(super) fn part(
         return Err(Failure::usage(format!("run {id} has no pending change with hunks"), look));
     }
     let named = hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
-    if let Some(number) = named.chain(edits.iter().map(|edit| edit.number)).find(|number| *number > count) {
+    if let Some(number) = named.chain(edits.keys().copied()).find(|number| *number > count) {
         return Err(Failure::usage(format!("there is no hunk {number}; the change has {count} hunks"), look));
     }
-    let edited = edited(edits)?;
     let kept = |number: u32| match hunks {
         Some(hunks) => hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&number)),
         None => true,
     };
-    let verdict = |number: u32| match edited.get(&number) {
-        Some(text) => Some(HunkVerdict::Edited(text.clone())),
-        None => kept(number).then_some(HunkVerdict::Keep),
+    let verdict = |hunk: &Hunk| match edits.get(&hunk.number) {
+        Some(text) if !is_same(hunk, text) => Some(HunkVerdict::Edited(text.clone())),
+        Some(_) => Some(HunkVerdict::Keep),
+        None => kept(hunk.number).then_some(HunkVerdict::Keep),
     };
-    let picks = view
-        .hunks
-        .iter()
-        .filter_map(|hunk| verdict(hunk.number).map(|verdict| HunkPick { number: hunk.number, verdict }));
+    let picks =
+        view.hunks.iter().filter_map(|hunk| verdict(hunk).map(|verdict| HunkPick { number: hunk.number, verdict }));
     let part = PartAnswer { hunks: picks.collect(), words: because.to_owned() };
     match part_fault(&**store, &run, gate, &part).map_err(store_failure)? {
         Some(fault) => Err(Failure::usage(format!("can't apply the edited change: {fault}"), look)),
         None => Ok(part),
     }
+}
+
+/// Whether the text of a hunk came back as it was shown.
+fn is_same(hunk: &Hunk, text: &str) -> bool {
+    hunk.text.replace("\r\n", "\n").trim_end_matches('\n') == text.trim_end_matches('\n')
 }
 
 /// The texts of edited hunks by number.

@@ -1,6 +1,8 @@
 //! Answers of somebody who looks at one gate, and not at a command line: the letters are those of `approve`, `deny` and
 //! `cancel`.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::record::{AnsweredBy, Gate, Verdict};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::InboxMessage;
@@ -14,8 +16,8 @@ use super::answer::{Asked, asked_about, means, open, part, post, running, verdic
 pub(super) enum Said {
     /// These of its tasks, or all if none is named.
     Approve(Vec<String>),
-    /// These hunks, and why not the others.
-    Keep(HunksArg, String),
+    /// These hunks, some with another text, and why not the others.
+    Keep(HunksArg, BTreeMap<u32, String>, String),
     /// Not these of its tasks, or none if none is named; and why.
     Deny(Vec<String>, String),
 }
@@ -29,8 +31,8 @@ pub(super) fn answer_gate(setup: &Setup, run: &RunId, number: u32, said: &Said) 
     let by = Some(AnsweredBy::Page);
     let whole = |answer| InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by };
     let letter = match said {
-        Said::Keep(hunks, because) => {
-            let part = part(setup, &asked, gate, (Some(hunks), &[]), because)?;
+        Said::Keep(hunks, edits, because) => {
+            let part = part(setup, &asked, gate, (Some(hunks), edits), because)?;
             InboxMessage::Part { gate: Some(gate.clone()), part, by }
         }
         Said::Approve(tasks) => named_answer(&asked, gate, tasks, "", Verdict::Approve)?

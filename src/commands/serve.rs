@@ -7,14 +7,15 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use callsheet_core::run::{LimitUse, Run};
+use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{GateView, InboxMessage, Store};
+use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Store};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::{preview_edit, sheet_text};
+use callsheet_store::LiveReader;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 
 use crate::cli::{Exit, Failure, HunksArg, OpenArgs, ServeArgs};
@@ -203,6 +204,10 @@ impl Desk for OwnDesk {
         waits(&self.setup, &*store, run).map_err(refusal)
     }
 
+    fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {
+        LiveReader::new(&self.setup.store_folder(), run).read(owner)
+    }
+
     fn answer(&self, run: &Run, id: &RunId) -> String {
         answer_text(&self.setup, run, id)
     }
@@ -211,9 +216,9 @@ impl Desk for OwnDesk {
         let (words, said) = match verdict {
             Verdict::Approve { tasks } => ("Approved", Said::Approve(tasks.clone())),
             Verdict::Deny { tasks, because } => ("Denied", Said::Deny(tasks.clone(), because.clone())),
-            Verdict::Keep { hunks, because } => {
+            Verdict::Keep { hunks, edits, because } => {
                 let hunks = HunksArg(hunks.iter().map(|number| (*number, *number)).collect());
-                ("Approved the chosen hunks", Said::Keep(hunks, because.clone()))
+                ("Approved the chosen hunks", Said::Keep(hunks, edits.clone(), because.clone()))
             }
         };
         answer_gate(&self.setup, run, gate, &said).map(|is_driven| Self::left(words, is_driven)).map_err(refusal)
@@ -258,11 +263,7 @@ impl Desk for OwnDesk {
             let store = self.existing()?;
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let run = recorded(&store, &found)?.run;
-            let higher = |one: &LimitUse| one.limit.name() == limit && max.is_finite() && max > one.max;
-            if !run.limit_uses().iter().any(higher) {
-                return Err(Failure::usage("the limit was not raised", "give a number above what it is now"));
-            }
-            store.post(id, &InboxMessage::Raise { limit: limit.to_owned(), max }).map_err(store_failure)?;
+            super::raise::raise(&*store, id, &run, &[(limit, max)])?;
             if found.owner.is_some() {
                 return Ok("Raised: the new limit counts from now on".to_owned());
             }

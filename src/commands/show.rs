@@ -6,7 +6,7 @@ use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, problem_line, timeline, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{Summary, call_words, problem_line, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
@@ -36,7 +36,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(task) = &arguments.why {
         return super::why::why(setup, &run, &found, task.as_deref());
     } else if arguments.timeline {
-        return bars(setup, &facts, arguments.plain);
+        return super::show_timeline::show(setup, &run, &facts, arguments.plain);
     } else if setup.json {
         return super::print_json(&as_json(setup, &store, &run, arguments, &found)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.hunk {
@@ -60,7 +60,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     paged(&harmless(&text), arguments.plain)
 }
 
-fn paged(text: &str, plain: bool) -> Result<Exit, Failure> {
+pub(super) fn paged(text: &str, plain: bool) -> Result<Exit, Failure> {
     let shown = page(text, plain).map_err(|error| Failure::internal(format!("cannot write to stdout: {error}"), ""));
     shown.map(|()| Exit::Complete)
 }
@@ -346,29 +346,4 @@ fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failur
     }
     call.rejected.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
     Ok(text)
-}
-
-fn bars(setup: &Setup, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
-    let bars = timeline(facts);
-    if setup.json {
-        return bars.iter().try_for_each(super::print_json).map(|()| Exit::Complete);
-    }
-    let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
-    const WIDTH: u64 = 50;
-    let mut text = String::new();
-    for bar in &bars {
-        let to = bar.to.unwrap_or(end);
-        let from_column = bar.from.saturating_mul(WIDTH) / end;
-        let length = (to.saturating_mul(WIDTH) / end).saturating_sub(from_column).max(1);
-        let picture: String = (0..WIDTH)
-            .map(|column| if column >= from_column && column < from_column + length { '█' } else { '·' })
-            .collect();
-        let took = bar.to.map_or_else(|| "not finished".to_owned(), |to| duration(to.saturating_sub(bar.from)));
-        let mark = if bar.critical { "*" } else { " " };
-        text.push_str(&format!("{picture}{mark}{} ({took})\n", harmless(&bar.what)));
-    }
-    if bars.iter().any(|bar| bar.critical) {
-        text.push_str("* on the critical path: what the end waited for\n");
-    }
-    paged(&text, plain)
 }

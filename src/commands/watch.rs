@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::Store;
+use callsheet_store::LiveReader;
 use callsheet_tui::{Leave, News, Wire};
 
 use crate::cli::{ContinueArgs, Exit, Failure, ResumeArgs, RunNameArgs, WorkArgs};
@@ -34,7 +35,9 @@ pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fail
     let first = follow(&*store, &id, 1, &wire)?;
     let reader = Arc::clone(&store);
     let read = id.clone();
-    std::thread::spawn(move || keep_following(&*reader, &read, first, &wire));
+    let live = LiveReader::new(&setup.store_folder(), &id);
+    let owner = found.owner.clone();
+    std::thread::spawn(move || keep_following(&*reader, &live, (&read, owner), first, &wire));
     let desk = RunDesk { setup: setup.clone(), store: Arc::clone(&store), id: id.clone() };
     let left = callsheet_tui::watch(Box::new(desk), news, term::colours()).map_err(screen_failure)?;
     match left {
@@ -77,9 +80,15 @@ fn follow(store: &dyn Store, id: &RunId, from: u64, wire: &Wire) -> Result<u64, 
     Ok(next)
 }
 
-/// The same until nobody looks any more.
-fn keep_following(store: &dyn Store, id: &RunId, mut from: u64, wire: &Wire) {
-    let mut looks = 0_u32;
+/// The same until nobody looks any more, and what the process that drives the run streams.
+fn keep_following(
+    store: &dyn Store,
+    live: &LiveReader,
+    (id, mut owner): (&RunId, Option<String>),
+    mut from: u64,
+    wire: &Wire,
+) {
+    let (mut looks, mut silent) = (0_u32, true);
     loop {
         std::thread::sleep(LOOK);
         // What cannot be read now may be read the next time.
@@ -87,10 +96,16 @@ fn keep_following(store: &dyn Store, id: &RunId, mut from: u64, wire: &Wire) {
         looks = (looks + 1) % OWNER_EVERY;
         if looks == 0 {
             let runs = store.runs().unwrap_or_default();
-            let driven = runs.iter().any(|run| run.run == *id && run.owner.is_some());
-            if !wire.tell(News::Driven(driven)) {
-                return;
-            }
+            owner = runs.into_iter().find(|run| run.run == *id).and_then(|run| run.owner);
+        }
+        // Before it is told that nobody drives the run: nothing that was streamed outlives that.
+        let streams = owner.as_deref().map(|owner| live.read(owner)).unwrap_or_default();
+        let was_silent = std::mem::replace(&mut silent, streams.is_empty());
+        if !(was_silent && silent) && !wire.tell(News::Streams(streams)) {
+            return;
+        }
+        if looks == 0 && !wire.tell(News::Driven(owner.is_some())) {
+            return;
         }
     }
 }

@@ -98,7 +98,10 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
             Some(format!("{call} approve {run} {asked} --resume"))
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
-        Why::Limit { limit, .. } => rests(format!("{call} resume {run}{}", flag(*limit))),
+        // A run at work takes a higher limit, and nothing else, by it.
+        Why::Limit { limit, .. } if !at_work || !flag(*limit).is_empty() => {
+            Some(format!("{call} resume {run}{}", flag(*limit)))
+        }
         Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),
         Why::Ended { .. } => None,

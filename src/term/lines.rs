@@ -3,7 +3,9 @@
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
-use callsheet_core::view::{call_words, limit_words, own_failure, raised_words, reuse_words, unsupported_line};
+use callsheet_core::view::{
+    call_words, counted, limit_words, own_failure, raised_words, reuse_words, unsupported_line,
+};
 
 use super::{dollars, duration, one_line, state_mark, thousands};
 
@@ -57,7 +59,9 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             CheckEnd::Failed => format!("{task}: the check {} failed", check.name),
             CheckEnd::NotRun => format!("{task}: the check {} did not run", check.name),
         }),
-        Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
+        Event::ChangesApplied { task, changes, .. } => {
+            Some(format!("{task}: changed {}", counted(changes.files.len(), "file")))
+        }
         Event::LimitNear { task, limit, used, max } => {
             Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
         }

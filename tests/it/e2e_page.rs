@@ -103,6 +103,57 @@ fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
     );
 }
 
+/// covers: 11.4
+#[test]
+fn a_hunk_is_edited_on_the_page_by_the_rules_of_the_terminal() {
+    let garden = TestProject::with("hunks");
+    let rota: Vec<String> =
+        (1..=30).map(|week| format!("week {week}: {}", if week < 10 { "Ana" } else { "Ben" })).collect();
+    garden.write("rota.md", rota.join("\r\n") + "\r\n");
+    garden.expect(3, &["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"]);
+    let page = Page::open(&garden);
+    let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    let board = page.get(&format!("/runs/{run}"));
+    let field = |number: u32| {
+        let (_, rest) = board.split_once(&format!("name=\"edit-{number}\"")).unwrap();
+        let (_, rest) = rest.split_once('>').unwrap();
+        rest.split("</textarea>").next().unwrap().replace('\n', "\r\n")
+    };
+    let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let form = |number: u32, edited: &str| {
+        let fields = (1..=4)
+            .map(|at| format!("&edit-{at}={}", encoded(&if at == number { edited.to_owned() } else { field(at) })));
+        format!("verdict=approve&hunks=1&hunk=3&hunk=4&resume=1&because=as+we+said{}", fields.collect::<String>())
+    };
+    let (number, text) =
+        (3..=4).map(|number| (number, field(number))).find(|(_, text)| text.contains("+week 24")).unwrap();
+    let before = garden.files();
+    let gate = format!("/runs/{run}/gates/1");
+    // A line that is not the file's: the reason is shown, and what was typed stays.
+    let wrong = text.replace(" week 25", " month 25");
+    let refused = page.post(&gate, &form(number, &wrong));
+    assert!(refused.starts_with("HTTP/1.1 422"), "{refused}");
+    assert!(refused.contains(&format!("hunk {number}: line")) && refused.contains(" month 25"), "{refused}");
+    assert!(refused.contains("as we said") && refused.matches("checked").count() >= 2, "{refused}");
+    assert_eq!(garden.files(), before);
+    assert_eq!(garden.count("gate_answered"), 0);
+    let right = text.replace("+week 24: Cem", "+week 24: Ana\r\n+week 24 b: Cem");
+    let taken = page.post(&gate, &form(number, &right));
+    assert!(taken.starts_with("HTTP/1.1 303"), "{taken}");
+    let begun = Instant::now();
+    while !page.get(&format!("/runs/{run}")).contains("✓</span> complete") {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let wanted = rota.join("\r\n").replace("week 3: Ana\r", "week 3: Ana and Ben\r");
+    let wanted = wanted.replace("week 24: Ben\r\n", "week 24: Ana\r\nweek 24 b: Cem\r\n") + "\r\n";
+    assert_eq!(garden.read("rota.md"), wanted);
+    assert!(
+        garden.path("minutes.md").exists() && !garden.path("notes/swaps.md").exists(),
+        "what was cleared is left out"
+    );
+}
+
 #[test]
 fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
     let garden = TestProject::with("two_writers");

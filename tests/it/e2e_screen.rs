@@ -118,6 +118,40 @@ fn a_watched_run_is_answered_from_another_terminal() {
     assert!(last.contains(": complete") && code == 0, "{code}: {last}");
 }
 
+/// What a model writes is seen where another process drives the run, without its escapes; of one that was killed, no more.
+#[test]
+fn what_is_streamed_is_seen_from_another_terminal() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nphase = \"execute\"\nuntil = \"seen\"\nuntil_after = 60\n\
+         text = \"## Result summary\\nThe fourth \\u001b]0;owned\\u0007bed is dry, says the plan of the spring.\"\n",
+    );
+    garden.write(
+        "list.md",
+        "## Goals / summary\nA bed.\n## Tasks\n- **What is needed** Which bed?\n- **Expected output** A number.\n",
+    );
+    let run = ["run", "--sheet", "list.md", "--refine", "never", "--iterate", "never"];
+    let mut driven = OnScreen::start(garden.command(&run), 80, 24);
+    driven.until(&["The fourth"]);
+    let mut watched = OnScreen::start(garden.command(&["watch"]), 80, 24);
+    let seen = watched.until(&["The fourth"]);
+    assert!(seen.contains("dry") && !seen.contains("spring"), "{seen}");
+    assert!(!String::from_utf8_lossy(&watched.said).contains("owned\u{7}"), "no escape of a model gets through");
+    driven.kill();
+    let seen = watched.until(&["not running"]);
+    assert!(!seen.contains("The fourth"), "{seen}");
+    watched.press("q");
+    watched.end();
+    // Who comes later sees nothing of it either, and the next process begins anew.
+    let mut watched = OnScreen::start(garden.command(&["watch"]), 80, 24);
+    let seen = watched.until(&["not running"]);
+    assert!(!seen.contains("The fourth"), "{seen}");
+    watched.press("r");
+    watched.until(&["The fourth"]);
+    std::fs::write(garden.project().with_file_name("seen"), "").unwrap();
+    watched.until(&["Complete"]);
+    assert_eq!(watched.end().1, 0);
+}
+
 /// covers: 2.15 limit_reached, 3.10
 #[test]
 fn a_limit_is_raised_and_changes_are_reverted_on_the_screen() {

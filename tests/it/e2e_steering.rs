@@ -489,6 +489,40 @@ fn an_edit_while_a_task_runs_counts_at_once() {
     assert_eq!(states(&garden).len(), 2, "{:?}", states(&garden));
 }
 
+/// A process that drives a run takes higher limits, and nothing else, from a resume in another terminal.
+/// covers: 2.15 limit_reached
+#[test]
+fn a_limit_of_a_run_at_work_is_raised_by_a_command() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nphase = \"execute\"\nuntil = \"raised\"\ntext = \"## Result summary\\nBlue.\"\n",
+    );
+    let task = |what: &str| format!("- **What is needed** The colour of {what}.\n- **Expected output** One word.\n");
+    let list = format!(
+        "## Goals / summary\nColours.\n## Tasks\n{}\n### Task section 2\n{}",
+        task("the door"),
+        task("the fence")
+    );
+    garden.write("list.md", list);
+    let run = ["run", "--sheet", "list.md", "--plain", "--refine", "never", "--iterate", "never", "--max-calls", "1"];
+    let mut terminal = at_terminal(garden.command(&run));
+    terminal.expect("2 tasks").unwrap();
+    let said = garden.expect(1, &["resume"]).err;
+    assert!(said.contains("is running it") && said.contains("--max-calls N"), "{said}");
+    let said = garden.expect(2, &["resume", "--max-calls", "1"]).err;
+    assert!(said.contains("max_calls is 1 now"), "{said}");
+    let said = garden.expect(2, &["resume", "--max-calls", "2", "--jobs", "3"]).err;
+    assert!(said.contains("--jobs cannot change it now"), "{said}");
+    let said = garden.expect(2, &["resume", "--max-calls", "2", "--max-tokens", "9000"]).err;
+    assert!(said.contains("has no max_tokens"), "{said}");
+    let said = garden.expect(0, &["resume", "--max-calls", "2"]).err;
+    assert!(said.contains("sent max_calls 2 to"), "{said}");
+    terminal.expect("limit max_calls: raised to 2").unwrap();
+    std::fs::write(garden.project().with_file_name("raised"), "").unwrap();
+    let said = rest(&mut terminal);
+    assert_eq!(exit_code(terminal.get_process()), 0, "{said}");
+    assert_eq!(garden.count("limit_raised"), 1);
+}
+
 /// A writer whose change waits at its gate has not begun: it follows the edit, and asks for what it does then.
 /// covers: 2.18 edit, 2.10 running
 #[test]

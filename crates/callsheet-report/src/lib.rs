@@ -11,10 +11,12 @@ mod scale;
 mod tasks;
 mod timeline;
 mod troubles;
+mod zoom;
 
 pub use markdown::markdown;
 pub use page::html;
 pub use timeline::{TIMELINE_STYLE, timeline};
+pub use zoom::Zoom;
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::Run;

@@ -2,6 +2,7 @@
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Joined, Run};
+use callsheet_core::spec::Slug;
 use callsheet_core::view::{answer, joined, outcome_word, results, unsupported_line, unsupported_of_answer};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -20,7 +21,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 pub fn html(source: &Source<'_>) -> String {
     let run = source.run;
     let title = run.prompt().lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
-    let timeline = timeline(run, source.facts, &|task| run.task(task).map(|task| format!("#task-{}", task.task.slug)));
+    let link = |task: &Slug| run.task(task).map(|task| format!("#task-{}", task.task.slug));
+    let timeline = timeline(run, source.facts, &link, None);
     let page = html! {
         (DOCTYPE)
         html lang="en" {

@@ -32,19 +32,35 @@ struct Drawn<'a> {
     row: usize,
 }
 
+/// When models and tools worked.
+fn spans(timeline: &Timeline<'_>) -> Vec<(u64, u64)> {
+    let other = |kind: BarKind| matches!(kind, BarKind::Note | BarKind::Host | BarKind::You);
+    let works = timeline.bars.iter().filter(|bar| !other(bar.kind));
+    works.map(|bar| (bar.from, timeline.end_of(bar.from, bar.to))).collect()
+}
+
+/// The clock of the whole, whatever is drawn of it.
+pub(crate) fn whole(timeline: &Timeline<'_>) -> Scale {
+    Scale::of(spans(timeline), None, (LEFT, WIDTH))
+}
+
 /// The picture; nothing without work.
 pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
     let span = |bar: &Bar| (bar.from, timeline.end_of(bar.from, bar.to));
-    let work = timeline.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note | BarKind::Host));
-    let (yours, works): (Vec<&Bar>, Vec<&Bar>) = work.partition(|bar| bar.kind == BarKind::You);
-    if works.is_empty() {
+    let spans = spans(timeline);
+    if spans.is_empty() {
         return html! {};
     }
-    let scale = Scale::of(works.iter().map(|bar| span(bar)).collect(), LEFT, WIDTH);
+    let scale = Scale::of(spans, timeline.stretch, (LEFT, WIDTH));
+    let work = timeline.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note | BarKind::Host));
+    let work = work.filter(|bar| timeline.is_drawn(bar.from, bar.to));
+    let (yours, works): (Vec<&Bar>, Vec<&Bar>) = work.partition(|bar| bar.kind == BarKind::You);
     let (mut drawn, slots) = rows(&works, &span);
     let (of_you, persons) = rows(&yours, &span);
     drawn.extend(of_you.into_iter().map(|one| Drawn { row: one.row + slots, ..one }));
-    let of_slots = TOP + 2.0 * ROW + GAP;
+    // The totals have no place in a stretch.
+    let totals = if timeline.stretch.is_none() { 2 } else { 0 };
+    let of_slots = TOP + ROW * count(totals) + GAP;
     let of_tasks = of_slots + ROW * count(slots + persons) + GAP;
     let (tasks, height) = tasks(timeline, &scale, of_tasks);
     html! {
@@ -58,8 +74,10 @@ pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
                 }
             }
             (scale.clock(TOP, height))
-            (total("ideal", timeline.ideal_ms, &scale, TOP))
-            (total("actual", timeline.busy_ms, &scale, TOP + ROW))
+            @if totals > 0 {
+                (total("ideal", timeline.ideal_ms, &scale, TOP))
+                (total("actual", timeline.busy_ms, &scale, TOP + ROW))
+            }
             @for row in 0..slots { (row_name(&format!("slot {}", row + 1), of_slots + ROW * count(row))) }
             @if persons > 0 { (row_name("you", of_slots + ROW * count(slots))) }
             @for one in &drawn {
@@ -83,14 +101,15 @@ fn tasks(timeline: &Timeline<'_>, scale: &Scale, top: f64) -> (Markup, f64) {
     let mut out = Vec::new();
     for task in names.iter().take(ROWS) {
         let of_task = timeline.bars.iter().filter(|bar| bar.task.as_ref() == Some(*task));
-        let of_task: Vec<&Bar> = of_task.filter(|bar| !hidden(bar.kind)).collect();
-        let (bars, lanes) = rows(&of_task, &span);
+        let of_task = of_task.filter(|bar| !hidden(bar.kind) && timeline.is_drawn(bar.from, bar.to));
+        let (bars, lanes) = rows(&of_task.collect::<Vec<&Bar>>(), &span);
+        let waits = timeline.waits.iter().filter(|wait| wait.task == **task && timeline.is_drawn(wait.from, wait.to));
         out.push(html! {
             @match (timeline.link)(task) {
                 Some(address) => { a href=(address) { (row_name(&timeline.name(task), y)) } }
                 None => (row_name(&timeline.name(task), y)),
             }
-            @for wait in timeline.waits.iter().filter(|wait| wait.task == **task) { (waiting(timeline, wait, scale, y)) }
+            @for wait in waits { (waiting(timeline, wait, scale, y)) }
             @for one in &bars { (bar(one.bar, one.to, scale, y + ROW * count(one.row))) }
         });
         y += ROW * count(lanes.max(1));

@@ -28,9 +28,14 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// `spans`: when something was done.
-    pub fn of(mut spans: Vec<(u64, u64)>, left: f64, right: f64) -> Self {
+    /// `spans`: when something was done. `shown`: the stretch between the edges; else all that was done since the first fact.
+    pub fn of(mut spans: Vec<(u64, u64)>, shown: Option<(u64, u64)>, (left, right): (f64, f64)) -> Self {
         spans.sort_unstable();
+        let (begin, end) = shown.unwrap_or((0, u64::MAX));
+        spans.retain_mut(|(from, to)| {
+            (*from, *to) = ((*from).max(begin), (*to).min(end));
+            from <= to
+        });
         let mut busy: Vec<(u64, u64)> = Vec::new();
         for (from, to) in spans {
             match busy.last_mut() {
@@ -39,15 +44,17 @@ impl Scale {
             }
         }
         let worked: u64 = busy.iter().map(|(from, to)| to - from).sum();
-        // The clock begins with the first fact.
         let mut stretches: Vec<(u64, u64, bool)> = Vec::new();
-        let mut at = 0;
+        let mut at = begin;
         for (from, to) in busy {
             if from > at {
                 stretches.push((at, from, from - at > (worked / 4).max(1)));
             }
             stretches.push((from, to, false));
             at = to;
+        }
+        if let Some((_, end)) = shown.filter(|(_, end)| *end > at) {
+            stretches.push((at, end, at > begin && end - at > (worked / 4).max(1)));
         }
         let pauses: f64 = stretches.iter().filter(|(_, _, pause)| *pause).map(|_| PAUSE).sum();
         let natural: u64 = stretches.iter().filter(|(_, _, pause)| !pause).map(|(from, to, _)| to - from).sum();
@@ -69,6 +76,19 @@ impl Scale {
         let Some(piece) = self.pieces.get(next).or(self.pieces.last()) else { return self.left };
         let share = float(at.saturating_sub(piece.from)) / float((piece.to - piece.from).max(1));
         piece.left + (piece.right - piece.left) * share.min(1.0)
+    }
+
+    /// Where the first moment is drawn, and the last.
+    pub fn edges(&self) -> (f64, f64) {
+        (self.left, self.pieces.last().map_or(self.left, |piece| piece.right))
+    }
+
+    /// The moment that is drawn at a place.
+    pub fn at(&self, x: f64) -> u64 {
+        let next = self.pieces.partition_point(|piece| piece.right < x);
+        let Some(piece) = self.pieces.get(next).or(self.pieces.last()) else { return 0 };
+        let share = ((x - piece.left) / (piece.right - piece.left).max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+        piece.from + (share * float(piece.to - piece.from)).round() as u64
     }
 
     /// The numbers above, a line below each, and the pauses. `top`, `bottom`: of the rows.
@@ -117,9 +137,18 @@ mod tests {
 
     #[test]
     fn a_long_pause_is_drawn_short() {
-        let scale = Scale::of(vec![(0, 1_000), (3_601_000, 3_602_000)], 60.0, 960.0);
+        let scale = Scale::of(vec![(0, 1_000), (3_601_000, 3_602_000)], None, (60.0, 960.0));
         assert_eq!(scale.x(0), 60.0);
         assert_eq!((scale.x(3_601_000) - scale.x(1_000)).round(), PAUSE);
         assert_eq!(scale.x(3_602_000).round(), 960.0);
+        assert_eq!([0, 500, 3_601_500].map(|at| scale.at(scale.x(at))), [0, 500, 3_601_500]);
+    }
+
+    #[test]
+    fn a_stretch_fills_the_room_and_the_rest_is_at_its_edges() {
+        let spans = vec![(0, 1_000), (1_000, 4_000), (6_000, 9_000)];
+        let scale = Scale::of(spans, Some((2_000, 4_500)), (100.0, 350.0));
+        assert_eq!([0, 2_000, 3_000, 4_500, 9_000].map(|at| scale.x(at)), [100.0, 100.0, 200.0, 350.0, 350.0]);
+        assert_eq!(Scale::of(Vec::new(), Some((2_000, 3_000)), (0.0, 10.0)).x(2_500), 5.0);
     }
 }

@@ -9,8 +9,9 @@ use callsheet_core::spec::Slug;
 use callsheet_core::view::{self, Bar, BarKind, Wait, WaitKind, duration};
 use maud::{Markup, html};
 
-use crate::picture::{ROWS, class, is_queued, picture, wait_class};
+use crate::picture::{ROWS, class, is_queued, picture, wait_class, whole};
 use crate::shown;
+use crate::zoom::{Zoom, links};
 
 /// How a timeline looks. A page that shows one includes it once.
 pub const TIMELINE_STYLE: &str = include_str!("timeline.css");
@@ -26,16 +27,25 @@ pub(crate) struct Timeline<'a> {
     end: u64,
     pub ideal_ms: u64,
     pub busy_ms: u64,
+    /// What of it is drawn, if not all.
+    pub stretch: Option<(u64, u64)>,
 }
 
-/// The timeline of a run; nothing without work. `link`: the address at which a page tells of a task, if it does.
-pub fn timeline(run: &Run, facts: &[LogEntry], link: &dyn Fn(&Slug) -> Option<String>) -> Markup {
+/// The timeline of a run; nothing without work. `link`: the address at which a page tells of a task, if it does. `zoom`: of a
+/// page that can show a stretch of it.
+pub fn timeline(
+    run: &Run,
+    facts: &[LogEntry],
+    link: &dyn Fn(&Slug) -> Option<String>,
+    zoom: Option<&Zoom<'_>>,
+) -> Markup {
     let bars = view::timeline(facts);
     let waits = view::waits(facts);
     let last = facts.first().map_or(0, |first| run.now_ms().saturating_sub(first.at));
     let end = bars.iter().filter_map(|bar| bar.to).fold(last, u64::max);
     let (ideal_ms, busy_ms) = (run.ideal_ms(), run.busy_ms());
-    let timeline = Timeline { run, link, bars, waits, end, ideal_ms, busy_ms };
+    let stretch = zoom.and_then(|zoom| zoom.shown);
+    let timeline = Timeline { run, link, bars, waits, end, ideal_ms, busy_ms, stretch };
     let picture = picture(&timeline);
     html! {
         @if !picture.0.is_empty() {
@@ -48,6 +58,7 @@ pub fn timeline(run: &Run, facts: &[LogEntry], link: &dyn Fn(&Slug) -> Option<St
                     }
                     (legend(&timeline))
                 }
+                @if let Some(zoom) = zoom { (links(zoom, &whole(&timeline))) }
                 div.timeline-scroll tabindex="0" role="region" aria-label="Timeline" { (picture) }
                 @if timeline.tasks().len() > ROWS { p.timeline-more { (timeline.tasks().len() - ROWS) " more tasks are in the table only." } }
                 (table(&timeline))
@@ -62,15 +73,22 @@ impl Timeline<'_> {
         to.unwrap_or(self.end).max(from)
     }
 
+    /// Whether something of it is drawn.
+    pub fn is_drawn(&self, from: u64, to: Option<u64>) -> bool {
+        self.stretch.is_none_or(|(first, last)| from <= last && self.end_of(from, to) >= first)
+    }
+
     /// The name of a task for people.
     pub fn name(&self, slug: &Slug) -> String {
         self.run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone())
     }
 
-    /// Tasks that worked or waited, in the order of the list.
+    /// Tasks that worked or waited in what is drawn, in the order of the list.
     pub fn tasks(&self) -> Vec<&Slug> {
-        let works = self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note));
-        let named = works.filter_map(|bar| bar.task.as_ref()).chain(self.waits.iter().map(|wait| &wait.task));
+        let works =
+            self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note) && self.is_drawn(bar.from, bar.to));
+        let waits = self.waits.iter().filter(|wait| self.is_drawn(wait.from, wait.to));
+        let named = works.filter_map(|bar| bar.task.as_ref()).chain(waits.map(|wait| &wait.task));
         let mut known: BTreeSet<&Slug> = named.collect();
         let listed = self.run.all_tasks().map(|task| &task.task.slug);
         let mut ordered: Vec<&Slug> = listed.filter(|task| known.remove(*task)).collect();
@@ -176,10 +194,10 @@ mod tests {
     #[test]
     fn names_of_tasks_are_text() {
         let (run, facts) = waiting();
-        let html = timeline(&run, &facts, &|task| Some(format!("#task-{task}"))).into_string();
+        let html = timeline(&run, &facts, &|task| Some(format!("#task-{task}")), None).into_string();
         assert!(html.contains("Read &lt;script&gt;&amp;&lt;U+202E&gt;") && !html.contains("<script"), "{html}");
         assert!(html.contains("waits for a slot") && html.contains("href=\"#task-read-2\""), "{html}");
-        assert!(timeline(&Run::new(), &[], &|_| None).into_string().is_empty());
+        assert!(timeline(&Run::new(), &[], &|_| None, None).into_string().is_empty());
     }
 
     /// Two tasks and one slot: the first is at work.

@@ -3,10 +3,12 @@
 //! [`SqliteStore`] keeps a project's runs in `callsheet.db` of a folder of its own: SQLite in WAL mode, one transaction a batch of
 //! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
 //! everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata of the memory system. Both run the conformance suite of `callsheet-runtime`.
+//! [`LiveWriter`] and [`LiveReader`] bring what models are writing to other processes; it is no part of any store.
 
 mod checkpoint;
 mod fault;
 mod index;
+mod live;
 mod memory;
 mod owner;
 mod pack;
@@ -16,5 +18,6 @@ mod sqlite;
 mod summary;
 
 pub use index::{MemoryIndex, SqliteIndex};
+pub use live::{LiveReader, LiveWriter};
 pub use memory::MemoryStore;
 pub use sqlite::{SqliteStore, database};

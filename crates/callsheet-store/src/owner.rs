@@ -1,9 +1,10 @@
 //! Who holds a lock, and whether that process is still alive.
 
 use callsheet_runtime::ports::StoreFault;
+use serde::{Deserialize, Serialize};
 
 /// A process as a lock remembers it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     /// Process id.
     pub pid: u32,

@@ -460,7 +460,7 @@ fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 /// Makes a folder that its owner alone can look into: prompts and files of projects are in the store.
-fn create_private(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn create_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]

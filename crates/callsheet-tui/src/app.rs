@@ -7,7 +7,7 @@ use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
 use callsheet_core::view::board::{Ask, Row};
-use callsheet_runtime::ports::GateView;
+use callsheet_runtime::ports::{GateView, LiveText};
 
 use crate::desk::Desk;
 use crate::input::Input;
@@ -114,7 +114,7 @@ pub enum Leave {
 }
 
 /// Text of a call that is under way.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub struct Stream {
     /// The last of it.
     pub text: String,
@@ -220,6 +220,7 @@ impl App {
                 }
             }
             News::Delta(key, text) => self.stream(key, &text),
+            News::Streams(calls) => self.show_streams(calls),
             News::Notice(text) => self.say(&text),
             News::Driven(driven) => {
                 self.revision += u64::from(self.driven != driven);
@@ -239,6 +240,17 @@ impl App {
         if stream.text.len() > 2 * STREAMED {
             let from = (stream.text.len() - STREAMED..stream.text.len()).find(|at| stream.text.is_char_boundary(*at));
             stream.text.drain(..from.unwrap_or(0));
+        }
+    }
+
+    /// What another process streams takes the place of what it streamed before. A call that has ended since is left out.
+    fn show_streams(&mut self, calls: Vec<LiveText>) {
+        let calls = calls.into_iter().filter(|call| self.run.is_in_flight(&EffectKey::Ask(call.key.clone())));
+        let streams: BTreeMap<CallKey, Stream> =
+            calls.map(|LiveText { key, text, count }| (key, Stream { text, count })).collect();
+        if self.streams != streams {
+            self.streams = streams;
+            self.revision += 1;
         }
     }
 

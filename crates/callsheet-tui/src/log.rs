@@ -2,7 +2,7 @@
 
 use callsheet_core::record::{Answer, Event};
 use callsheet_core::run::Run;
-use callsheet_core::view::{call_words, raised_words};
+use callsheet_core::view::{call_words, counted, duration, raised_words, thousands};
 
 use crate::text::one_line;
 
@@ -14,20 +14,22 @@ pub fn line(event: &Event, run: &Run) -> Option<String> {
         Event::RunContinued { text, .. } => format!("follow-up: {}", one_line(text)),
         Event::ListAdopted { list, .. } => {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            format!("list: {} sections, {tasks} tasks", list.steps.len())
+            format!("list: {}, {}", counted(list.steps.len(), "section"), counted(tasks, "task"))
         }
         Event::ReplyReceived { key, usage, ms, .. } => format!(
-            "{}: {} input tokens, {} output tokens, {ms} ms",
+            "{}: {} input tokens, {} output tokens, {}",
             call_words(key, run.part(key)),
-            usage.input,
-            usage.output
+            thousands(usage.input),
+            thousands(usage.output),
+            duration(*ms)
         ),
         Event::CallFailed { key, message, .. } => {
             format!("{}: no reply: {}", call_words(key, run.part(key)), one_line(message))
         }
         Event::ReplyRefused { key, issues, .. } => {
             let first = issues.first().map(|issue| one_line(&issue.to_string())).unwrap_or_default();
-            format!("{}: rejected the reply, {} issues: {first}", call_words(key, run.part(key)), issues.len())
+            let issues = counted(issues.len(), "issue");
+            format!("{}: rejected the reply, {issues}: {first}", call_words(key, run.part(key)))
         }
         Event::GateAnswered { gate, answer, .. } => {
             let what = match answer {
@@ -39,8 +41,10 @@ pub fn line(event: &Event, run: &Run) -> Option<String> {
             format!("gate {}: {what}", gate.n)
         }
         Event::QuestionAnswered { task, .. } => format!("{task}: answered"),
-        Event::ToolFinished { task, call, ms, .. } => format!("{task}: tool {call}, {ms} ms"),
-        Event::ChangesApplied { task, changes, .. } => format!("{task}: changed {} files", changes.files.len()),
+        Event::ToolFinished { task, call, ms, .. } => format!("{task}: tool {call}, {}", duration(*ms)),
+        Event::ChangesApplied { task, changes, .. } => {
+            format!("{task}: changed {}", counted(changes.files.len(), "file"))
+        }
         Event::ChangesRejected { task, .. } => format!("{task}: its changes could not be made"),
         Event::TaskFailed { task, reason } => format!("{task}: failed: {}", one_line(reason)),
         Event::TaskRetried { task, .. } => format!("{task}: retried"),

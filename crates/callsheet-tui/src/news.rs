@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use callsheet_core::record::{CallKey, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::view::call_words;
-use callsheet_runtime::ports::{Observer, Signal};
+use callsheet_runtime::ports::{LiveText, Observer, Signal};
 
 /// One thing that the screen is told.
 pub enum News {
@@ -17,6 +17,8 @@ pub enum News {
     Entry(Box<LogEntry>),
     /// Text of a call that is under way.
     Delta(CallKey, String),
+    /// All that calls under way have streamed in another process.
+    Streams(Vec<LiveText>),
     /// Something a person should know.
     Notice(String),
     /// Whether a process drives the run.

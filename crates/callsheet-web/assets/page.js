@@ -11,8 +11,8 @@ let seen = new URLSearchParams((body.dataset.live || "").split("?")[1]).get("n")
 
 function holdsWork(element) {
   // What a person is typing into is not replaced under their hands.
-  const field = element.querySelector("textarea, input[type=text], input[type=number]");
-  return element.contains(document.activeElement) || (field !== null && field.value !== field.defaultValue);
+  const fields = [...element.querySelectorAll("textarea, input[type=text], input[type=number]")];
+  return element.contains(document.activeElement) || fields.some((field) => field.value !== field.defaultValue);
 }
 
 function put(change) {
@@ -176,6 +176,9 @@ document.addEventListener("keydown", (event) => {
   const onList = document.activeElement.matches?.(".task-link, .run-link");
   const by = { j: 1, k: -1, ArrowDown: onList ? 1 : 0, ArrowUp: onList ? -1 : 0 }[event.key];
   if (by && step(by)) event.preventDefault();
+  const key = event.key === "=" ? "+" : event.key;
+  const link = event.target.closest(".timeline-scroll") ? null : document.querySelector("[data-key=" + JSON.stringify(key) + "]");
+  if (link) { link.click(); event.preventDefault(); }
   if (event.key === "/") { document.querySelector(".search input").focus(); event.preventDefault(); }
 });
 

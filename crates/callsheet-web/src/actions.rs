@@ -1,5 +1,6 @@
 //! What a person has done from a page. Each form leads back to the page it stands on, which says what came of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Form;
@@ -7,11 +8,13 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use callsheet_core::spec::RunId;
-use maud::html;
+use maud::{Markup, html};
 
 use crate::app::{App, Said, blocking};
 use crate::desk::{Refusal, SheetCheck, Verdict};
+use crate::page::asks::Typed;
 use crate::page::layout::Frame;
+use crate::page::run::{RunPage, View};
 use crate::page::sheet;
 use crate::server::refused;
 
@@ -27,6 +30,18 @@ impl Fields {
         let found = self.0.iter().find(|(key, _)| key == name);
         // Browsers send lines as their protocol has them.
         found.map(|(_, value)| value.replace("\r\n", "\n")).unwrap_or_default()
+    }
+
+    /// Hunks that were chosen.
+    fn hunks(&self) -> Vec<u32> {
+        self.all("hunk").iter().filter_map(|number| number.parse().ok()).collect()
+    }
+
+    /// Texts of hunks, by number.
+    fn edits(&self) -> BTreeMap<u32, String> {
+        let number = |name: &str| name.strip_prefix("edit-")?.parse::<u32>().ok();
+        let edit = |(name, text): &(String, String)| Some((number(name)?, text.replace("\r\n", "\n")));
+        self.0.iter().filter_map(edit).collect()
     }
 
     fn has(&self, name: &str) -> bool {
@@ -75,16 +90,41 @@ pub(crate) async fn decide(
 ) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);
-    finished(&app, id, &headers, move |app, id| {
-        let said = verdict(&fields).and_then(|verdict| app.desk.decide(id, gate, &verdict));
-        and_resume(app, id, &fields, said)
+    let to = came_from(&headers, &id);
+    let decided = blocking(&app, move |app| {
+        app.record.summary(&id)?;
+        match verdict(&fields).and_then(|verdict| app.desk.decide(&id, gate, &verdict)) {
+            Err(refusal) if !fields.edits().is_empty() => typed_again(app, &id, gate, &fields, refusal).map(Some),
+            said => {
+                let said = and_resume(app, &id, &fields, said);
+                app.say(&id, said);
+                Ok(None)
+            }
+        }
+    });
+    match decided.await {
+        Ok(None) => Redirect::to(&to).into_response(),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
+        Err(refusal) => refused(&app, &refusal),
+    }
+}
+
+/// The page with the gate as the person left its form, and why it was not taken.
+fn typed_again(app: &App, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<String, Refusal> {
+    let (hunks, edits, because) = (fields.hunks(), fields.edits(), fields.one("because"));
+    let typed = Typed { gate, hunks, edits, because, refusal };
+    app.with_run(id, |page| {
+        let page = RunPage { typed: Some(&typed), ..page.clone() };
+        // A gate that waits no longer has no form to say it in.
+        let waits = page.gates.iter().any(|view| view.gate.n == gate);
+        let said = (!waits).then(|| Err(typed.refusal.clone()));
+        page.page(&View::Changes, &app.desk.project(), said.as_ref()).map(Markup::into_string)
     })
-    .await
 }
 
 fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
     let because = fields.one("because").trim().to_owned();
-    let hunks: Vec<u32> = fields.all("hunk").iter().filter_map(|number| number.parse().ok()).collect();
+    let hunks = fields.hunks();
     let tasks = fields.all("task");
     let choose = |what: &str| Refusal {
         what: format!("no {what} was chosen"),
@@ -92,7 +132,10 @@ fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
     };
     match fields.one("verdict").as_str() {
         "approve" if fields.has("hunks") && hunks.is_empty() => Err(choose("hunk")),
-        "approve" if fields.has("hunks") => Ok(Verdict::Keep { hunks, because }),
+        "approve" if fields.has("hunks") => {
+            let edits = fields.edits().into_iter().filter(|(number, _)| hunks.contains(number)).collect();
+            Ok(Verdict::Keep { hunks, edits, because })
+        }
         "approve" if fields.has("tasks") && tasks.is_empty() => Err(choose("task")),
         "approve" => Ok(Verdict::Approve { tasks }),
         "deny" => Ok(Verdict::Deny { tasks, because }),

@@ -60,6 +60,7 @@ impl App {
             gates: &gates,
             saved: store.has_messages(id).unwrap_or(false),
             started: self.desk.started(id),
+            typed: None,
         })
     }
 }

@@ -1,12 +1,13 @@
 //! What the page asks of the program that it is part of: the record, and everything that the commands can do. The page
 //! decides nothing and names no command of its own.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::issue::Severity;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{GateView, Store};
+use callsheet_runtime::ports::{GateView, LiveText, Store};
 
 /// Why something was not done, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum Verdict {
     Keep {
         /// Numbers.
         hunks: Vec<u32>,
+        /// Texts of hunks as the form has them, by number. One that is unchanged is no edit.
+        edits: BTreeMap<u32, String>,
         /// Words of the person; may be empty.
         because: String,
     },
@@ -93,6 +96,9 @@ pub trait Desk: Send + Sync {
     /// # Errors
     /// What the store says.
     fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal>;
+
+    /// What the process that drives the run, as the record names it, has streamed of calls under way.
+    fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;
 
     /// The answer of a run that is finished; empty for another.
     fn answer(&self, run: &Run, id: &RunId) -> String;

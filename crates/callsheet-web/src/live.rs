@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use callsheet_core::record::Outcome;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::ports::{Clock, LiveText, SystemClock};
 use futures_util::stream::{Stream, unfold};
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ struct Mark {
     outcome: Option<Outcome>,
     saved: bool,
     started: Option<Started>,
+    /// Of the task that is shown.
+    writing: Vec<LiveText>,
 }
 
 struct Watch {
@@ -88,7 +90,7 @@ impl Watch {
 
     fn tick(&self) -> Duration {
         match &self.watched {
-            Watched::Runs(_) | Watched::Run(_, View::Timeline | View::Changes) => SLOW_TICK,
+            Watched::Runs(_) | Watched::Run(_, View::Timeline(_) | View::Changes) => SLOW_TICK,
             Watched::Run(..) => TICK,
         }
     }
@@ -103,7 +105,7 @@ impl Watch {
     async fn run(&mut self, id: RunId, view: View) -> Result<News, Refusal> {
         let before = self.mark.clone();
         let drawn = blocking(&self.app, move |app| {
-            let mark = mark(app, &id)?;
+            let mark = mark(app, &id, &view)?;
             if before.as_ref() == Some(&mark) {
                 return Ok(None);
             }
@@ -124,17 +126,27 @@ type News = Option<(u64, Vec<Value>)>;
 /// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
 /// the browser compares.
 fn known(pieces: &[Piece], is_current: bool) -> Shown {
-    let of_log = |piece: &&Piece| !matches!(piece.list.as_str(), "top" | "notices");
+    let of_log = |piece: &&Piece| {
+        !matches!(piece.list.as_str(), "top" | "notices") && !matches!(piece.id.as_str(), "writing" | "t-writing")
+    };
     if is_current { Shown::of(pieces.iter().filter(of_log)) } else { Shown::default() }
 }
 
-fn mark(app: &App, id: &RunId) -> Result<Mark, Refusal> {
+fn mark(app: &App, id: &RunId, view: &View) -> Result<Mark, Refusal> {
     let summary = app.record.summary(id)?;
+    let writing = match (view, &summary.owner) {
+        (View::Board(task), Some(owner)) => {
+            let calls = app.desk.writing(id, owner).into_iter();
+            calls.filter(|call| call.key.task == *task).collect()
+        }
+        _ => Vec::new(),
+    };
     Ok(Mark {
         last: summary.facts,
         owner: summary.owner,
         outcome: summary.outcome,
         saved: app.record.store(id)?.has_messages(id).unwrap_or(false),
         started: app.desk.started(id),
+        writing,
     })
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -25,6 +25,9 @@ use crate::page::layout::{self, Frame};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
+
+/// Bytes of a form: that of a change has the text of each hunk.
+const FORM: usize = 32 * 1_024 * 1_024;
 
 type Asked = Query<BTreeMap<String, String>>;
 
@@ -49,6 +52,7 @@ pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
         .route("/page.js", get(|| asset("text/javascript; charset=utf-8", include_str!("../assets/page.js"))))
         .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("../assets/icon.svg"))))
         .fallback(nothing)
+        .layer(DefaultBodyLimit::max(FORM))
         .layer(from_fn_with_state(Arc::clone(&app), guarded))
         .with_state(app)
 }
@@ -146,12 +150,13 @@ async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, Strin
 }
 
 fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
+    let number = |name: &str| asked.get(name).and_then(|number| number.parse::<u64>().ok());
     Some(match what {
         "" => View::Board(asked.get("task").map(Slug::new)),
-        "timeline" => View::Timeline,
+        "timeline" => View::Timeline(number("from").zip(number("to")).filter(|(from, to)| from < to)),
         "changes" => View::Changes,
         "sheet" => View::Sheet,
-        "log" => View::Log(asked.get("before").and_then(|number| number.parse().ok())),
+        "log" => View::Log(number("before")),
         _ => return None,
     })
 }

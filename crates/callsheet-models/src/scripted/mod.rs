@@ -21,6 +21,7 @@
 //! [[rule.reply]]
 //! delay_ms = 20                  # before the first delta
 //! until = "go-on"                # nothing comes before this file is there; relative to the script
+//! until_after = 40               # but these characters do
 //! text_file = "refined.md"       # relative to the script; instead of `text`
 //! thinking = "hm"
 //! calls = [{ name = "read", arguments = { path = "a.txt" } }]                 # `id` is optional
@@ -169,10 +170,8 @@ impl Scripted {
         if reply.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(reply.delay_ms)).await;
         }
-        if let Some(file) = &reply.until {
-            while !file.exists() {
-                tokio::time::sleep(LOOK).await;
-            }
+        if reply.until_after.is_none() {
+            reply.wait().await;
         }
         if let Some(fault) = &reply.fault {
             return Err(match fault.kind {
@@ -188,9 +187,13 @@ impl Scripted {
         let whole: Vec<char> = reply.text.chars().collect();
         let cut = reply.cut.or_else(|| most(&reply.text, whole.len(), request.max_output_tokens));
         let kept = whole.get(..cut.unwrap_or(usize::MAX).min(whole.len())).unwrap_or_default();
-        for chunk in kept.chunks(reply.chunk.unwrap_or(CHUNK).max(1)) {
-            deltas(&chunk.iter().collect::<String>());
-            tokio::task::yield_now().await;
+        let (before, after) = kept.split_at(reply.until_after.unwrap_or(0).min(kept.len()));
+        for part in [before, after] {
+            for chunk in part.chunks(reply.chunk.unwrap_or(CHUNK).max(1)) {
+                deltas(&chunk.iter().collect::<String>());
+                tokio::task::yield_now().await;
+            }
+            reply.wait().await;
         }
         Ok(self.finished(request, reply, kept.iter().collect(), cut.is_some()))
     }
@@ -221,6 +224,15 @@ impl Scripted {
             usage,
             stop: reply.stop.unwrap_or(natural),
             model: self.info.id.clone(),
+        }
+    }
+}
+
+impl Reply {
+    /// Until the file is there that it waits for.
+    async fn wait(&self) {
+        while self.until.as_ref().is_some_and(|file| !file.exists()) {
+            tokio::time::sleep(LOOK).await;
         }
     }
 }

@@ -87,6 +87,7 @@ struct WrittenRule {
     chunk: Option<usize>,
     delay_ms: Option<u64>,
     until: Option<PathBuf>,
+    until_after: Option<usize>,
     usage: Option<Usage>,
     fault: Option<Fault>,
 }
@@ -115,6 +116,7 @@ pub(super) struct Reply {
     pub chunk: Option<usize>,
     pub delay_ms: u64,
     pub until: Option<PathBuf>,
+    pub until_after: Option<usize>,
     pub usage: Option<Usage>,
     pub fault: Option<Fault>,
 }
@@ -174,6 +176,7 @@ impl TryFrom<WrittenRule> for Rule {
                 chunk: written.chunk,
                 delay_ms: written.delay_ms.unwrap_or_default(),
                 until: written.until,
+                until_after: written.until_after,
                 usage: written.usage,
                 fault: written.fault,
             });

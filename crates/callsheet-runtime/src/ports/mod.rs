@@ -21,7 +21,7 @@ pub use model::{
     NativeNotation, NativeTool, WindowFrom,
 };
 pub use model_source::ModelSource;
-pub use observer::{Observer, Signal};
+pub use observer::{LiveText, Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{
     CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView,

@@ -2,6 +2,7 @@
 
 use callsheet_core::record::{CallKey, LogEntry};
 use callsheet_core::run::Run;
+use serde::{Deserialize, Serialize};
 
 /// Something a viewer may show.
 #[derive(Clone, Debug)]
@@ -40,6 +41,17 @@ pub enum Signal<'a> {
     },
     /// Something a person should know, in one line.
     Notice(&'a str),
+}
+
+/// What a call under way has streamed, as another process sees it. It is no fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveText {
+    /// Which call.
+    pub key: CallKey,
+    /// The end of it.
+    pub text: String,
+    /// Characters so far.
+    pub count: u64,
 }
 
 /// Sees signals. Called from several threads; must not block for long.

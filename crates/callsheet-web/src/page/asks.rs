@@ -1,15 +1,31 @@
 //! What waits for the person: gates and questions, each with the form that answers it.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::record::{CheckEnd, GateKind};
 use callsheet_core::visible::{hidden_count, visible};
+use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::ports::{GateView, WriterView};
 use maud::{Markup, html};
 
 use super::diff;
 use super::layout::{WAITS, one_line};
-use super::run::RunPage;
+use super::run::{RunPage, told};
+use crate::desk::Refusal;
 use crate::piece::{Piece, Tag};
+
+/// The form of a change as the person left it, and why it was not taken.
+pub(crate) struct Typed {
+    /// Number of its gate.
+    pub gate: u32,
+    /// Hunks that were chosen.
+    pub hunks: Vec<u32>,
+    /// Texts of hunks.
+    pub edits: BTreeMap<u32, String>,
+    pub because: String,
+    pub refusal: Refusal,
+}
 
 /// Each with its form. `open`: the forms are open; else each is behind its title.
 pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
@@ -84,7 +100,7 @@ fn before_run(page: &RunPage<'_>, view: &GateView) -> Markup {
         p.soft { "They can change files or run commands. You are asked again before each change." }
         @if several { input type="hidden" name="tasks" value="1"; }
         ul.writers { @for writer in &view.writers { li { (one_writer(page, writer, several)) } } }
-        (because("Why not? The model reads it when it plans again."))
+        (because("Why not? The model reads it when it plans again.", ""))
         (buttons(page, &[("approve", if several { "Approve the chosen" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
     }
 }
@@ -108,6 +124,8 @@ fn one_writer(page: &RunPage<'_>, writer: &WriterView, several: bool) -> Markup 
 
 fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
     let hidden = hidden_count(&view.diff);
+    let several = view.hunks.len() > 1;
+    let typed = page.typed.filter(|typed| typed.gate == view.gate.n);
     let (added, removed) = diff::counts(&view.diff);
     html! {
         p.soft { "+" (added) " −" (removed) " lines. Nothing is written before you approve." }
@@ -118,26 +136,46 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
             }
         }
         @if hidden > 0 { p.bad-words { (hidden) " hidden characters are shown as <U+…>." } }
-        @if view.hunks.len() > 1 {
-            input type="hidden" name="hunks" value="1";
-            p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out." }
-            @for hunk in &view.hunks {
-                div.hunk {
-                    label.pick {
-                        input type="checkbox" name="hunk" value=(hunk.number) checked;
-                        strong { "Hunk " (hunk.number) } span { (diff::place(hunk)) }
+        @if let Some(typed) = typed { (told(&Err(typed.refusal.clone()))) }
+        @if view.hunks.is_empty() { (diff::lines(&view.diff)) } @else { input type="hidden" name="hunks" value="1"; }
+        @if several { p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out or edited." } }
+        @for hunk in &view.hunks { (one_hunk(hunk, view.gate.n, several, typed)) }
+        (because("Why not, or why not all of it?", typed.map_or("", |typed| typed.because.as_str())))
+        (buttons(page, &[("approve", if several { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
+    }
+}
+
+fn one_hunk(hunk: &Hunk, gate: u32, several: bool, typed: Option<&Typed>) -> Markup {
+    let number = hunk.number;
+    let chosen = typed.is_none_or(|typed| typed.hunks.contains(&number));
+    let text = hunk.text.replace("\r\n", "\n");
+    let edited = typed.and_then(|typed| typed.edits.get(&number)).filter(|edited| **edited != text);
+    let rows = edited.unwrap_or(&text).lines().count().clamp(4, 24);
+    html! {
+        div.hunk {
+            @if several {
+                label.pick {
+                    input type="checkbox" name="hunk" value=(number) checked[chosen];
+                    strong { "Hunk " (number) } span { (diff::place(hunk)) }
+                }
+            } @else {
+                input type="hidden" name="hunk" value=(number);
+                p { strong { (diff::place(hunk)) } }
+            }
+            (diff::hunk(hunk))
+            // A field would hide what the lines above show.
+            @if hidden_count(&text) > 0 {
+                p.soft { "To edit this hunk, use a terminal: it has characters that a page does not show." }
+            } @else if !text.is_empty() {
+                details.edit-hunk open[edited.is_some()] id=(format!("d-hunk-{gate}-{number}")) {
+                    summary { "Edit this hunk" }
+                    label {
+                        span { "To keep a deleted line, replace its - with a space. To omit a new line, delete it. You can change and add lines with +." }
+                        textarea name=(format!("edit-{number}")) rows=(rows) spellcheck="false" autocomplete="off" { (edited.unwrap_or(&text)) }
                     }
-                    (diff::hunk(hunk))
                 }
             }
-        } @else if let [hunk] = view.hunks.as_slice() {
-            p { strong { (diff::place(hunk)) } }
-            (diff::hunk(hunk))
-        } @else {
-            (diff::lines(&view.diff))
         }
-        (because("Why not, or why not all of it?"))
-        (buttons(page, &[("approve", if view.hunks.len() > 1 { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
     }
 }
 
@@ -158,7 +196,7 @@ fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
         }
         @for also in &view.also { p { "Also for " (visible(also.task.as_str())) ":" } pre.text { (arguments(&also.call.arguments)) } }
         @if let Some(directory) = &view.directory { p.soft { "In " span.mono { (visible(directory)) } } }
-        (because("Why not?"))
+        (because("Why not?", ""))
         (buttons(page, &[("approve", "Approve", "main"), ("deny", "Deny", "")]))
     }
 }
@@ -175,8 +213,8 @@ pub(crate) fn arguments(arguments: &serde_json::Value) -> String {
     }
 }
 
-fn because(words: &str) -> Markup {
-    html! { label.because { span { (words) " (optional)" } textarea name="because" rows="2" {} } }
+fn because(words: &str, typed: &str) -> Markup {
+    html! { label.because { span { (words) " (optional)" } textarea name="because" rows="2" { (typed) } } }
 }
 
 /// Buttons that answer. Of a run that rests the answer is saved, and a resume makes use of it.

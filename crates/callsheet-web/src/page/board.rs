@@ -24,7 +24,11 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<P
     }
     match open {
         Some(slug) => task::pieces(page, slug, pieces)?,
-        None => pieces.push(Piece::new(Tag::Block, "about-box", "about", "about", about(page))),
+        None => {
+            let writing = task::writing(page, None);
+            pieces.push(Piece::new(Tag::Block, "about-box", "writing", "writing", writing));
+            pieces.push(Piece::new(Tag::Block, "about-box", "about", "about", about(page)));
+        }
     }
     Ok(())
 }

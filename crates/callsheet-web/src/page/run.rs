@@ -1,13 +1,14 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
-use callsheet_core::record::{LogEntry, Outcome};
+use callsheet_core::record::{EffectKey, LogEntry, Outcome};
 use callsheet_core::run::{LimitUse, Run};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::view::{Board, dollars, duration, limit_number, limit_unit, pressing_limit, thousands};
 use callsheet_core::visible::readable;
-use callsheet_runtime::ports::{GateView, RunSummary, Store};
+use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use maud::{Markup, html};
 
+use super::asks::Typed;
 use super::layout::{Frame, Standing, one_line, worked};
 use super::{asks, board, changes, log, sheet, timeline};
 use crate::desk::{Desk, Refusal, Started};
@@ -21,7 +22,8 @@ const REQUEST: usize = 240;
 pub(crate) enum View {
     /// Sections with their tasks; of one task all.
     Board(Option<Slug>),
-    Timeline,
+    /// A stretch of it, milliseconds from the first fact, or the whole.
+    Timeline(Option<(u64, u64)>),
     Changes,
     Sheet,
     /// Entries before this number, or the last ones.
@@ -36,7 +38,7 @@ impl View {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Board(_) => "",
-            Self::Timeline => "timeline",
+            Self::Timeline(_) => "timeline",
             Self::Changes => "changes",
             Self::Sheet => "sheet",
             Self::Log(_) => "log",
@@ -45,6 +47,7 @@ impl View {
 }
 
 /// All that a page of a run is made of.
+#[derive(Clone)]
 pub(crate) struct RunPage<'a> {
     pub desk: &'a dyn Desk,
     pub store: &'a dyn Store,
@@ -58,6 +61,8 @@ pub(crate) struct RunPage<'a> {
     /// Answers wait for the run to be resumed.
     pub saved: bool,
     pub started: Option<Started>,
+    /// A form that was not taken.
+    pub typed: Option<&'a Typed>,
 }
 
 impl RunPage<'_> {
@@ -73,6 +78,15 @@ impl RunPage<'_> {
 
     fn is_driven(&self) -> bool {
         self.summary.owner.is_some()
+    }
+
+    /// What has been streamed of calls under way: of those of a task, or of those that are of none.
+    pub fn writing(&self, task: Option<&Slug>) -> Vec<LiveText> {
+        let calls = self.summary.owner.as_ref().map(|owner| self.desk.writing(self.id(), owner)).unwrap_or_default();
+        let is_meant = |call: &LiveText| {
+            call.key.task.as_ref() == task && self.run.is_in_flight(&EffectKey::Ask(call.key.clone()))
+        };
+        calls.into_iter().filter(is_meant).collect()
     }
 
     fn standing(&self) -> Standing {
@@ -101,7 +115,7 @@ impl RunPage<'_> {
         }
         match view {
             View::Board(task) => board::pieces(self, task.as_ref(), &mut pieces)?,
-            View::Timeline => timeline::pieces(self, &mut pieces),
+            View::Timeline(stretch) => timeline::pieces(self, *stretch, &mut pieces),
             View::Changes => changes::pieces(self, &mut pieces)?,
             View::Sheet => sheet::pieces(self, &mut pieces),
             View::Log(before) => log::pieces(self, *before, &mut pieces),
@@ -117,7 +131,7 @@ impl RunPage<'_> {
         let pieces = self.pieces(view)?;
         let inner = match view {
             View::Board(task) => board::page(self, task.as_ref(), &pieces),
-            View::Timeline => html! { div #picture { (listed(&pieces, "picture")) } },
+            View::Timeline(_) => html! { div #picture { (listed(&pieces, "picture")) } },
             View::Changes => html! { div #changes.stack { (listed(&pieces, "changes")) } },
             View::Sheet => sheet::page(self, &pieces)?,
             View::Log(before) => log::page(self, *before, &pieces),
@@ -142,10 +156,13 @@ impl RunPage<'_> {
         let live = match view {
             View::Board(Some(task)) => format!("{live}&task={}", super::runs::encoded(task.as_str())),
             View::Log(Some(before)) => format!("{live}&before={before}"),
+            View::Timeline(stretch) => format!("{live}{}", timeline::stretch_query('&', *stretch)),
             _ => live,
         };
         let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);
-        Ok(Frame { title: &title, project, query: "", live: Some(live) }.page(&body))
+        // What is typed there is not to be replaced.
+        let live = Some(live).filter(|_| self.typed.is_none());
+        Ok(Frame { title: &title, project, query: "", live }.page(&body))
     }
 
     /// Number of the last entry.

@@ -1,14 +1,15 @@
 //! One task: what it is to do, what it reads, why it waits, what came of it, and each of its calls.
 
 use callsheet_core::issue::Severity;
-use callsheet_core::record::{EffectKey, Gate};
-use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState, Why};
+use callsheet_core::record::Gate;
+use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::{BlobId, Reference, Slug};
 use callsheet_core::view::{
     call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
 };
 use callsheet_core::visible::readable;
 use callsheet_report::markdown;
+use callsheet_runtime::ports::LiveText;
 use maud::{Markup, html};
 
 use super::asks::arguments;
@@ -37,6 +38,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, slug: &Slug, pieces: &mut Vec<Piece>) -
     };
     add("task-parts", "t-head".to_owned(), "t-head", head(page, task));
     add("task-parts", "t-plan".to_owned(), "t-plan", plan(page, task));
+    add("task-parts", "t-writing".to_owned(), "t-writing", writing(page, Some(slug)));
     add("task-parts", "t-result".to_owned(), "t-result", result(page, task)?);
     for exec in &task.runs {
         for call in &exec.calls {
@@ -82,9 +84,6 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         @if !state.is_ended() && asked.is_none() {
             @let now = page.run.explain(slug);
             p { strong { "Now: " } (readable(&why_words(page.run, &now))) "." }
-            @if page.summary.owner.is_some() && is_writing(&now) {
-                p.soft { "What the model is writing is seen only in the terminal that runs it. The whole reply appears here when it has come." }
-            }
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if state.is_problem() && page.run.may_retry(slug) {
@@ -96,9 +95,17 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
     }
 }
 
-/// Whether a model is asked now. Its text goes to the process that asked; this one has the record alone.
-fn is_writing(why: &Why) -> bool {
-    matches!(why, Why::Running { work } if work.iter().any(|key| matches!(key, EffectKey::Ask(_))))
+/// What models write just now for a task, or for the run as a whole; nothing if they do not.
+pub(crate) fn writing(page: &RunPage<'_>, task: Option<&Slug>) -> Markup {
+    let calls = page.writing(task);
+    let words = |call: &LiveText| call_words(&call.key, page.run.part(&call.key));
+    let is_cut = |call: &LiveText| (call.text.chars().count() as u64) < call.count;
+    html! {
+        @for call in &calls {
+            h3 { "Writing: " (one_line(&words(call), 80)) " " span.facts { (thousands(call.count)) " characters" } }
+            pre.text { @if is_cut(call) { "…" } (readable(&call.text)) }
+        }
+    }
 }
 
 fn ask_link(page: &RunPage<'_>, slug: &Slug) -> String {

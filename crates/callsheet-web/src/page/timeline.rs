@@ -1,16 +1,23 @@
 //! When each piece of work ran and what tasks waited for: the timeline of the report, with addresses of this page.
 
-use callsheet_report::timeline;
+use callsheet_report::{Zoom, timeline};
 use maud::html;
 
 use super::run::RunPage;
 use crate::piece::{Piece, Tag};
 
-pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
+/// `shown`: the stretch of it, milliseconds from the first fact.
+pub(crate) fn pieces(page: &RunPage<'_>, shown: Option<(u64, u64)>, pieces: &mut Vec<Piece>) {
     let link = |task: &callsheet_core::spec::Slug| Some(page.address(&format!("tasks/{task}")));
-    let drawn = timeline(page.run, page.entries, &link);
+    let stretch = |to: Option<(u64, u64)>| page.address(&format!("timeline{}", stretch_query('?', to)));
+    let drawn = timeline(page.run, page.entries, &link, Some(&Zoom { shown, link: &stretch }));
     let inner = html! {
         @if drawn.0.is_empty() { section.empty { p { "Nothing has run yet." } } } @else { (drawn) }
     };
     pieces.push(Piece::new(Tag::Block, "picture", "timeline", "timeline-box", inner));
+}
+
+/// A stretch as part of an address.
+pub(crate) fn stretch_query(sign: char, stretch: Option<(u64, u64)>) -> String {
+    stretch.map_or_else(String::new, |(from, to)| format!("{sign}from={from}&to={to}"))
 }

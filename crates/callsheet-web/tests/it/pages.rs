@@ -1,11 +1,11 @@
 //! What pages show of a run, and what their forms have done.
 
 use axum::http::{StatusCode, header};
-use callsheet_core::record::{Answer, Gate, GateKind};
+use callsheet_core::record::{Answer, CallKey, Gate, GateKind};
 use callsheet_core::spec::Slug;
-use callsheet_runtime::ports::InboxMessage;
+use callsheet_runtime::ports::{InboxMessage, LiveText};
 
-use crate::support::{RUN, Recorded, Site};
+use crate::support::{HOSTILE, RUN, Recorded, Site};
 
 fn run(rest: &str) -> String {
     format!("/runs/{RUN}{rest}")
@@ -73,7 +73,11 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     assert!(site.get(&run("")).await.text.contains("✓ </span>Done"));
     assert!(!site.get(&run("")).await.text.contains("✓ </span>Done"), "it is said once");
     site.post(&run("/gates/1"), "verdict=deny&because=not%20now").await;
-    site.post(&run("/gates/1"), "verdict=approve&hunks=1&hunk=1&hunk=3&because=too%20much&resume=1").await;
+    site.post(
+        &run("/gates/1"),
+        "verdict=approve&hunks=1&hunk=1&edit-2=no&hunk=3&edit-3=+a%0D%0A%2Bb%0D%0A&because=too%20much&resume=1",
+    )
+    .await;
     site.post(&run("/gates/1"), "verdict=approve&hunks=1").await;
     assert!(site.get(&run("")).await.text.contains("no hunk was chosen"));
     site.post(&run("/answer"), "task=a&call=b&text=line%0D%0Atwo").await;
@@ -91,7 +95,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
         format!(
             "decide {RUN} 1 Approve {{ tasks: [\"write-notes\"] }}\n\
              decide {RUN} 1 Deny {{ tasks: [], because: \"not now\" }}\n\
-             decide {RUN} 1 Keep {{ hunks: [1, 3], because: \"too much\" }}\n\
+             decide {RUN} 1 Keep {{ hunks: [1, 3], edits: {{3: \" a\\n+b\\n\"}}, because: \"too much\" }}\n\
              resume {RUN}\n\
              reply {RUN} a b line\ntwo\n\
              retry {RUN} [\"write-notes\"]\n\
@@ -100,6 +104,28 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
              save {RUN} \"a\" \"b\\n\""
         )
     );
+}
+
+#[tokio::test]
+async fn a_timeline_is_shown_in_stretches() {
+    let mut recorded = Recorded::of(&[("Read Notes", false), ("Read More", false)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let whole = site.get(&run("/timeline")).await.text;
+    assert!(whole.contains("Ideal") && whole.contains(">ideal<") && !whole.contains("data-key=\"0\""), "{whole}");
+    let inside = whole.split("data-key=\"+\"").next().unwrap().rsplit("href=\"").next().unwrap();
+    let inside = inside.split('"').next().unwrap().replace("&amp;", "&");
+    assert!(inside.starts_with(&run("/timeline?from=")), "{inside}");
+    let page = site.get(&inside).await.text;
+    assert!(page.contains("data-key=\"0\"") && !page.contains(">ideal<"), "{page}");
+    let stretch = inside.split_once('?').unwrap().1.replace('&', "&amp;");
+    assert!(page.contains(&format!("&amp;{stretch}")), "what changes is drawn in the same stretch: {page}");
+    // The last call is not in the first moments.
+    let bars = |page: &str| page.matches("class=\"execute").count();
+    let first = site.get(&run("/timeline?from=0&to=3500")).await.text;
+    assert!(bars(&first) < bars(&whole) && first.contains("0 ms to 3.5 s"), "{first}");
+    let odd = site.get(&run("/timeline?from=9&to=x")).await;
+    assert!(odd.status == StatusCode::OK && odd.text.contains(">ideal<"));
 }
 
 #[tokio::test]
@@ -116,6 +142,30 @@ async fn an_answer_that_waits_for_a_resume_is_told() {
     });
     let page = Site::of(Some(std::sync::Arc::clone(&recorded.store))).get(&run("")).await.text;
     assert!(page.contains("Your answer is saved.") && page.contains(">Resume<"), "{page}");
+}
+
+#[tokio::test]
+async fn what_a_model_writes_is_shown_while_its_call_is_under_way() {
+    let mut recorded = Recorded::of(&[("Read Notes", false), ("Read More", false)]);
+    let key = recorded.ask();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let gone = CallKey { n: key.n + 1, ..key.clone() };
+    let live = |key: CallKey, text: &str| LiveText { key, text: text.to_owned(), count: 1_234 };
+    *site.desk.writing.lock().unwrap() = vec![live(key, &format!("Bed 4 {HOSTILE}")), live(gone, "is over")];
+    let page = site.get(&run("/tasks/read-notes")).await.text;
+    assert!(page.contains("Writing: execute read-notes") && page.contains("1,234 characters"), "{page}");
+    assert!(page.contains("…Bed 4 &lt;script&gt;") && !page.contains("is over"), "{page}");
+    for markup in ["<script>", "<img", "\u{1b}", "\u{202e}"] {
+        assert!(!page.contains(markup), "{markup}");
+    }
+    for other in ["/tasks/read-more", "", "/timeline"] {
+        assert!(!site.get(&run(other)).await.text.contains("Bed 4"), "{other}");
+    }
+    recorded.release();
+    let writing = site.desk.writing.lock().unwrap().clone();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    *site.desk.writing.lock().unwrap() = writing;
+    assert!(!site.get(&run("/tasks/read-notes")).await.text.contains("Bed 4"), "no process drives it");
 }
 
 #[tokio::test]

@@ -8,12 +8,12 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use callsheet_core::issue::{Repair, RepairCode, Span};
 use callsheet_core::record::{
-    Entry, Event, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage, VERSION,
+    CallKey, Entry, Event, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage, VERSION,
 };
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task};
 use callsheet_runtime::effects::{gate_view, open_gates};
-use callsheet_runtime::ports::{GateView, InboxMessage, Lock, Message, ModelReply, ModelRequest, Store};
+use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, Store};
 use callsheet_runtime::prompting::PromptRecord;
 use callsheet_store::MemoryStore;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, Started, Verdict, router};
@@ -30,6 +30,7 @@ pub const RUN: &str = "20260301-101112-which-counts";
 pub struct TestDesk {
     pub store: Option<Arc<dyn Store>>,
     pub asked: Mutex<Vec<String>>,
+    pub writing: Mutex<Vec<LiveText>>,
 }
 
 impl TestDesk {
@@ -51,6 +52,10 @@ impl Desk for TestDesk {
     fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
         let store = self.store.as_ref().unwrap();
         Ok(open_gates(run).map(|gate| gate_view(&**store, Path::new("."), run, &gate).unwrap()).collect())
+    }
+
+    fn writing(&self, _: &RunId, _: &str) -> Vec<LiveText> {
+        self.writing.lock().unwrap().clone()
     }
 
     fn answer(&self, _: &Run, _: &RunId) -> String {
@@ -144,14 +149,7 @@ impl Recorded {
         for _ in 0..100 {
             let Some(effect) = self.run.outstanding().into_iter().next() else { return };
             match effect {
-                Effect::CheckReferences { task, n, stage } => self.note(Event::ReferencesChecked {
-                    task,
-                    n,
-                    stage,
-                    issues: Vec::new(),
-                    contents: Default::default(),
-                    apart: None,
-                }),
+                Effect::CheckReferences { .. } => self.check(effect),
                 Effect::AskModel(ref asked) => {
                     let (prompt, reply) = self.said();
                     let key = asked.key.clone();
@@ -182,6 +180,25 @@ impl Recorded {
                 Effect::AskApproval(_) => return,
                 other => panic!("{other:?}"),
             }
+        }
+    }
+
+    fn check(&mut self, effect: Effect) {
+        let Effect::CheckReferences { task, n, stage } = effect else { panic!("no references are to be checked") };
+        let (issues, contents) = (Vec::new(), Default::default());
+        self.note(Event::ReferencesChecked { task, n, stage, issues, contents, apart: None });
+    }
+
+    /// Goes on until a model is asked, and says by which call.
+    pub fn ask(&mut self) -> CallKey {
+        loop {
+            let effect = self.run.outstanding().remove(0);
+            if let Effect::AskModel(asked) = &effect {
+                let key = asked.key.clone();
+                self.note(effect.started());
+                return key;
+            }
+            self.check(effect);
         }
     }
 
@@ -247,7 +264,7 @@ pub struct Answered {
 
 impl Site {
     pub fn of(store: Option<Arc<dyn Store>>) -> Self {
-        let desk = Arc::new(TestDesk { store, asked: Mutex::default() });
+        let desk = Arc::new(TestDesk { store, asked: Mutex::default(), writing: Mutex::default() });
         let guard = Guard::new(4_000).unwrap();
         let token = guard.token().to_owned();
         Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, token }

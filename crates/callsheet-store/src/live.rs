@@ -1,0 +1,258 @@
+//! What models are writing just now, for viewers in other processes. It is no fact: a small file beside the store, written
+//! at most twice a second and only while somebody looks, and gone when its calls have ended. The record holds the same words
+//! soon, in the same folder and for the same eyes.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use callsheet_core::record::{CallKey, Event};
+use callsheet_core::spec::{BlobId, RunId};
+use callsheet_runtime::ports::{LiveText, Observer, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::owner::{Life, Owner};
+use crate::sqlite::create_private;
+
+/// How often the file is written at most.
+const PERIOD: Duration = Duration::from_millis(500);
+
+/// Who has not looked for so long looks no longer.
+const LOOKED: Duration = Duration::from_secs(5);
+
+/// Bytes of a call's text that are told: the last ones.
+const KEPT: usize = 4 * 1_024;
+
+/// The files of a run, in a folder that is this user's alone.
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    text: PathBuf,
+    /// Touched by whoever looks.
+    looked: PathBuf,
+}
+
+/// What the file says.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    owner: Owner,
+    calls: Vec<LiveText>,
+}
+
+impl Place {
+    fn of(folder: &Path, run: &RunId) -> Self {
+        let folder = folder.join("live");
+        // A name of a run is not the name of a file everywhere.
+        let name = BlobId::of(run.as_str().as_bytes()).to_string();
+        Self { text: folder.join(format!("{name}.json")), looked: folder.join(format!("{name}.looked")), folder }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<File> {
+        create_private(&self.folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
+    }
+
+    /// Says that somebody looks.
+    fn look(&self) -> io::Result<()> {
+        self.create(&self.looked)?.set_modified(SystemTime::now())
+    }
+
+    fn is_looked_at(&self) -> bool {
+        let modified = fs::metadata(&self.looked).and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|at| at.elapsed().unwrap_or_default() < LOOKED)
+    }
+
+    /// In one step, so that nobody reads half of it.
+    fn write(&self, written: &Written) -> io::Result<()> {
+        let temporary = self.text.with_extension("tmp");
+        self.create(&temporary)?.write_all(&serde_json::to_vec(written)?)?;
+        fs::rename(&temporary, &self.text)
+    }
+
+    fn remove(&self) {
+        let _was_not_there = fs::remove_file(&self.text);
+    }
+}
+
+/// Reads what another process streams.
+#[derive(Debug)]
+pub struct LiveReader(Place);
+
+impl LiveReader {
+    /// Of a run whose store is in that folder.
+    pub fn new(folder: &Path, run: &RunId) -> Self {
+        Self(Place::of(folder, run))
+    }
+
+    /// What the process that drives the run, as the store names it, streams now. Its text comes only while it is asked for,
+    /// so the first time there is none. What a process that has ended left is nothing.
+    pub fn read(&self, owner: &str) -> Vec<LiveText> {
+        if let Err(error) = self.0.look() {
+            tracing::debug!(%error, "cannot ask for streamed text");
+        }
+        let written = fs::read(&self.0.text).ok().and_then(|bytes| serde_json::from_slice::<Written>(&bytes).ok());
+        let lives = |written: &Written| written.owner.to_string() == owner && written.owner.life() == Life::MayRun;
+        written.filter(lives).map(|written| written.calls).unwrap_or_default()
+    }
+}
+
+/// Sees what an observer sees, and tells other processes what is streamed.
+pub struct LiveWriter {
+    inner: Arc<dyn Observer>,
+    shared: Arc<Shared>,
+    place: Arc<Place>,
+}
+
+struct Shared {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    calls: BTreeMap<CallKey, LiveText>,
+    changed: bool,
+    ended: bool,
+    writing: Option<JoinHandle<()>>,
+}
+
+impl LiveWriter {
+    /// Of a run whose store is in that folder. Nothing is written before a call streams.
+    pub fn new(folder: &Path, run: &RunId, inner: Arc<dyn Observer>) -> Self {
+        let shared = Arc::new(Shared { state: Mutex::default(), news: Condvar::new() });
+        Self { inner, shared, place: Arc::new(Place::of(folder, run)) }
+    }
+
+    fn streamed(&self, key: &CallKey, text: &str) {
+        let mut state = self.shared.state();
+        let call = state.calls.entry(key.clone()).or_insert_with(|| LiveText {
+            key: key.clone(),
+            text: String::new(),
+            count: 0,
+        });
+        call.text.push_str(text);
+        call.count += text.chars().count() as u64;
+        if call.text.len() > 4 * KEPT {
+            keep_last(&mut call.text);
+        }
+        if state.writing.is_none() {
+            let (shared, place) = (Arc::clone(&self.shared), Arc::clone(&self.place));
+            let spawned =
+                std::thread::Builder::new().name("live".to_owned()).spawn(move || shared.keep_writing(&place));
+            state.writing = spawned.ok();
+        }
+        self.shared.note(state);
+    }
+
+    fn ended(&self, ended: impl Fn(&CallKey) -> bool) {
+        let mut state = self.shared.state();
+        let before = state.calls.len();
+        state.calls.retain(|key, _| !ended(key));
+        if state.calls.len() < before {
+            self.shared.note(state);
+        }
+    }
+}
+
+impl Observer for LiveWriter {
+    fn see(&self, signal: &Signal<'_>) {
+        match signal {
+            Signal::Delta { key, text } => self.streamed(key, text),
+            Signal::LogEntry { fact, .. } => match &fact.event {
+                Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => self.ended(|one| one == key),
+                Event::RunConcluded { .. } => self.ended(|_| true),
+                _ => {}
+            },
+            Signal::Silent { .. } | Signal::Retry { .. } | Signal::Notice(_) => {}
+        }
+        self.inner.see(signal);
+    }
+}
+
+impl Drop for LiveWriter {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        state.ended = true;
+        let writing = state.writing.take();
+        drop(state);
+        self.shared.news.notify_all();
+        if writing.is_some_and(|writing| writing.join().is_err()) {
+            tracing::debug!("the writer of streamed text ended abnormally");
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, mut state: MutexGuard<'_, State>) {
+        let is_known = std::mem::replace(&mut state.changed, true);
+        drop(state);
+        if !is_known {
+            self.news.notify_all();
+        }
+    }
+
+    /// Until the run has ended. What nobody looks at is not written.
+    fn keep_writing(&self, place: &Place) {
+        let owner = Owner::current();
+        while self.wait_for_change() {
+            let looked = place.is_looked_at();
+            match self.take(looked) {
+                Some(calls) if !calls.is_empty() => {
+                    if let Err(error) = place.write(&Written { owner: owner.clone(), calls }) {
+                        tracing::debug!(%error, "cannot tell other processes what is streamed");
+                    }
+                }
+                // Also what a process that is gone left.
+                _ => place.remove(),
+            }
+            self.rest();
+        }
+        place.remove();
+        let _was_not_there = fs::remove_file(&place.looked);
+    }
+
+    /// False: nothing more comes.
+    fn wait_for_change(&self) -> bool {
+        let mut state = self.state();
+        while !state.changed && !state.ended {
+            state = self.news.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.ended
+    }
+
+    /// The calls as they are now. `None`: nobody looks, and what has changed is still to be told to who comes.
+    fn take(&self, looked: bool) -> Option<Vec<LiveText>> {
+        let mut state = self.state();
+        if !looked && !state.calls.is_empty() {
+            return None;
+        }
+        state.changed = false;
+        let mut calls: Vec<LiveText> = state.calls.values().cloned().collect();
+        drop(state);
+        calls.iter_mut().for_each(|call| keep_last(&mut call.text));
+        Some(calls)
+    }
+
+    fn rest(&self) {
+        let waits = |state: &mut State| !state.ended;
+        let _rested = self.news.wait_timeout_while(self.state(), PERIOD, waits);
+    }
+}
+
+fn keep_last(text: &mut String) {
+    let first = text.len().saturating_sub(KEPT);
+    let from = (first..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    text.drain(..from);
+}

@@ -1,0 +1,71 @@
+//! `show --timeline`: when each piece of work ran and what tasks waited for, beside the ideal time.
+
+use callsheet_core::record::LogEntry;
+use callsheet_core::run::Run;
+use callsheet_core::view::{Bar, Wait, WaitKind, timeline, waits};
+use serde_json::json;
+
+use crate::cli::{Exit, Failure};
+use crate::setup::Setup;
+use crate::term::{duration, harmless, one_line};
+
+use super::show::paged;
+
+/// Cells of the picture.
+const WIDTH: u64 = 50;
+
+/// A line for each bar, then one for each wait; of programs the times of the whole last.
+pub(super) fn show(setup: &Setup, run: &Run, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
+    let (bars, waits) = (timeline(facts), waits(facts));
+    if !setup.json {
+        return paged(&text(run, &bars, &waits), plain);
+    }
+    bars.iter().try_for_each(super::print_json)?;
+    for wait in &waits {
+        let Wait { task, kind, what, from, to } = wait;
+        super::print_json(&json!({ "wait": kind, "task": task, "what": what, "from": from, "to": to }))?;
+    }
+    super::print_json(&json!({ "ideal_ms": run.ideal_ms(), "actual_ms": run.busy_ms() })).map(|()| Exit::Complete)
+}
+
+fn text(run: &Run, bars: &[Bar], waits: &[Wait]) -> String {
+    let ends = bars.iter().filter_map(|bar| bar.to).chain(waits.iter().filter_map(|wait| wait.to));
+    let end = ends.max().unwrap_or(1).max(1);
+    let took = |from: u64, to: Option<u64>| {
+        to.map_or_else(|| "not finished".to_owned(), |to| duration(to.saturating_sub(from)))
+    };
+    let mut text = String::new();
+    if !bars.is_empty() {
+        text.push_str(&format!(
+            "Ideal: {}, with a slot for every call at once. Actual: {} at work, without waiting for you.\n",
+            duration(run.ideal_ms()),
+            duration(run.busy_ms())
+        ));
+    }
+    for bar in bars {
+        let mark = if bar.critical { "*" } else { " " };
+        let strip = strip('█', (bar.from, bar.to.unwrap_or(end)), end);
+        text.push_str(&format!("{strip}{mark}{} ({})\n", harmless(&bar.what), took(bar.from, bar.to)));
+    }
+    if bars.iter().any(|bar| bar.critical) {
+        text.push_str("* on the critical path: what the end waited for\n");
+    }
+    if !waits.is_empty() {
+        text.push_str("\nWhat tasks waited for: ▒ you  ┄ a slot, another task or a limit\n");
+    }
+    for wait in waits {
+        let sign = if wait.kind == WaitKind::You { '▒' } else { '┄' };
+        let strip = strip(sign, (wait.from, wait.to.unwrap_or(end)), end);
+        let name = run.task(&wait.task).map_or(wait.task.as_str(), |task| task.task.name.as_str());
+        let words = format!("{} {}", one_line(name, 60), one_line(&wait.what, 160));
+        text.push_str(&format!("{strip} {words} ({})\n", took(wait.from, wait.to)));
+    }
+    text
+}
+
+/// A stretch of the time up to `end`; what lasted at all has a cell.
+fn strip(sign: char, (from, to): (u64, u64), end: u64) -> String {
+    let first = (from.saturating_mul(WIDTH) / end).min(WIDTH - 1);
+    let length = (to.saturating_mul(WIDTH) / end).saturating_sub(first).max(1);
+    (0..WIDTH).map(|cell| if cell >= first && cell < first + length { sign } else { '·' }).collect()
+}

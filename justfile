@@ -41,6 +41,10 @@ bench-read *words:
 bench *arguments:
     bench/run {{arguments}}
 
+# Where the time of a run of many tasks goes: `just profile run 3000`, or of `show` of it.
+profile *arguments:
+    bench/profile {{arguments}}
+
 # Does Callsheet help a small model: jobs against one plain call and a ReAct loop, on a server such as http://127.0.0.1:8080.
 jobs server *arguments:
     bench/jobs/run {{server}} {{arguments}}

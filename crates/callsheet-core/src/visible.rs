@@ -79,7 +79,7 @@ fn shown(text: &str, prose: bool) -> String {
 }
 
 fn is_pictograph(c: char) -> bool {
-    CodePointSetData::new::<ExtendedPictographic>().contains(c)
+    !c.is_ascii() && CodePointSetData::new::<ExtendedPictographic>().contains(c)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
 
+use std::sync::Arc;
+
 use crate::issue::{Issue, IssueCode};
 use crate::record::{ChangeSet, CheckEnd, CheckReport, ResultParts};
 use crate::spec::{ExecutionId, Slug};
@@ -25,7 +27,7 @@ impl Changing<'_> {
         run.attempts.reading = None;
         match result.changes.as_ref().filter(|changes| !changes.files.is_empty()) {
             Some(changes) => {
-                run.phase = ExecutionPhase::Accepted(Box::new(result.clone()));
+                run.phase = ExecutionPhase::Accepted(Arc::new(result.clone()));
                 self.stage(slug, id, SetSource::Reply, changes.clone());
             }
             None => run.finish(result.clone(), revision),
@@ -106,7 +108,7 @@ impl Changing<'_> {
         let Some(owner) = self.owner_mut(key) else { return };
         match pending.source.call() {
             None => {
-                let result = owner.result().cloned().unwrap_or_default();
+                let result = owner.shared_result().unwrap_or_default();
                 owner.finish(result, revision);
             }
             Some(id) => {

@@ -1,6 +1,7 @@
 //! Execution of a task (spec 10): building its runs, ending them, merging them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::links::link_target;
 use crate::names::{call_title, distinct_title, reference_title};
@@ -31,7 +32,9 @@ impl Executing<'_> {
             return task.continue_execution();
         }
         let former = std::mem::take(&mut task.runs);
-        for Planned { name, references, calls } in plan_runs(task) {
+        let planned = plan_runs(task);
+        task.runs.reserve_exact(planned.len());
+        for Planned { name, references, calls } in planned {
             let input = RunInput {
                 need: task.task.need.clone(),
                 expected: task.task.expected.clone(),
@@ -92,6 +95,7 @@ impl Executing<'_> {
             moved |= self.end_limited_units(&slug);
             moved |= self.end(&slug);
         }
+        self.0.tasks.refresh();
         let refining = self.0.tasks.unsettled().filter(|task| task.state() == State::Refining).map(TaskRun::slug);
         for slug in refining.collect::<Vec<_>>() {
             moved |= self.end_limited_refinement(&slug);
@@ -117,10 +121,10 @@ impl Executing<'_> {
             return true;
         }
         if let [only] = task.runs.as_slice() {
-            let result = only.result().cloned().unwrap_or_default();
+            let result = only.shared_result().unwrap_or_default();
             let mut change = TaskChange(self.0);
             change.enter_running(slug);
-            change.finish(slug, &result);
+            change.finish(slug, result);
             return true;
         }
         let own = task.skill.as_ref().and_then(|skill| skill.merge);
@@ -152,7 +156,7 @@ impl Executing<'_> {
     pub fn merged(&mut self, slug: &Slug, result: &ResultParts) {
         let mut change = TaskChange(self.0);
         change.enter_running(slug);
-        change.finish(slug, result);
+        change.finish(slug, Arc::new(result.clone()));
     }
 
     /// Units whose next model call a limit of the task forbids fail; a merge falls back to code.

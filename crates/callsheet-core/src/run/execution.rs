@@ -1,6 +1,7 @@
 //! One execution of a task: its tool calls, its turns, what it gave; and the merge of several. Plain data, as `task`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
@@ -51,7 +52,7 @@ pub struct Execution {
     /// What it reads held when it began; `None` if that is not known, or if it acts by tools.
     pub seen: Option<BTreeMap<String, BlobId>>,
     /// The review of its result, once there was one to make.
-    pub review: Option<Review>,
+    pub review: Option<Box<Review>>,
     /// A check of its changes failed, which its model was told: a second failure goes to a person.
     pub checked_again: bool,
 }
@@ -107,11 +108,11 @@ pub enum ExecutionPhase {
     #[default]
     Working,
     /// Its reply is accepted; the changes in it are not on disk.
-    Accepted(Box<ResultParts>),
+    Accepted(Arc<ResultParts>),
     /// Its reply is accepted, and its changes, if any, are on disk.
     Finished {
         /// The reply.
-        result: Box<ResultParts>,
+        result: Arc<ResultParts>,
         /// The revision of the workspace when it finished.
         revision: u32,
     },
@@ -162,6 +163,14 @@ impl Execution {
         }
     }
 
+    /// The same, to share.
+    pub(super) fn shared_result(&self) -> Option<Arc<ResultParts>> {
+        match &self.phase {
+            ExecutionPhase::Accepted(result) | ExecutionPhase::Finished { result, .. } => Some(Arc::clone(result)),
+            ExecutionPhase::Working | ExecutionPhase::Failed(_) => None,
+        }
+    }
+
     /// Why it failed.
     pub fn failure(&self) -> Option<&Failure> {
         match &self.phase {
@@ -171,8 +180,8 @@ impl Execution {
     }
 
     /// It gave this result, and nothing of it waits.
-    pub(super) fn finish(&mut self, result: ResultParts, revision: u32) {
-        self.phase = ExecutionPhase::Finished { result: Box::new(result), revision };
+    pub(super) fn finish(&mut self, result: impl Into<Arc<ResultParts>>, revision: u32) {
+        self.phase = ExecutionPhase::Finished { result: result.into(), revision };
     }
 
     /// It failed. No call of it is made any more.

@@ -1,5 +1,7 @@
 //! What came of model calls: replies, faults, refusals, and what accepted replies gave.
 
+use std::sync::Arc;
+
 use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
 use crate::spec::{BlobId, Phase, Refinement, TaskList};
@@ -136,7 +138,7 @@ impl Replies<'_> {
         self.accept(key, repairs, issues);
         TaskChange(self.0).enter_running(slug);
         if key.phase == Phase::Merge {
-            TaskChange(self.0).finish(slug, result);
+            TaskChange(self.0).finish(slug, Arc::new(result.clone()));
         } else {
             let Some(id) = key.run.as_ref().filter(|_| !Reviews(self.0).put_under_review(key, result)) else { return };
             Changing(self.0).accepted(slug, id, result);

@@ -34,7 +34,7 @@ impl Reviews<'_> {
             return false;
         }
         let (of, result) = (key.clone(), result.clone());
-        run.review = Some(Review { of, result, revision, phase: ReviewPhase::Asked, missing: None });
+        run.review = Some(Box::new(Review { of, result, revision, phase: ReviewPhase::Asked, missing: None }));
         run.attempts.reading = None;
         run.attempts.counted = false;
         true

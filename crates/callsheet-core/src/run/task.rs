@@ -2,6 +2,7 @@
 //! neighbouring files. Handed out by reference only, so the fields are public.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::issue::Issue;
 use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
@@ -58,7 +59,7 @@ pub enum TaskPhase {
     /// Executions, merge, change validation and apply.
     Running,
     /// Ended with this result; final.
-    Done(Box<ResultParts>),
+    Done(Arc<ResultParts>),
     /// Ended without output.
     Failed {
         /// Why.
@@ -463,7 +464,7 @@ impl TaskRun {
 
     /// Reviews of its results.
     pub fn reviews(&self) -> impl Iterator<Item = &Review> {
-        self.runs.iter().filter_map(|run| run.review.as_ref())
+        self.runs.iter().filter_map(|run| run.review.as_deref())
     }
 
     /// Whether the skill's tasks are tool conversations (spec 10.7).

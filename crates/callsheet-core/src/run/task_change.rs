@@ -1,5 +1,7 @@
 //! A task goes from one phase to the next, along the table of spec 2.10, and lets go of what it held.
 
+use std::sync::Arc;
+
 use crate::record::{EffectKey, ResultParts};
 use crate::spec::{ExecutionId, Slug};
 
@@ -49,7 +51,7 @@ impl TaskChange<'_> {
     }
 
     /// The task is done (spec 10.5).
-    pub fn finish(&mut self, slug: &Slug, result: &ResultParts) {
+    pub fn finish(&mut self, slug: &Slug, mut result: Arc<ResultParts>) {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let of_runs = task.runs.iter().filter_map(|exec| exec.result()).any(|result| result.more_work);
@@ -58,15 +60,15 @@ impl TaskChange<'_> {
             task.asked_for_more = true;
             run.progress.rounds_mut().note_more_work();
         }
-        let mut result = result.clone();
         if task.merge.is_some() {
-            result.details = task.details();
+            Arc::make_mut(&mut result).details = task.details();
         }
         // Whoever reads the result hears what of it a person refused (spec 11.4).
         for part in task.refused() {
+            let result = Arc::make_mut(&mut result);
             result.summary = format!("{}\n\n{}", result.summary.trim_end(), part.told);
         }
-        self.enter(slug, TaskPhase::Done(Box::new(result)));
+        self.enter(slug, TaskPhase::Done(result));
     }
 
     /// An ended task holds nothing. A cancelled one may be resumed, so what was in flight stays known until the resume

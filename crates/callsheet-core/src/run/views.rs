@@ -156,8 +156,7 @@ impl Run {
         if matches!(self.stage(), Stage::Empty | Stage::Concluded(_)) {
             return Vec::new();
         }
-        let open = self.operators.iter().filter(|op| op.opened.is_some() && op.closed.is_none());
-        let of_tree = open.flat_map(|op| limits::uses_of(self, op));
+        let of_tree = self.operators.open().flat_map(|op| limits::uses_of(self, op));
         let all = limits::uses(self).into_iter().chain(of_tree);
         all.filter(|one| one.is_near() && !self.progress.notified().has_told(one)).collect()
     }

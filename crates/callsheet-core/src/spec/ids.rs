@@ -1,6 +1,8 @@
-//! Identifiers. Each is a text with a rule of its own; the types keep them from being mixed up.
+//! Identifiers. Each is a text with a rule of its own; the types keep them from being mixed up. A run names a task or a blob
+//! in many places, so a copy shares the text.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -10,12 +12,13 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
-        pub struct $name(String);
+        pub struct $name(#[serde(with = "shared")] Arc<str>);
 
         impl $name {
             /// Wraps a text that already follows the rule of this identifier.
             pub fn new(text: impl Into<String>) -> Self {
-                Self(text.into())
+                let text: String = text.into();
+                Self(Arc::from(text))
             }
 
             /// The text itself.
@@ -76,6 +79,20 @@ impl BlobHasher {
             text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
             text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
         }
-        BlobId(text)
+        BlobId(Arc::from(text))
+    }
+}
+
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(deserializer).map(Arc::from)
     }
 }

@@ -105,7 +105,8 @@ impl Trees<'_> {
             }),
             Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
             Step::Reparse { result, ask } => self.change_op(number, |op| {
-                op.reparse = Some(Reparse { first: result.clone(), ask: (**ask).clone(), grown: None });
+                let reparse = Reparse { first: result.clone(), ask: (**ask).clone(), grown: None };
+                op.reparse = Some(Box::new(reparse));
                 op.state = OpState::Open;
             }),
             Step::Regrown { called } => self.change_op(number, |op| {

@@ -121,7 +121,7 @@ pub struct NodeInstance {
     /// What the next handler is told of the last error.
     pub issues: Option<BlobId>,
     /// Its failed task is split by a model (spec 11).
-    pub reparse: Option<Reparse>,
+    pub reparse: Option<Box<Reparse>>,
     /// Time in which something of it held a slot.
     pub clock: Stopwatch,
 }
@@ -201,6 +201,11 @@ impl Operators {
     /// In the order they were opened, without those that count no more.
     pub fn iter(&self) -> impl Iterator<Item = &NodeInstance> {
         self.list.iter().filter(|op| !op.former)
+    }
+
+    /// Those that were opened and have not come back.
+    pub(super) fn open(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.list.open()
     }
 
     /// By number.

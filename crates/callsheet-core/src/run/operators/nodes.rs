@@ -20,6 +20,8 @@ pub(super) struct Nodes {
     due: BTreeSet<usize>,
     /// Those that look something up.
     seeking: BTreeSet<usize>,
+    /// Those that were opened and have not come back.
+    open: BTreeSet<usize>,
     /// Those whose clock runs.
     timed: BTreeSet<usize>,
 }
@@ -65,6 +67,7 @@ impl Nodes {
         let (after, parent) = (op.counts(), op.parent.filter(|_| !op.place.is_nested()));
         put(&mut self.due, number, matches!(op.state, OpState::Due(_)) && !op.former);
         put(&mut self.seeking, number, op.state == OpState::Seeking && !op.former);
+        put(&mut self.open, number, op.opened.is_some() && op.closed.is_none() && !op.former);
         if op.children.len() != children {
             self.count_anew(number);
         }
@@ -114,6 +117,11 @@ impl Nodes {
     /// Those that look something up, in the order they were opened.
     pub fn seeking(&self) -> impl Iterator<Item = &NodeInstance> {
         self.seeking.iter().filter_map(|number| self.get(*number))
+    }
+
+    /// Those that were opened and have not come back, in that order.
+    pub fn open(&self) -> impl Iterator<Item = &NodeInstance> {
+        self.open.iter().filter_map(|number| self.get(*number))
     }
 
     /// The clocks of these run from `now` on, and no others.

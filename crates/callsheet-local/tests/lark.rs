@@ -112,10 +112,10 @@ fn what_no_reader_accepts_is_not_allowed() {
     let (_, plan) = all().swap_remove(0);
     let start = "## Goals / summary\nShow the rule by which the barrels fill.\n## Tasks\n### Task section\n- **Name** Task 1: Find\n- **What is needed** Find it.\n";
     let cases = [
-        ("an unknown skill", "- **Skill** find_codes"),
-        ("a link of its own section", "- **Skill** find_code\n- **References** [Task 1]"),
-        ("an unknown link", "- **Skill** find_code\n- **References** [Net](src/other.rs)"),
-        ("a missing key", "- **Expected output** A list."),
+        ("a skill", "- **Skill** find_code"),
+        ("a link of its own section", "- **References** [Task 1]"),
+        ("an unknown link", "- **References** [Net](src/other.rs)"),
+        ("a missing key", "- **Name** Task 2: Find"),
     ];
     for (what, rest) in cases {
         let mut matcher = matcher(&factory(), &plan);
@@ -133,5 +133,5 @@ fn the_frame_of_a_reply_is_forced_text() {
     let text = "## Goals / summary\nShow the rule by which the barrels fill.\n## Tasks\n### Task section\n- **Name** Task 1: Find\n- **What is needed** Find it.\n";
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());
-    assert_eq!(matcher.compute_ff_bytes(), b"- **Skill** ");
+    assert_eq!(matcher.compute_ff_bytes(), b"- **");
 }

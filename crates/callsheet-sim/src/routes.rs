@@ -2,6 +2,7 @@
 
 use callsheet_core::record::{CallKey, Event, ListOrigin};
 use callsheet_core::run::Run;
+use callsheet_core::spec::TaskList;
 
 use crate::world::World;
 
@@ -16,4 +17,12 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     }
     let skill = (run.drafted().is_some() && world.random.chance(80)).then(|| "write".to_owned());
     Event::Routed { key, skill, issues: Vec::new() }
+}
+
+/// A list whose tasks are to get their skills; `None`: it has no task.
+pub(crate) fn without_skills(world: &mut World, known: Option<&Run>) -> Option<TaskList> {
+    let mut list = world.list(known).list();
+    list.tasks_mut().for_each(|task| task.skill = None);
+    let has_task = list.tasks().next().is_some();
+    has_task.then_some(list)
 }

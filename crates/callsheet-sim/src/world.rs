@@ -482,9 +482,7 @@ impl World {
         let list_phase = matches!(key.phase, Phase::Plan | Phase::Iterate | Phase::Continue);
         if list_phase && self.random.chance(20) {
             let known = (key.phase != Phase::Plan).then_some(run);
-            let mut list = self.list(known).list();
-            list.tasks_mut().for_each(|task| task.skill = None);
-            if list.tasks().next().is_some() {
+            if let Some(list) = routes::without_skills(self, known) {
                 return Event::ListDrafted { key, list, repairs, issues };
             }
         }

@@ -101,7 +101,7 @@ fn keep_following(
         // Before it is told that nobody drives the run: nothing that was streamed outlives that.
         let streams = owner.as_deref().map(|owner| live.read(owner)).unwrap_or_default();
         let was_silent = std::mem::replace(&mut silent, streams.is_empty());
-        if !(was_silent && silent) && !wire.tell(News::Streams(streams)) {
+        if !(was_silent && silent || wire.tell(News::Streams(streams))) {
             return;
         }
         if looks == 0 && !wire.tell(News::Driven(owner.is_some())) {

@@ -272,7 +272,8 @@ impl Driver {
         let key = effect.key();
         let cancel = CancellationToken::new();
         self.in_flight.insert(key.clone(), cancel.clone());
-        let work = Work { services: Arc::clone(&self.services), cancel };
+        let turn = self.services.slots.turn();
+        let work = Work { services: Arc::clone(&self.services), cancel, turn };
         let future = perform(work, effect, self.session.run());
         self.tasks.spawn(async move {
             let result = future.await;

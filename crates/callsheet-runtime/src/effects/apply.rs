@@ -16,7 +16,7 @@ use crate::services::Services;
 /// the file as it is now, and what a person did not see so goes back to the gate.
 pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
-        let Work { services, cancel } = work;
+        let Work { services, cancel, .. } = work;
         blocking(move || {
             let journal = Journal::new(&services.files, &task, &run, set);
             match disk::apply(&changes, &services.workspace, &*services.store, &journal, &cancel) {
@@ -56,7 +56,7 @@ fn rejected(services: &Services, task: Slug, run: ExecutionId, set: u32, issues:
 /// Puts the originals of an interrupted apply back.
 pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32) -> EffectFuture {
     Box::pin(async move {
-        let Work { services, cancel } = work;
+        let Work { services, cancel, .. } = work;
         blocking(move || {
             let journal = Journal::new(&services.files, &task, &run, set);
             match disk::roll_back(&services.workspace, &*services.store, &journal, &cancel) {

@@ -158,7 +158,7 @@ async fn first_that_answers(
 async fn slot(work: &Work, provider: &str, left_ms: u64) -> Result<Permit, ModelFault> {
     tokio::select! {
         biased;
-        slot = work.services.slots.acquire(provider, &work.cancel) => slot.ok_or(ModelFault::Cancelled),
+        slot = work.services.slots.acquire(provider, work.turn, &work.cancel) => slot.ok_or(ModelFault::Cancelled),
         () = work.services.clock.sleep(Duration::from_millis(left_ms)) => Err(ModelFault::Deadline),
     }
 }

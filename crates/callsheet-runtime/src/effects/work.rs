@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::fault::DriveFault;
 use crate::services::Services;
+use crate::transport_policy::Turn;
 
 /// An effect that came to its end.
 pub(crate) struct Completion {
@@ -31,6 +32,8 @@ pub(crate) struct Work {
     pub(crate) services: Arc<Services>,
     /// Nobody waits for the result any more.
     pub(crate) cancel: CancellationToken,
+    /// Its place among those that were started.
+    pub(crate) turn: Turn,
 }
 
 /// An effect in flight.

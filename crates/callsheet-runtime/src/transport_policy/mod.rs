@@ -5,5 +5,5 @@ mod slots;
 mod withheld;
 
 pub use retry::{RetryPolicy, Sent, jitter, send};
-pub use slots::{Permit, Slots};
+pub use slots::{Permit, Slots, Turn};
 pub use withheld::{withheld, withhold};

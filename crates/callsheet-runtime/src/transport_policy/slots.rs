@@ -1,9 +1,11 @@
-//! Slot pools: each provider serves a set number of calls at once. First come, first served.
+//! Slot pools: each provider serves a set number of calls at once. Of those that wait, the one that was started first is
+//! served first, whichever had its prompt ready sooner: a server with one slot works through a sheet in its order.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 /// The pools of all providers. Cheap to clone; clones share the pools.
@@ -11,45 +13,98 @@ use tokio_util::sync::CancellationToken;
 pub struct Slots {
     default: usize,
     sizes: Arc<BTreeMap<String, usize>>,
-    pools: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
+    pools: Pools,
+    turns: Arc<AtomicU64>,
 }
+
+type Pools = Arc<Mutex<BTreeMap<String, Pool>>>;
+
+#[derive(Debug)]
+struct Pool {
+    free: usize,
+    waiting: BTreeMap<Turn, oneshot::Sender<Permit>>,
+}
+
+/// A place in the line, in the order in which they were given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Turn(u64);
 
 /// One call may be made while this is held.
 #[derive(Debug)]
 pub struct Permit {
-    _permit: OwnedSemaphorePermit,
+    provider: String,
+    pools: Pools,
 }
 
 impl Slots {
     /// Pools of the given sizes, and of `default` slots for providers that are not named. A size of 0 counts as 1:
     /// a provider that serves nothing would hold a run for ever.
     pub fn new(sizes: BTreeMap<String, usize>, default: usize) -> Self {
-        Self { default, sizes: Arc::new(sizes), pools: Arc::default() }
+        Self { default, sizes: Arc::new(sizes), pools: Arc::default(), turns: Arc::default() }
     }
 
-    /// Waits for a slot of `provider`. Those who wait are served in the order they came.
+    /// A place behind all that were given out before.
+    pub fn turn(&self) -> Turn {
+        Turn(self.turns.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Waits for a slot of `provider`. Of those who wait the first turn is served first; each waits for one slot at a time.
     ///
     /// # Errors
     /// `None` if cancelled.
-    pub async fn acquire(&self, provider: &str, cancel: &CancellationToken) -> Option<Permit> {
-        let pool = self.pool(provider);
+    pub async fn acquire(&self, provider: &str, turn: Turn, cancel: &CancellationToken) -> Option<Permit> {
+        let (sender, served) = oneshot::channel();
+        {
+            let mut pools = locked(&self.pools);
+            let pool = pools.entry(provider.to_owned()).or_insert_with(|| self.new_pool(provider));
+            if pool.free > 0 {
+                pool.free -= 1;
+                return Some(Permit { provider: provider.to_owned(), pools: Arc::clone(&self.pools) });
+            }
+            pool.waiting.insert(turn, sender);
+        }
+        // Who goes away drops the other end: what was given to it then goes to the next.
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            permit = pool.acquire_owned() => permit.ok().map(|permit| Permit { _permit: permit }),
+            permit = served => permit.ok(),
         }
     }
 
     /// Slots that are free now.
     pub fn free(&self, provider: &str) -> usize {
-        self.pool(provider).available_permits()
+        locked(&self.pools).get(provider).map_or_else(|| self.size(provider), |pool| pool.free)
     }
 
-    fn pool(&self, provider: &str) -> Arc<Semaphore> {
-        let mut pools = self.pools.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = self.sizes.get(provider).copied().unwrap_or(self.default).clamp(1, Semaphore::MAX_PERMITS);
-        pools.entry(provider.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(size))).clone()
+    fn new_pool(&self, provider: &str) -> Pool {
+        Pool { free: self.size(provider), waiting: BTreeMap::new() }
     }
+
+    fn size(&self, provider: &str) -> usize {
+        self.sizes.get(provider).copied().unwrap_or(self.default).max(1)
+    }
+}
+
+impl Drop for Permit {
+    /// The slot goes to the first of those who still wait, or is free.
+    fn drop(&mut self) {
+        let next = {
+            let mut pools = locked(&self.pools);
+            let Some(pool) = pools.get_mut(&self.provider) else { return };
+            pool.waiting.retain(|_, waiting| !waiting.is_closed());
+            let next = pool.waiting.pop_first();
+            pool.free += usize::from(next.is_none());
+            next
+        };
+        if let Some((_, waiting)) = next {
+            // One that has just gone away gives it back, which drops it once more.
+            drop(waiting.send(Self { provider: std::mem::take(&mut self.provider), pools: Arc::clone(&self.pools) }));
+        }
+    }
+}
+
+fn locked(pools: &Pools) -> MutexGuard<'_, BTreeMap<String, Pool>> {
+    pools.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -61,15 +116,16 @@ mod tests {
     use super::Slots;
 
     #[tokio::test]
-    async fn a_pool_serves_its_size_in_order_of_arrival() {
+    async fn a_pool_serves_its_size_in_order_of_turns() {
         let slots = Slots::new(BTreeMap::from([("local".to_owned(), 1)]), 4);
         let cancel = CancellationToken::new();
-        let held = slots.acquire("local", &cancel).await.expect("free");
+        let held = slots.acquire("local", slots.turn(), &cancel).await.expect("free");
         let (sender, mut order) = tokio::sync::mpsc::unbounded_channel();
-        for name in ["first", "second", "third"] {
+        let turns = [slots.turn(), slots.turn(), slots.turn()];
+        for (name, turn) in [("third", turns[2]), ("first", turns[0]), ("second", turns[1])] {
             let (slots, cancel, sender) = (slots.clone(), cancel.clone(), sender.clone());
             tokio::spawn(async move {
-                let permit = slots.acquire("local", &cancel).await;
+                let permit = slots.acquire("local", turn, &cancel).await;
                 sender.send(name).expect("open");
                 drop(permit);
             });
@@ -84,17 +140,17 @@ mod tests {
             served.push(order.recv().await.expect("served"));
         }
         assert_eq!(served, ["first", "second", "third"]);
-        drop(slots.acquire("local", &cancel).await.expect("all given back"));
+        drop(slots.acquire("local", slots.turn(), &cancel).await.expect("all given back"));
     }
 
     #[tokio::test]
     async fn a_cancelled_wait_ends_and_takes_no_slot() {
         let slots = Slots::new(BTreeMap::new(), 0);
         let cancel = CancellationToken::new();
-        let held = slots.acquire("any", &cancel).await.expect("one slot at least");
+        let held = slots.acquire("any", slots.turn(), &cancel).await.expect("one slot at least");
         let waiting = tokio::spawn({
             let (slots, cancel) = (slots.clone(), cancel.clone());
-            async move { slots.acquire("any", &cancel).await.is_none() }
+            async move { slots.acquire("any", slots.turn(), &cancel).await.is_none() }
         });
         tokio::task::yield_now().await;
         cancel.cancel();

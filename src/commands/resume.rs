@@ -5,11 +5,10 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_core::view::limit_number;
 use callsheet_runtime::driver::{ResumeKind, Session, reopen};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{InboxMessage, RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::is_edited;
 
@@ -19,10 +18,7 @@ use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::drive::{Front, drive_failure, last_words, prepare, sheet_failure, to_the_end};
 use super::questions::{letter, questions};
-use super::raise::{given, raise};
-
-/// Keys of the limits that a run at work takes.
-const FLAGS: [&str; 4] = ["limits.max_calls", "limits.max_tokens", "limits.max_cost_usd", "limits.run_timeout_seconds"];
+use super::raise::{given, send};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -42,41 +38,18 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     }
     let answer = arguments.answer.as_deref().map(|text| letter(&asked, text)).transpose()?;
     if let Some(owner) = &found.owner {
-        return send(setup, &arguments.work, &*store, (&found.run, owner.as_str()), &run, answer);
+        if answer.is_none() && given(&arguments.work).is_empty() {
+            let failure = store_failure(StoreFault::Locked { owner: owner.clone() });
+            let advice = format!("{}; `--max-calls N` and the like raise its limits meanwhile", failure.advice);
+            return Err(Failure { advice, ..failure });
+        }
+        let letter = answer.map(|letter| ("the answer", letter));
+        return send(setup, &arguments.work, &*store, (&found.run, owner), &run, letter);
     }
     if let Some(letter) = &answer {
         store.post(&found.run, letter).map_err(store_failure)?;
     }
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
-}
-
-/// Higher limits and an answer reach the process that drives the run; nothing else of a run changes while it works.
-fn send(
-    setup: &Setup,
-    work: &WorkArgs,
-    store: &dyn Store,
-    (id, owner): (&RunId, &str),
-    run: &Run,
-    answer: Option<InboxMessage>,
-) -> Result<Exit, Failure> {
-    let limits = given(work);
-    if limits.is_empty() && answer.is_none() {
-        let failure = store_failure(StoreFault::Locked { owner: owner.to_owned() });
-        let advice = format!("{}; `--max-calls N` and the like raise its limits meanwhile", failure.advice);
-        return Err(Failure { advice, ..failure });
-    }
-    // The model may be named by the environment.
-    let reaches = |name: &str| name == "model" || FLAGS.contains(&name);
-    let flags = setup.config.values.iter().filter(|(name, _)| !reaches(name));
-    if let Some(flag) = flags.map(|(_, value)| &value.origin).find(|origin| matches!(origin, Origin::Flag(_))) {
-        let advice = format!("leave it out, or stop the run first: {} cancel {id}", setup.command);
-        return Err(Failure::usage(format!("run {id} is at work, and {flag} cannot change it now"), advice));
-    }
-    raise(store, id, run, &limits)?;
-    answer.iter().try_for_each(|letter| store.post(id, letter)).map_err(store_failure)?;
-    let raised = limits.iter().map(|(name, max)| format!("{name} {}", limit_number(*max)));
-    let what: Vec<String> = raised.chain(answer.map(|_| "the answer".to_owned())).collect();
-    super::say(setup, &format!("sent {} to {id} ({owner})", what.join(", "))).map(|()| Exit::Complete)
 }
 
 /// Whether a run goes on with what it has left, or with what a person said since it ended. A failed or refused task goes on

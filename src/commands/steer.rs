@@ -16,6 +16,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::one_line;
 
 use super::drive::drive_failure;
+use super::raise::send;
 use super::resume::resume_run;
 
 /// What is to become of tasks.
@@ -35,25 +36,24 @@ struct SteeredRun {
 /// Has failed tasks of a run done again. True if a process drives the run and does it; else a resume does.
 #[cfg(feature = "page")]
 pub(super) fn ask_again(setup: &Setup, run: &RunId, tasks: &[String]) -> Result<bool, Failure> {
-    let SteeredRun { summary, .. } = post_retry(setup, run.as_str(), tasks)?;
+    let SteeredRun { store, summary, tasks, .. } = find(setup, run.as_str(), tasks, SteerAction::Retry)?;
+    if !tasks.is_empty() {
+        store.post(&summary.run, &InboxMessage::Retry { tasks }).map_err(store_failure)?;
+    }
     Ok(summary.owner.is_some())
 }
 
-fn post_retry(setup: &Setup, run: &str, slugs: &[String]) -> Result<SteeredRun, Failure> {
-    let found = find(setup, run, slugs, SteerAction::Retry)?;
-    if !found.tasks.is_empty() {
-        let letter = InboxMessage::Retry { tasks: found.tasks.clone() };
-        found.store.post(&found.summary.run, &letter).map_err(store_failure)?;
-    }
-    Ok(found)
-}
-
 pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
-    let SteeredRun { store, summary, run, .. } = post_retry(setup, &arguments.run, &arguments.tasks)?;
-    match &summary.owner {
-        Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
-        None => resume_run(setup, &arguments.work, store, &summary.run, run, ResumeKind::Resume),
+    let found = find(setup, &arguments.run, &arguments.tasks, SteerAction::Retry)?;
+    let SteeredRun { store, summary, run, tasks } = found;
+    let id = &summary.run;
+    let letter = (!tasks.is_empty()).then_some(InboxMessage::Retry { tasks });
+    if let Some(owner) = &summary.owner {
+        let letter = letter.map(|letter| ("the retry", letter));
+        return send(setup, &arguments.work, &*store, (id, owner), &run, letter);
     }
+    letter.iter().try_for_each(|letter| store.post(id, letter)).map_err(store_failure)?;
+    resume_run(setup, &arguments.work, store, id, run, ResumeKind::Resume)
 }
 
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {

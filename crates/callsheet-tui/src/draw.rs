@@ -162,11 +162,13 @@ impl Painter {
             self.places.tabs = places_of_tabs(area.x + area.width.saturating_sub(cells_of(&tabs)), app.tab);
         }
         let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-        let height = usize::from(body.height);
         if !matches!(&self.made, Some((revision, wide, _)) if (*revision, *wide) == (app.revision, cells)) {
             self.made = Some((app.revision, cells, content(app, desk, self.theme, cells)));
         }
         let Some((.., made)) = &self.made else { return };
+        // What does not fit leaves its last line to how much more there is.
+        let fits = made.lines.len() <= usize::from(body.height);
+        let height = usize::from(body.height).saturating_sub(usize::from(!fits));
         let last = made.lines.len().saturating_sub(height);
         let by_itself = if made.at >= made.lines.len() { last } else { made.at.saturating_sub(1) };
         app.offset = app.scroll.unwrap_or(by_itself).min(last);
@@ -174,9 +176,9 @@ impl Painter {
         let shown: Vec<Line<'_>> = made.lines.iter().skip(app.offset).take(height).cloned().collect();
         frame.render_widget(Paragraph::new(shown), body);
         let more = made.lines.len().saturating_sub(app.offset + height);
-        if more > 0 && cells > 20 {
+        if more > 0 {
             let told = format!(" ↓ {more} more ");
-            let wide = u16::try_from(width(&told)).unwrap_or(0);
+            let wide = u16::try_from(width(&told)).unwrap_or(0).min(body.width);
             let spot = Rect { x: body.x + body.width - wide, y: body.y + body.height - 1, width: wide, height: 1 };
             frame.render_widget(Paragraph::new(Line::styled(told, self.theme.chosen())), spot);
         }

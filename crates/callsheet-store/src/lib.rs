@@ -15,6 +15,7 @@ mod pack;
 mod rows;
 mod schema;
 mod sqlite;
+mod staged;
 mod summary;
 
 pub use index::{MemoryIndex, SqliteIndex};

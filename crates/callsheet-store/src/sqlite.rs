@@ -1,14 +1,14 @@
 //! The embedded durable store: one SQLite file a project.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callsheet_core::record::{LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
+use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -18,6 +18,7 @@ use crate::owner::{Life, Owner, new_token};
 use crate::pack::{Packed, Packer, unpack};
 use crate::rows::{BlobRow, FactRow, blob_of, columns_of, hash_of, key_of, length, signed, unsigned};
 use crate::schema::{MigrationFault, migrate};
+use crate::staged::Staged;
 use crate::summary::Columns;
 
 /// How long a call waits for another process to finish its transaction.
@@ -39,8 +40,8 @@ pub struct SqliteStore {
     checkpoints: Checkpoints,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
-    /// Blobs that the next `append` writes. They leave only once it is committed, so that `blob` finds them always.
-    staged: Mutex<BTreeMap<BlobId, Arc<Vec<u8>>>>,
+    /// Blobs that the next `append` writes, and the latest that were written.
+    staged: Mutex<Staged>,
     packer: Packer,
 }
 
@@ -127,7 +128,7 @@ impl SqliteStore {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn staged(&self) -> MutexGuard<'_, BTreeMap<BlobId, Arc<Vec<u8>>>> {
+    fn staged(&self) -> MutexGuard<'_, Staged> {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -303,8 +304,7 @@ impl Store for SqliteStore {
     fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
         // Made before the transaction, which every other process waits for.
         let bodies = facts.iter().map(|fact| self.body_of(fact)).collect::<Result<Vec<_>, _>>()?;
-        let staged: Vec<(BlobId, Arc<Vec<u8>>)> =
-            self.staged().iter().map(|(id, bytes)| (id.clone(), Arc::clone(bytes))).collect();
+        let staged = self.staged().waiting();
         let packed: Vec<Packed> = staged.iter().map(|(id, bytes)| self.packer.pack(id.clone(), bytes)).collect();
         self.write(|transaction| {
             let number = self.must_hold(transaction, lock)?;
@@ -323,11 +323,7 @@ impl Store for SqliteStore {
             }
             self.save(transaction, &lock.run, &columns)
         })?;
-        let mut waiting = self.staged();
-        for (id, _) in &staged {
-            waiting.remove(id);
-        }
-        drop(waiting);
+        self.staged().stored(staged);
         self.checkpoints.note(&self.path);
         Ok(())
     }
@@ -395,7 +391,7 @@ impl Store for SqliteStore {
 
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
         let id = BlobId::of(&bytes);
-        self.staged().insert(id.clone(), Arc::new(bytes));
+        self.staged().add(id.clone(), bytes);
         id
     }
 
@@ -434,6 +430,8 @@ fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
+        // A statement is planned once, and not anew for each value that it is asked with.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         use_wal(&connection)?;

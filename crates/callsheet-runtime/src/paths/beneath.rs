@@ -28,12 +28,16 @@ pub(crate) fn open_dir(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
 
 /// As `open_dir`, and creates what is missing.
 pub(crate) fn open_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
-    descend(base, relative, |directory, name| {
-        match rustix::fs::mkdirat(directory, name, NEW_DIRECTORY) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno.into()),
+    let open = |directory: &OwnedFd, name: &OsStr| rustix::fs::openat(directory, name, DIRECTORY, Mode::empty());
+    descend(base, relative, |directory, name| match open(directory, name) {
+        Err(Errno::NOENT) => {
+            match rustix::fs::mkdirat(directory, name, NEW_DIRECTORY) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            Ok(open(directory, name)?)
         }
-        Ok(rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?)
+        opened => Ok(opened?),
     })
 }
 
@@ -104,9 +108,15 @@ impl NewFile<'_> {
     /// Writes the content under the temporary name. A leftover of that name is removed first. `mode` is set
     /// exactly; without it the process's mask decides.
     pub(crate) fn write(&self, content: &[u8], mode: Option<u32>) -> io::Result<()> {
-        self.discard()?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(self.directory, self.temporary, flags, NEW_FILE)?;
+        let create = || rustix::fs::openat(self.directory, self.temporary, flags, NEW_FILE);
+        let fd = match create() {
+            Err(Errno::EXIST) => {
+                self.discard()?;
+                create()?
+            }
+            created => created?,
+        };
         let mut file = File::from(fd);
         file.write_all(content)?;
         if let Some(mode) = mode {

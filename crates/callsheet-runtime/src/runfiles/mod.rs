@@ -118,7 +118,7 @@ impl RunFiles {
     pub fn sheet(&self) -> Result<Option<SheetFile>, RunFileFault> {
         let read = |mut file: File| -> io::Result<SheetFile> {
             let metadata = file.metadata()?;
-            let mut bytes = Vec::new();
+            let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(READ_LIMIT)).unwrap_or(0));
             (&mut file).take(READ_LIMIT).read_to_end(&mut bytes)?;
             let (changed_ms, mark) = (changed_ms(&metadata), SheetMark::of(&metadata));
             Ok(SheetFile { hash: BlobId::of(&bytes), bytes, changed_ms, mark })
@@ -126,10 +126,11 @@ impl RunFiles {
         self.found("sheet.md", self.open("sheet.md").and_then(read))
     }
 
-    /// What [`RunFiles::sheet`] would tell of the file, without reading it; `None` if it cannot be looked at.
+    /// What [`RunFiles::sheet`] would tell of the file, without reading it; `None` if it cannot be looked at. It only says
+    /// whether to read: a link on the way leads to another mark, and reading refuses it.
     pub fn sheet_mark(&self) -> Option<SheetMark> {
-        let metadata = self.open("sheet.md").and_then(|file| file.metadata()).ok()?;
-        Some(SheetMark::of(&metadata))
+        let path = self.workspace.root().join(&self.directory).join("sheet.md");
+        path.symlink_metadata().ok().as_ref().map(SheetMark::of)
     }
 
     /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is

@@ -60,11 +60,14 @@ pub(crate) struct SheetTracker {
     written: bool,
     /// The file as it was when it held nothing to read: it is not opened again before it changes.
     checked: Option<SheetMark>,
+    /// It had not changed for so long then that a later change gave it another mark.
+    sure: bool,
 }
 
 impl SheetTracker {
     /// Looks at the sheet once a tick: editors write in pieces, so an edit counts once it was the same at two ticks.
     pub(crate) fn tick(&mut self, services: &Services, run: &Run) {
+        self.doubt();
         let found = self.unread(services, run).map(|found| found.hash);
         self.content = match (std::mem::take(&mut self.content), found) {
             (Content::Changing(seen) | Content::Settled(seen), Some(hash)) if seen == hash => Content::Settled(hash),
@@ -77,7 +80,7 @@ impl SheetTracker {
 
     /// The edit that is settled, if there is one.
     pub(crate) fn settled(&mut self, services: &Services, run: &Run) -> Look {
-        let Some(found) = self.unread(services, run) else { return Look::Nothing };
+        let Some(found) = self.look(services, run) else { return Look::Nothing };
         match &self.content {
             Content::Settled(hash) | Content::Unfit(hash) if *hash == found.hash => Look::Edit(found),
             _ => Look::Unsettled,
@@ -87,6 +90,19 @@ impl SheetTracker {
     /// The sheet, if it holds what a person wrote and the run has not read. What is written while a command runs is not
     /// a person's (spec 11.11).
     pub(crate) fn unread(&mut self, services: &Services, run: &Run) -> Option<SheetFile> {
+        self.doubt();
+        self.look(services, run)
+    }
+
+    /// A file that had just been written is opened again, once a tick and before somebody is asked. What comes in
+    /// between would not count before the next tick anyway.
+    fn doubt(&mut self) {
+        if !self.sure {
+            self.checked = None;
+        }
+    }
+
+    fn look(&mut self, services: &Services, run: &Run) -> Option<SheetFile> {
         if !run.may_edit() || services.commands.any() || self.checked == Some(services.files.sheet_mark()?) {
             return None;
         }
@@ -95,9 +111,8 @@ impl SheetTracker {
         if !is_rejected && !self.is_read(run, &found) {
             return Some(found);
         }
-        if services.clock.now_ms().saturating_sub(found.changed_ms) > MARKED_MS {
-            self.checked = Some(found.mark);
-        }
+        self.sure = services.clock.now_ms().saturating_sub(found.changed_ms) > MARKED_MS;
+        self.checked = Some(found.mark);
         None
     }
 

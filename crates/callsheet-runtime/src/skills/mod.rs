@@ -7,6 +7,7 @@ mod scan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, powers, read_skill};
@@ -146,6 +147,11 @@ pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue
 
 /// The built-in instructions for tasks without a skill (spec 7.8): no tools, never refined.
 pub fn reader_skill() -> Skill {
+    static READ: LazyLock<Skill> = LazyLock::new(read_reader);
+    READ.clone()
+}
+
+fn read_reader() -> Skill {
     let text = include_str!("../../prompts/reader.md");
     let file = SkillFile {
         form: SkillForm::SingleFile,

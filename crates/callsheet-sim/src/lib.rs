@@ -2,9 +2,11 @@
 //! completion, crashes at any place of the log, gates answered at random. The promises are the functions of
 //! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
 
+mod answers;
 mod changes;
 pub mod checkers;
 mod checks;
+mod growth;
 mod joins;
 mod library;
 mod logs;

@@ -6,8 +6,8 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
-    Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Apart, CallFault, CallKey, Entry, Event, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask,
+    ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -49,7 +49,7 @@ pub struct World {
     /// Registered tools.
     pub tools: BTreeMap<String, ToolPolicy>,
     skills: BTreeMap<String, SkillPolicy>,
-    names: u32,
+    pub(crate) names: u32,
     calls: u32,
     /// From here on models, tools and people behave, so that the run ends.
     pub tame: bool,
@@ -60,6 +60,8 @@ pub struct World {
     seed: u64,
     /// What the templates that tasks call are made of.
     called: Option<Trees>,
+    /// The plan that a call writes.
+    pub(crate) plan: Option<(CallKey, ListAdopted)>,
 }
 
 impl World {
@@ -77,7 +79,8 @@ impl World {
         let settings = settings(&mut random);
         let skills = skills(&mut random);
         let (names, calls, tame, calm) = (0, 0, false, false);
-        Self { random, settings, tools, skills, names, calls, tame, calm, trees: None, seed, called: None }
+        let (trees, called, plan) = (None, None, None);
+        Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called, plan }
     }
 
     /// The world of a task tree. `order`: of a calm one, another order of the same events.
@@ -121,7 +124,7 @@ impl World {
         ]
     }
 
-    fn misbehaves(&mut self, percent: usize) -> bool {
+    pub(crate) fn misbehaves(&mut self, percent: usize) -> bool {
         !self.tame && !self.calm && self.random.chance(percent)
     }
 
@@ -488,7 +491,8 @@ impl World {
         }
         match key.phase {
             Phase::Plan => {
-                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.list(None), repairs, issues }
+                let list = self.finished_plan(run);
+                Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
             }
             Phase::Iterate | Phase::Continue => {
                 let list = self.list(Some(run));
@@ -527,52 +531,6 @@ impl World {
             ..ResultParts::default()
         };
         Event::RunFinished { key, result, repairs, issues }
-    }
-
-    fn answer(&mut self, gate: &Gate) -> Answer {
-        let words = "not now".to_owned();
-        if self.misbehaves(1) {
-            return Answer::Stop;
-        }
-        match &gate.kind {
-            GateKind::BeforeRun(slugs) if !self.tame => match self.random.below(6) {
-                0 => Answer::All,
-                1 => Answer::Deny { words },
-                2 | 3 => {
-                    let mut verdicts = BTreeMap::new();
-                    for slug in slugs {
-                        match self.random.below(3) {
-                            0 => verdicts.insert(slug.clone(), Verdict::Deny),
-                            1 => verdicts.insert(slug.clone(), Verdict::Approve),
-                            _ => None,
-                        };
-                    }
-                    Answer::Each { verdicts, words }
-                }
-                _ => Answer::Listed,
-            },
-            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } if !self.tame => {
-                match self.random.below(10) {
-                    0 => Answer::Deny { words },
-                    1 => Answer::Each { verdicts: [(task.clone(), Verdict::Approve)].into(), words },
-                    2 => Answer::All,
-                    3 | 4 => self.part(),
-                    _ => Answer::Listed,
-                }
-            }
-            _ => Answer::Listed,
-        }
-    }
-
-    /// A part of a change set is kept; at a gate that shows none, and with nothing in it, it answers nothing.
-    fn part(&mut self) -> Answer {
-        self.names += 1;
-        let kept =
-            FileChange { path: format!("kept-{}", self.names), before: None, after: Some(blob("kept")), mode: None };
-        let files = if self.random.chance(90) { vec![kept] } else { Vec::new() };
-        let (diff, told) = (blob("refused"), format!("part {} was refused", self.names));
-        let refused = RefusedPart { diff, told, words: String::new() };
-        Answer::Part { kept: ChangeSet { files, diff: None }, refused }
     }
 
     /// Why nobody is there.

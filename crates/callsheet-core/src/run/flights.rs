@@ -7,6 +7,7 @@ use crate::spec::Slug;
 
 use super::effect::Effect;
 use super::gates::gate_names;
+use super::places::Place;
 
 /// Effects that were started and have no result yet, and what was derived last.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +15,7 @@ pub(super) struct Flights {
     in_flight: BTreeSet<EffectKey>,
     /// Pending effects of tasks of which nothing else is to be begun, all of them in flight, by the places of the tasks. They
     /// are as they were when they were begun, and stay until something happens to their task or to what all share.
-    under_way: BTreeMap<usize, Vec<Effect>>,
+    under_way: BTreeMap<Place, Vec<Effect>>,
     /// All other pending effects, in flight or not.
     pending: Vec<Effect>,
     /// Calls that are pending as well, and wait for what others reserved of a budget.
@@ -86,7 +87,7 @@ impl Flights {
     }
 
     /// Whether what a task has pending is all under way, by the place of the task.
-    pub fn is_under_way(&self, place: usize) -> bool {
+    pub fn is_under_way(&self, place: Place) -> bool {
         self.under_way.contains_key(&place)
     }
 
@@ -96,7 +97,7 @@ impl Flights {
     }
 
     /// Something happened to the task at this place: what it has pending is derived anew.
-    pub fn look_again_at(&mut self, place: usize) {
+    pub fn look_again_at(&mut self, place: Place) {
         self.pending.extend(self.under_way.remove(&place).into_iter().flatten());
     }
 
@@ -114,7 +115,7 @@ impl Flights {
     pub fn set_pending(
         &mut self,
         effects: Vec<Effect>,
-        under_way: Vec<(usize, Vec<Effect>)>,
+        under_way: Vec<(Place, Vec<Effect>)>,
         blocked_on_budget: Vec<EffectKey>,
     ) {
         let former = std::mem::replace(&mut self.pending, effects);

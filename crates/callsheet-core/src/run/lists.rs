@@ -3,19 +3,20 @@
 use std::collections::BTreeSet;
 
 use crate::adopt::is_same_work;
-use crate::issue::{Issue, IssueCode, Repair};
+use crate::issue::{Issue, Repair};
 use crate::record::{CallKey, EffectKey, ListAdopted, ListOrigin, PlannedTask};
-use crate::spec::{Phase, SkillPolicy, Slug, Task, TaskList};
+use crate::spec::{Phase, Slug, TaskList};
 
 use super::Run;
 use super::approval::Approval;
 use super::execution::Execution;
 use super::gates::gate_names;
+use super::growth::Growing;
 use super::ideal::Ideal;
 use super::next_stage::{NextStage, ends_by_itself};
 use super::reject::Reject;
 use super::replies::Replies;
-use super::state::{Stage, State, Stopwatch};
+use super::state::{Stage, State};
 use super::task::{ExecutionStage, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
@@ -51,7 +52,10 @@ impl Lists<'_> {
             }
             ListOrigin::Host => {}
         }
-        Ideal(self.0).note_list();
+        let kept = Growing(self.0).finish(list);
+        if kept.is_empty() {
+            Ideal(self.0).note_list();
+        }
         self.0.progress.routing_mut().forget_draft();
         self.0.calls.close_lists();
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
@@ -59,12 +63,12 @@ impl Lists<'_> {
         self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
         let iterates = matches!(origin, ListOrigin::Reply(key) if key.phase == Phase::Iterate);
         if iterates && self.adds_nothing(list) {
-            self.replace_tasks(&ListAdopted::default(), issues, false);
+            self.replace_tasks(&ListAdopted::default(), issues, false, &kept);
             NextStage(self.0).begin_round();
             return self.0.progress.say(NOTHING_NEW.to_owned());
         }
-        self.replace_tasks(list, issues, false);
-        NextStage(self.0).begin_round();
+        self.replace_tasks(list, issues, false, &kept);
+        if !kept.is_empty() { NextStage(self.0).continue_round() } else { NextStage(self.0).begin_round() }
     }
 
     /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
@@ -81,7 +85,7 @@ impl Lists<'_> {
         self.0.sheet.edit(list);
         self.call_back(list);
         self.hold_unstarted();
-        self.replace_tasks(list, issues, true);
+        self.replace_tasks(list, issues, true, &BTreeSet::new());
         self.0.progress.rounds_mut().restart_pass();
         self.0.tasks.unblock(true);
         NextStage(self.0).follow_list();
@@ -122,21 +126,24 @@ impl Lists<'_> {
     }
 
     /// `edit`: a person's list, in which a problem task that stays unchanged is none that is listed again. It leaves alone
-    /// what runs, whether it changes it or leaves it out (spec 2.18).
-    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) {
+    /// what runs, whether it changes it or leaves it out (spec 2.18). `kept`: tasks that are at work since the list was
+    /// being written.
+    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool, kept: &BTreeSet<Slug>) {
         let omitted: Vec<(Slug, bool)> =
             omitted(self.0, list).map(|task| (task.slug(), edit && task.state() == State::Running)).collect();
         for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
             TaskChange(self.0).enter(slug, TaskPhase::Dropped);
         }
         self.0.gates.close_before_run();
-        for planned in list.steps.iter().flatten() {
+        let rounds = self.0.progress.rounds().total();
+        let round = if kept.is_empty() { rounds.saturating_add(1) } else { rounds };
+        for planned in list.steps.iter().flatten().filter(|planned| !kept.contains(&planned.task.slug)) {
             let slug = &planned.task.slug;
             if edit && planned.unchanged && self.0.tasks.get(slug).is_some_and(|task| task.state().is_problem()) {
                 continue;
             }
             let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
-            self.list_task(planned, policy, issues);
+            TaskChange(self.0).list(planned, policy, issues, round);
         }
         let mut steps: Vec<Vec<Slug>> =
             list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
@@ -144,52 +151,6 @@ impl Lists<'_> {
         steps.insert(0, omitted.into_iter().filter(|(_, begun)| *begun).map(|(slug, _)| slug).collect());
         steps.retain(|step| !step.is_empty());
         self.0.tasks.set_steps(steps);
-    }
-
-    fn list_task(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue]) {
-        let run = &mut *self.0;
-        let slug = planned.task.slug.clone();
-        for alias in &planned.task.aliases {
-            run.tasks.alias(alias.clone(), slug.clone());
-        }
-        let round = run.progress.rounds().total().saturating_add(1);
-        let is_problem = run.tasks.get(&slug).is_some_and(|task| task.state().is_problem());
-        match run.tasks.get_mut(&slug) {
-            None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
-            Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
-                task.round = round;
-                return;
-            }
-            Some(_) => {
-                let mut change = TaskChange(run);
-                change.enter(&slug, TaskPhase::Planned);
-                // What it had in flight or waiting was for another text.
-                change.abort_in_flight(&slug);
-                change.abandon_calls(&slug, None);
-                run.changes.make_stale(&slug);
-            }
-        }
-        let revision = run.changes.revision();
-        run.ledger.open_task(&slug, None);
-        let plan_complete = run.sheet.goals().plan_complete;
-        let Some(task) = run.tasks.get_mut(&slug) else { return };
-        let relisted = is_problem && is_same_work(&task.task, &planned.task);
-        task.restart(revision);
-        (task.plan_complete, task.relisted) = (plan_complete, relisted);
-        task.note_former();
-        task.task = planned.task.clone();
-        task.direct = planned.direct;
-        task.writer.clone_from(&planned.writer);
-        if task.task.approval && task.writer.is_none() {
-            task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
-        }
-        task.skill = policy.flatten().cloned();
-        task.skill_lost = matches!(policy, Some(None));
-        task.round = round;
-        // A plan-carried call that was dropped forces refinement (spec 3.4).
-        task.must_refine = issues.iter().any(|issue| {
-            issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
-        });
     }
 }
 
@@ -240,7 +201,7 @@ fn list_phase(run: &Run, key: &CallKey) -> Phase {
 /// Refuses a list that was not asked for, or of which no task needs a skill.
 pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(), Reject> {
     let awaited = match key.phase {
-        Phase::Plan => run.stage() == Stage::Prepare,
+        Phase::Plan => awaits_plan(run),
         Phase::Iterate => run.stage() == Stage::Iterate,
         Phase::Continue => run.stage() == Stage::Continue,
         _ => false,
@@ -262,8 +223,9 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         if !seen.insert(slug) {
             return Err(Reject::Duplicate(slug.clone()));
         }
-        // Only a person puts a task back that was dropped.
+        // Only a person puts a task back that was dropped. Tasks of a plan that was being written stay or go together.
         if let Some(task) = run.tasks.get(slug)
+            && run.progress.growth().is_none()
             && task.state() != State::Planned
             && (task.state() == State::Dropped || !task.state().may_become(State::Planned))
         {
@@ -274,7 +236,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         ListOrigin::Host => run.stage() == Stage::AwaitList,
         ListOrigin::Edit(_) => false,
         ListOrigin::Reply(key) => match list_phase(run, key) {
-            Phase::Plan => run.stage() == Stage::Prepare,
+            Phase::Plan => awaits_plan(run),
             Phase::Iterate => run.stage() == Stage::Iterate,
             Phase::Continue => run.stage() == Stage::Continue,
             _ => false,
@@ -288,7 +250,12 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
     {
         return Err(Reject::NotAwaited(key.clone()));
     }
-    omitted(run, list).try_for_each(check_drop)
+    if run.progress.growth().is_some() { Ok(()) } else { omitted(run, list).try_for_each(check_drop) }
+}
+
+/// A plan is asked for; its first tasks may be at work.
+fn awaits_plan(run: &Run) -> bool {
+    run.stage() == Stage::Prepare || run.stage() == Stage::Pass && run.progress.growth().is_some()
 }
 
 /// Refuses an edit that would alter what has ended well. What runs is left alone.
@@ -328,27 +295,4 @@ pub(super) fn check_drop(task: &TaskRun) -> Result<(), Reject> {
 
 pub(super) fn transition(slug: &Slug, from: State, to: State) -> Reject {
     Reject::Transition { task: slug.clone(), from, to }
-}
-
-impl TaskRun {
-    /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
-    /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
-    pub(super) fn restart(&mut self, revision: u32) {
-        let fresh = Self::new(self.task.clone());
-        let former = std::mem::replace(self, fresh);
-        self.phase = former.phase;
-        self.former = former.former;
-        self.direct = former.direct;
-        self.checks = former.checks;
-        self.merges = former.merges;
-        self.sets = former.sets;
-        self.applied = former.applied;
-        self.plan_complete = former.plan_complete;
-        self.asked_for_more = former.asked_for_more;
-        self.clock = Stopwatch::default();
-        self.ideal_refined_ms = former.ideal_refined_ms;
-        self.ideal_end_ms = former.ideal_end_ms;
-        self.runs = former.runs;
-        self.runs.retain(|run| run.finished_at(revision) || run.is_finished() && run.seen.is_some());
-    }
 }

@@ -7,6 +7,7 @@
 use super::approval::Approval;
 use super::effect::Effect;
 use super::operators::TreeQuery;
+use super::places::Place;
 use super::scheduler::{Scheduler, Work};
 use super::state::Stage;
 use super::task::TaskRun;
@@ -87,9 +88,9 @@ impl<'a> Schedule<'a> {
                 return;
             }
         }
-        let mut from = 0;
+        let mut from = Place::FIRST;
         while let Some((place, task)) = run.tasks.queued_from(from, scheduler.allows_no_call()) {
-            from = place.saturating_add(1);
+            from = place.next();
             for unit in units.of(task).filter(|unit| !unit.is_admitted()) {
                 if !scheduler.admit(&unit) {
                     return;

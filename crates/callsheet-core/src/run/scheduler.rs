@@ -8,6 +8,7 @@ use crate::spec::Slug;
 use super::effect::Effect;
 use super::ledger::Listed;
 use super::limit::Limit;
+use super::places::Place;
 use super::task::TaskRun;
 use super::units::{Unit, Units};
 use super::{Run, limits};
@@ -17,7 +18,7 @@ use super::{Run, limits};
 pub(super) struct Work {
     pub effects: Vec<Effect>,
     /// Of tasks of which everything is under way, by their places.
-    pub under_way: Vec<(usize, Vec<Effect>)>,
+    pub under_way: Vec<(Place, Vec<Effect>)>,
     pub blocked: Option<Limit>,
     pub reached: BTreeSet<Limit>,
     /// Calls that wait for what others reserved.
@@ -139,7 +140,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// Units of a task that hold slots and have everything in flight stay as they are. False if there is more to do.
-    pub(super) fn leave_under_way(&mut self, place: usize, admitted: &[Unit<'a>]) -> bool {
+    pub(super) fn leave_under_way(&mut self, place: Place, admitted: &[Unit<'a>]) -> bool {
         let mut effects = Vec::new();
         for unit in admitted {
             let work = Units(self.run).work_of(unit).work;

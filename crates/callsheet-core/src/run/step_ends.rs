@@ -27,6 +27,11 @@ impl StepEnd {
 }
 
 impl StepEnds {
+    /// Another step has come at the end.
+    pub fn start_step(&mut self) {
+        self.0.push(StepEnd::default());
+    }
+
     pub fn note(&mut self, step: Option<usize>, end: StepEnd) {
         if let Some(known) = step.and_then(|step| self.0.get_mut(step)) {
             *known = known.later(end);

@@ -8,17 +8,18 @@ use crate::issue::{Issue, Severity};
 use crate::record::{Apart, Event, ReferenceStage};
 use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 
-use super::Run;
 use super::answers::Answers;
 use super::approval::Approval;
 use super::attempts::Attempts;
 use super::execute::Executing;
 use super::failure::Failure;
 use super::operators::TreeQuery;
+use super::places::Place;
 use super::state::State;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::tasks::Supply;
+use super::{Run, growth};
 
 /// Moves the tasks of a list on to their executions.
 pub(super) struct Steps<'a>(pub &'a mut Run);
@@ -27,10 +28,10 @@ impl Steps<'_> {
     /// Moves every task that waits for no unit, step or person. True if one moved.
     pub fn promote(&mut self) -> bool {
         let mut moved = false;
-        let mut from = 0;
+        let mut from = Place::FIRST;
         self.0.tasks.refresh();
         while let Some((place, task)) = self.0.tasks.unsettled_from(from) {
-            from = place.saturating_add(1);
+            from = place.next();
             if !task.state().is_ended() {
                 let slug = task.slug();
                 moved |= self.promote_task(&slug);
@@ -151,6 +152,10 @@ impl Steps<'_> {
             return Advance::Moved;
         }
         let run = &mut *self.0;
+        let open = growth::open_steps(run);
+        if open.is_some_and(|open| current >= open) {
+            return Advance::Waiting;
+        }
         if run.progress.rounds().open_step() != Some(current) {
             if run.is_held(current) {
                 Answers(run).ask_before_run(None);
@@ -166,7 +171,8 @@ impl Steps<'_> {
         }
         // A refinement may have made a writer of a task in an open step.
         Answers(run).ask_before_run(Some(current));
-        if self.start(current..run_ahead(self.0, current)) { Advance::Moved } else { Advance::Waiting }
+        let ahead = run_ahead(self.0, current);
+        if self.start(current..open.map_or(ahead, |open| open.min(ahead))) { Advance::Moved } else { Advance::Waiting }
     }
 
     /// Starts the ready tasks of steps that may run.

@@ -202,6 +202,9 @@ pub struct TaskRun {
     pub sizes: CallSizes,
     /// When the last of its replies came, in milliseconds since the Unix epoch.
     pub last_turn_at: Option<u64>,
+    /// Milliseconds from the start of the run at which it was listed, if its plan was still being written; `None`: when the
+    /// list was.
+    pub ideal_listed_ms: Option<u64>,
     /// Milliseconds from the start of the run at which its refinement could have ended with unlimited slots.
     pub ideal_refined_ms: u64,
     /// The same for its end.
@@ -291,9 +294,31 @@ impl TaskRun {
             clock: Stopwatch::default(),
             sizes: CallSizes::default(),
             last_turn_at: None,
+            ideal_listed_ms: None,
             ideal_refined_ms: 0,
             ideal_end_ms: 0,
         }
+    }
+
+    /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
+    /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
+    pub(super) fn restart(&mut self, revision: u32) {
+        let fresh = Self::new(self.task.clone());
+        let former = std::mem::replace(self, fresh);
+        self.phase = former.phase;
+        self.former = former.former;
+        self.direct = former.direct;
+        self.checks = former.checks;
+        self.merges = former.merges;
+        self.sets = former.sets;
+        self.applied = former.applied;
+        self.plan_complete = former.plan_complete;
+        self.asked_for_more = former.asked_for_more;
+        self.clock = Stopwatch::default();
+        self.ideal_refined_ms = former.ideal_refined_ms;
+        self.ideal_end_ms = former.ideal_end_ms;
+        self.runs = former.runs;
+        self.runs.retain(|run| run.finished_at(revision) || run.is_finished() && run.seen.is_some());
     }
 
     /// The run with this id.

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::record::{EffectKey, ResultParts};
-use crate::spec::{ExecutionId, Slug};
+use crate::adopt::is_same_work;
+use crate::issue::{Issue, IssueCode};
+use crate::record::{EffectKey, PlannedTask, ResultParts};
+use crate::spec::{ExecutionId, SkillPolicy, Slug, Task};
 
 use super::Run;
 use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
 use super::state::State;
-use super::task::{Notice, ReferenceCheck, TaskPhase};
+use super::task::{Notice, ReferenceCheck, TaskPhase, TaskRun};
 
 /// Changes the phases of tasks.
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
@@ -28,6 +30,52 @@ impl TaskChange<'_> {
         if state.is_ended() {
             self.release(slug);
         }
+    }
+
+    /// Lists a task in a round. `policy`: that of its skill, if it names one that is there.
+    pub fn list(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue], round: u32) {
+        let run = &mut *self.0;
+        let slug = planned.task.slug.clone();
+        for alias in &planned.task.aliases {
+            run.tasks.alias(alias.clone(), slug.clone());
+        }
+        let is_problem = run.tasks.get(&slug).is_some_and(|task| task.state().is_problem());
+        match run.tasks.get_mut(&slug) {
+            None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
+            Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
+                (task.round, task.ideal_listed_ms) = (round, None);
+                return;
+            }
+            Some(_) => {
+                let mut change = TaskChange(run);
+                change.enter(&slug, TaskPhase::Planned);
+                // What it had in flight or waiting was for another text.
+                change.abort_in_flight(&slug);
+                change.abandon_calls(&slug, None);
+                run.changes.make_stale(&slug);
+            }
+        }
+        let revision = run.changes.revision();
+        run.ledger.open_task(&slug, None);
+        let plan_complete = run.sheet.goals().plan_complete;
+        let Some(task) = run.tasks.get_mut(&slug) else { return };
+        let relisted = is_problem && is_same_work(&task.task, &planned.task);
+        task.restart(revision);
+        (task.plan_complete, task.relisted) = (plan_complete, relisted);
+        task.note_former();
+        task.task = planned.task.clone();
+        task.direct = planned.direct;
+        task.writer.clone_from(&planned.writer);
+        if task.task.approval && task.writer.is_none() {
+            task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
+        }
+        task.skill = policy.flatten().cloned();
+        task.skill_lost = matches!(policy, Some(None));
+        task.round = round;
+        // A plan-carried call that was dropped forces refinement (spec 3.4).
+        task.must_refine = issues.iter().any(|issue| {
+            issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
+        });
     }
 
     /// The first piece of work of an execution makes a ready task run.

@@ -1,8 +1,9 @@
 //! What of a task is worth a look, and the tasks that have it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::execution::{Execution, Merge, MergeBy};
+use super::places::Place;
 use super::state::State;
 use super::task::TaskRun;
 
@@ -24,19 +25,19 @@ pub(super) struct Traits {
     pub reviewed: bool,
 }
 
-/// Keys of tasks by what they have.
+/// Places of tasks by what they have.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sets {
-    pub pending: BTreeSet<usize>,
-    pub units: BTreeSet<usize>,
-    pub queued: BTreeSet<usize>,
-    pub works: BTreeSet<usize>,
-    pub startable: BTreeSet<usize>,
-    pub writers: BTreeSet<usize>,
-    pub unapproved: BTreeSet<usize>,
-    pub holding: BTreeSet<usize>,
-    pub asking: BTreeSet<usize>,
-    pub reviewed: BTreeSet<usize>,
+    pub pending: BTreeSet<Place>,
+    pub units: BTreeSet<Place>,
+    pub queued: BTreeSet<Place>,
+    pub works: BTreeSet<Place>,
+    pub startable: BTreeSet<Place>,
+    pub writers: BTreeSet<Place>,
+    pub unapproved: BTreeSet<Place>,
+    pub holding: BTreeSet<Place>,
+    pub asking: BTreeSet<Place>,
+    pub reviewed: BTreeSet<Place>,
 }
 
 impl Traits {
@@ -93,29 +94,38 @@ impl TaskRun {
 
 impl Sets {
     /// A task has other traits than before.
-    pub fn change(&mut self, key: usize, old: Traits, new: Traits) {
+    pub fn change(&mut self, place: Place, old: Traits, new: Traits) {
         let Self { pending, units, queued, works, startable, writers, unapproved, holding, asking, reviewed } = self;
-        put(pending, key, old.pending, new.pending);
-        put(units, key, old.units, new.units);
-        put(queued, key, old.queued, new.queued);
-        put(works, key, old.works, new.works);
-        put(startable, key, old.startable, new.startable);
-        put(writers, key, old.writer, new.writer);
-        put(unapproved, key, old.unapproved, new.unapproved);
-        put(holding, key, old.holding, new.holding);
-        put(asking, key, old.asking, new.asking);
-        put(reviewed, key, old.reviewed, new.reviewed);
+        put(pending, place, old.pending, new.pending);
+        put(units, place, old.units, new.units);
+        put(queued, place, old.queued, new.queued);
+        put(works, place, old.works, new.works);
+        put(startable, place, old.startable, new.startable);
+        put(writers, place, old.writer, new.writer);
+        put(unapproved, place, old.unapproved, new.unapproved);
+        put(holding, place, old.holding, new.holding);
+        put(asking, place, old.asking, new.asking);
+        put(reviewed, place, old.reviewed, new.reviewed);
     }
 }
 
-fn put(set: &mut BTreeSet<usize>, key: usize, was: bool, is: bool) {
+fn put(set: &mut BTreeSet<Place>, place: Place, was: bool, is: bool) {
     match (was, is) {
         (false, true) => {
-            set.insert(key);
+            set.insert(place);
         }
         (true, false) => {
-            set.remove(&key);
+            set.remove(&place);
         }
         _ => {}
+    }
+}
+
+/// One more task of a step is pending, or one less.
+pub(super) fn count(pending: &mut BTreeMap<usize, usize>, step: usize, more: bool) {
+    let of_step = pending.entry(step).or_default();
+    *of_step = if more { of_step.saturating_add(1) } else { of_step.saturating_sub(1) };
+    if *of_step == 0 {
+        pending.remove(&step);
     }
 }

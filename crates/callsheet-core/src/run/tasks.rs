@@ -11,15 +11,18 @@ use std::ops::Range;
 
 use crate::spec::Slug;
 
+use super::places::{Place, Places};
 use super::state::State;
 use super::step_ends::{StepEnd, StepEnds};
 use super::task::{TaskPhase, TaskRun};
-use super::task_sets::{Sets, Traits};
+use super::task_sets::{Sets, Traits, count};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTable {
     list: Vec<TaskRun>,
+    /// So many of them, from the first, are none of the run any more.
+    retired: usize,
     numbers: BTreeMap<Slug, usize>,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
@@ -31,11 +34,8 @@ pub(super) struct TaskTable {
     below: BTreeMap<Slug, Vec<Slug>>,
     /// By number.
     known: Vec<Known>,
-    /// Numbers of the current list in sheet order, each task with those below it. A task's *key* is its place here; a
-    /// task that is not listed has its number behind all places.
-    ranked: Vec<usize>,
-    /// Place of the first task of each step.
-    starts: Vec<usize>,
+    /// Tasks of the current list in sheet order, each with those below it.
+    places: Places,
     /// Tasks of each step that have not ended, of steps that have any.
     pending: BTreeMap<usize, usize>,
     /// The latest ideal end of the tasks of each step.
@@ -43,8 +43,8 @@ pub(super) struct TaskTable {
     /// Tasks by the slugs they read from.
     readers: BTreeMap<Slug, BTreeSet<usize>>,
     sets: Sets,
-    /// Keys of tasks to settle: they, or a task they read from, changed since the last settling.
-    unsettled: BTreeSet<usize>,
+    /// Places of tasks to settle: they, or a task they read from, changed since the last settling.
+    unsettled: BTreeSet<Place>,
     /// Numbers of marked tasks.
     marked: Vec<usize>,
     /// Numbers of tasks that something happened to in this entry.
@@ -61,7 +61,7 @@ pub(super) struct TaskTable {
 struct Known {
     marked: bool,
     step: Option<usize>,
-    key: usize,
+    place: Place,
     state: Option<State>,
     producers: Vec<Slug>,
     traits: Traits,
@@ -94,7 +94,7 @@ impl TaskTable {
 
     /// Every slug ever given, former ones included (spec 6.3).
     pub fn slugs(&self) -> impl Iterator<Item = &Slug> {
-        self.list.iter().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
+        self.in_order().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
     }
 
     pub fn get(&self, slug: &Slug) -> Option<&TaskRun> {
@@ -125,13 +125,13 @@ impl TaskTable {
 
     /// In the order of first appearance.
     pub fn in_order(&self) -> impl Iterator<Item = &TaskRun> {
-        self.list.iter()
+        self.list.iter().skip(self.retired)
     }
 
     /// A task that was not there before.
     pub fn insert(&mut self, slug: Slug, task: TaskRun) {
         let number = self.list.len();
-        self.known.push(Known { key: self.ranked.len() + number, ..Known::default() });
+        self.known.push(Known { place: Place::unlisted(number), ..Known::default() });
         self.list.push(task);
         self.numbers.insert(slug, number);
         self.mark(number);
@@ -143,25 +143,25 @@ impl TaskTable {
 
     /// Replaces the current list; its tasks are there already.
     pub fn set_steps(&mut self, steps: Vec<Vec<Slug>>) {
-        self.ranked.clear();
-        self.starts.clear();
-        for known in &mut self.known {
+        self.places = Places::default();
+        for (number, known) in self.known.iter_mut().enumerate() {
             (known.step, known.state, known.traits) = (None, None, Traits::default());
+            known.place = Place::unlisted(number);
         }
         for (step, slugs) in steps.iter().enumerate() {
-            self.starts.push(self.ranked.len());
-            let below = |slug| self.below.get(slug).into_iter().flatten();
-            let ranked = slugs.iter().flat_map(|slug| std::iter::once(slug).chain(below(slug)));
-            for number in ranked.filter_map(|slug| self.numbers.get(slug)) {
-                if let Some(known) = self.known.get_mut(*number) {
-                    (known.step, known.key) = (Some(step), self.ranked.len());
-                    self.ranked.push(*number);
+            self.places.start_step();
+            for slug in slugs {
+                let Some(number) = self.numbers.get(slug).copied() else { continue };
+                let place = self.places.add(number);
+                let below = self.below.get(slug).into_iter().flatten();
+                let below = below.filter_map(|slug| self.numbers.get(slug)).copied();
+                let placed = below.filter_map(|number| Some((number, self.places.add_below(place, number)?)));
+                for (number, place) in std::iter::once((number, place)).chain(placed) {
+                    if let Some(known) = self.known.get_mut(number) {
+                        (known.step, known.place) = (Some(step), place);
+                    }
                 }
             }
-        }
-        let places = self.ranked.len();
-        for (number, known) in self.known.iter_mut().enumerate().filter(|(_, known)| known.step.is_none()) {
-            known.key = places + number;
         }
         self.pending.clear();
         self.sets = Sets::default();
@@ -171,26 +171,56 @@ impl TaskTable {
         self.mark_all();
     }
 
-    /// Puts a task at the end of the one step there is. What is known of the others stays.
-    pub fn list_last(&mut self, slug: Slug) {
-        let number = self.numbers.get(&slug).copied().filter(|number| *number == self.ranked.len());
-        let known = number.and_then(|number| self.known.get_mut(number));
-        let (Some(number), Some(known), [step]) = (number, known, self.steps.as_mut_slice()) else {
-            // Something is not listed, or nothing is: then places move.
-            let mut listed = self.steps.concat();
-            listed.push(slug);
-            return self.set_steps(vec![listed]);
-        };
-        (known.step, known.key) = (Some(0), self.ranked.len());
-        self.ranked.push(number);
-        step.push(slug);
+    /// Puts a task that is not listed at the end of the last step, or of another one behind it. What is known of the others
+    /// stays.
+    pub fn append(&mut self, step: usize, slug: Slug) {
+        let Some(number) = self.numbers.get(&slug).copied() else { return };
+        if step >= self.steps.len() {
+            self.places.start_step();
+            self.steps.push(Vec::new());
+            self.ends.start_step();
+        }
+        let at = self.steps.len().saturating_sub(1);
+        self.steps.last_mut().into_iter().for_each(|step| step.push(slug.clone()));
+        let place = self.places.add(number);
+        self.move_to(number, at, place);
+    }
+
+    /// None of these tasks is one of the run any more: others may have their names. Their numbers stay taken.
+    pub fn retire(&mut self) {
+        for number in self.retired..self.list.len() {
+            self.mark(number);
+            if let Some(task) = self.list.get_mut(number) {
+                task.release_slots();
+                task.phase = TaskPhase::Dropped;
+            }
+        }
+        self.retired = self.list.len();
+        self.numbers.clear();
+        self.below.clear();
+        self.set_steps(Vec::new());
     }
 
     /// Puts a task of a template below the task that calls it.
     pub fn list_below(&mut self, caller: &Slug, slug: Slug) {
+        let known = self.numbers.get(caller).and_then(|number| self.known.get(*number));
+        let at = known.and_then(|known| Some((known.step?, known.place)));
+        if let (Some((step, place)), Some(number)) = (at, self.numbers.get(&slug).copied())
+            && let Some(place) = self.places.add_below(place, number)
+        {
+            self.move_to(number, step, place);
+        }
         self.below.entry(caller.clone()).or_default().push(slug);
-        let steps = std::mem::take(&mut self.steps);
-        self.set_steps(steps);
+    }
+
+    /// Gives a task that is not listed its place in the list.
+    fn move_to(&mut self, number: usize, step: usize, place: Place) {
+        if let Some(known) = self.known.get_mut(number) {
+            self.sets.change(known.place, known.traits, Traits::default());
+            self.unsettled.remove(&known.place);
+            (known.step, known.place, known.traits) = (Some(step), place, Traits::default());
+        }
+        self.mark(number);
     }
 
     /// Tasks of templates that a task calls, in the order they were opened.
@@ -226,12 +256,15 @@ impl TaskTable {
 
     /// Tasks of the current list in sheet order.
     pub fn listed(&self) -> impl Iterator<Item = &TaskRun> {
-        self.ranked.iter().filter_map(|number| self.list.get(*number))
+        self.placed(Place::FIRST..Place::UNLISTED)
     }
 
     pub fn of_step(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        let numbers = self.ranked.get(self.places(step)).unwrap_or_default();
-        numbers.iter().filter_map(|number| self.list.get(*number))
+        self.placed(self.places.of_step(step))
+    }
+
+    fn placed(&self, places: Range<Place>) -> impl Iterator<Item = &TaskRun> {
+        self.places.range(places).filter_map(|(_, number)| self.list.get(number))
     }
 
     /// Some task has not ended: `has_pending_exec()` of spec 2.4.
@@ -314,52 +347,52 @@ impl TaskTable {
 
     /// Listed tasks that may have units, in sheet order.
     pub fn with_units(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.units, 0..self.ranked.len())
+        self.chosen(&self.sets.units, Place::FIRST..Place::UNLISTED)
     }
 
     /// Listed tasks with a unit that may hold a slot, in sheet order, each with its place.
-    pub fn holding(&self) -> impl Iterator<Item = (usize, &TaskRun)> {
-        self.chosen_with_keys(&self.sets.holding, 0..self.ranked.len())
+    pub fn holding(&self) -> impl Iterator<Item = (Place, &TaskRun)> {
+        self.chosen_with_places(&self.sets.holding, Place::FIRST..Place::UNLISTED)
     }
 
     /// All tasks with a unit that may hold a slot.
     pub fn all_holding(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.holding, 0..self.keys_end())
+        self.chosen(&self.sets.holding, Place::FIRST..Place::END)
     }
 
     /// Listed tasks with calls that may wait for a person, in sheet order.
     pub fn asking(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.asking, 0..self.ranked.len())
+        self.chosen(&self.sets.asking, Place::FIRST..Place::UNLISTED)
     }
 
     /// Tasks that may have a result whose review is not over.
     pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.reviewed, 0..self.keys_end())
+        self.chosen(&self.sets.reviewed, Place::FIRST..Place::END)
     }
 
     /// Tasks of these steps that may be ready and not started.
     pub fn startable(&self, steps: Range<usize>) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.startable, self.places(steps.start).start..self.places(steps.end).start)
+        self.chosen(&self.sets.startable, self.places.of_step(steps.start).start..self.places.of_step(steps.end).start)
     }
 
     /// Listed tasks that may be ready and not started.
     pub fn all_startable(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.startable, 0..self.ranked.len())
+        self.chosen(&self.sets.startable, Place::FIRST..Place::UNLISTED)
     }
 
     /// Tasks of a step that may be writers that have not ended and that no person approved.
     pub fn unapproved(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.unapproved, self.places(step))
+        self.chosen(&self.sets.unapproved, self.places.of_step(step))
     }
 
     /// The same of a step and of all behind it.
     pub fn unapproved_from(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.sets.unapproved, self.places(step).start..self.ranked.len())
+        self.chosen(&self.sets.unapproved, self.places.of_step(step).start..Place::UNLISTED)
     }
 
     /// The first step, from this one on, with a writer that has not ended.
     pub fn writer_step_from(&self, step: usize) -> Option<usize> {
-        let behind = self.places(step).start..self.ranked.len();
+        let behind = self.places.of_step(step).start..Place::UNLISTED;
         let mut writers = self.chosen(&self.sets.writers, behind);
         let writer = writers.find(|task| task.writer.is_some() && !task.state().is_ended())?;
         self.step_of(&writer.task.slug)
@@ -367,24 +400,25 @@ impl TaskTable {
 
     /// Whether a step before that of the task has a writer that has not ended.
     pub fn has_writer_before(&self, slug: &Slug) -> bool {
-        let before = self.step_of(slug).map_or(0, |step| self.places(step).start);
-        self.chosen(&self.sets.writers, 0..before).any(|task| task.writer.is_some() && !task.state().is_ended())
+        let before = self.step_of(slug).map_or(Place::FIRST, |step| self.places.of_step(step).start);
+        self.chosen(&self.sets.writers, Place::FIRST..before)
+            .any(|task| task.writer.is_some() && !task.state().is_ended())
     }
 
     /// The first listed task at the place `from` or behind it with a unit that may want a slot, and its place;
     /// `beside_calls`: and not only for a model call.
-    pub fn queued_from(&self, from: usize, beside_calls: bool) -> Option<(usize, &TaskRun)> {
+    pub fn queued_from(&self, from: Place, beside_calls: bool) -> Option<(Place, &TaskRun)> {
         let set = if beside_calls { &self.sets.works } else { &self.sets.queued };
         let wants = |task: &TaskRun| {
             let traits = Traits::of(task);
             if beside_calls { traits.works } else { traits.queued }
         };
-        self.chosen_with_keys(set, from..self.ranked.len()).find(|(_, task)| wants(task))
+        self.chosen_with_places(set, from..Place::UNLISTED).find(|(_, task)| wants(task))
     }
 
     /// Places of listed tasks that something happened to in this entry.
-    pub fn changed_places(&self) -> impl Iterator<Item = usize> {
-        self.changed.iter().filter_map(|number| self.known.get(*number)).map(|known| known.key)
+    pub fn changed_places(&self) -> impl Iterator<Item = Place> {
+        self.changed.iter().filter_map(|number| self.known.get(*number)).map(|known| known.place)
     }
 
     /// Tasks that something happened to in this entry.
@@ -413,7 +447,7 @@ impl TaskTable {
         let since = self.looked.range(looks.saturating_add(1)..);
         let mut found: Vec<(usize, &Known)> =
             since.filter_map(|(_, number)| Some((*number, self.known.get(*number)?))).collect();
-        found.sort_by_key(|(_, known)| known.key);
+        found.sort_by_key(|(_, known)| known.place);
         found.into_iter().filter_map(|(number, known)| Some((number, self.list.get(number)?, known.step))).collect()
     }
 
@@ -426,21 +460,18 @@ impl TaskTable {
 
     /// Tasks that something happened to since the last settling, in sheet order.
     pub fn unsettled(&self) -> impl Iterator<Item = &TaskRun> {
-        self.chosen(&self.unsettled, 0..self.keys_end())
+        self.chosen(&self.unsettled, Place::FIRST..Place::END)
     }
 
     /// The first such listed task at the place `from` or behind it, and its place.
-    pub fn unsettled_from(&self, from: usize) -> Option<(usize, &TaskRun)> {
-        let place = if self.is_known() { self.unsettled.range(from..).next().copied()? } else { from };
-        let number = self.ranked.get(place)?;
-        Some((place, self.list.get(*number)?))
+    pub fn unsettled_from(&self, from: Place) -> Option<(Place, &TaskRun)> {
+        self.chosen_with_places(&self.unsettled, from..Place::UNLISTED).next()
     }
 
     /// Something that all tasks share has changed: those that have not ended are looked at again.
     pub fn look_again(&mut self) {
         self.refresh();
-        let number_at = |key: &usize| self.ranked.get(*key).copied().unwrap_or(key.saturating_sub(self.ranked.len()));
-        let pending: Vec<usize> = self.sets.pending.iter().map(number_at).collect();
+        let pending: Vec<usize> = self.sets.pending.iter().filter_map(|place| self.places.number_at(*place)).collect();
         pending.into_iter().for_each(|number| self.mark(number));
     }
 
@@ -493,42 +524,35 @@ impl TaskTable {
         self.marked.is_empty() && !self.walks_all
     }
 
-    fn keys_end(&self) -> usize {
-        self.ranked.len() + self.list.len()
+    /// The tasks of a set that stand at these places; all tasks there as long as some are marked.
+    fn chosen<'a>(&'a self, set: &'a BTreeSet<Place>, places: Range<Place>) -> impl Iterator<Item = &'a TaskRun> {
+        self.chosen_with_places(set, places).map(|(_, task)| task)
     }
 
-    fn places(&self, step: usize) -> Range<usize> {
-        let start = |step: usize| self.starts.get(step).copied().unwrap_or(self.ranked.len());
-        start(step)..start(step.saturating_add(1))
-    }
-
-    fn at(&self, key: usize) -> Option<&TaskRun> {
-        let number = match self.ranked.get(key) {
-            Some(number) => *number,
-            None => key - self.ranked.len(),
-        };
-        self.known.get(number).filter(|known| known.key == key)?;
-        self.list.get(number)
-    }
-
-    /// The tasks of a set whose keys are in `keys`; all of them as long as some are marked.
-    fn chosen<'a>(&'a self, set: &'a BTreeSet<usize>, keys: Range<usize>) -> impl Iterator<Item = &'a TaskRun> {
-        self.chosen_with_keys(set, keys).map(|(_, task)| task)
-    }
-
-    fn chosen_with_keys<'a>(
+    fn chosen_with_places<'a>(
         &'a self,
-        set: &'a BTreeSet<usize>,
-        keys: Range<usize>,
-    ) -> impl Iterator<Item = (usize, &'a TaskRun)> {
-        let (all, some) = if self.is_known() { (0..0, Some(set.range(keys))) } else { (keys, None) };
-        some.into_iter().flatten().copied().chain(all).filter_map(|key| Some((key, self.at(key)?)))
+        set: &'a BTreeSet<Place>,
+        places: Range<Place>,
+    ) -> impl Iterator<Item = (Place, &'a TaskRun)> {
+        let (all, some) = match self.is_known() {
+            true => (None, Some(set.range(places))),
+            false => (Some(self.all_at(places)), None),
+        };
+        let places = some.into_iter().flatten().copied().chain(all.into_iter().flatten());
+        places.filter_map(|place| Some((place, self.list.get(self.places.number_at(place)?)?)))
+    }
+
+    /// Every place in this range with a task, in order.
+    fn all_at(&self, places: Range<Place>) -> impl Iterator<Item = Place> {
+        let listed = self.places.range(places.clone()).map(|(place, _)| place);
+        let unlisted = self.known.iter().map(|known| known.place).filter(|place| *place >= Place::UNLISTED);
+        listed.chain(unlisted.filter(move |place| places.contains(place)))
     }
 
     fn look_at(&mut self, number: usize) {
         let (Some(task), Some(known)) = (self.list.get(number), self.known.get_mut(number)) else { return };
         known.marked = false;
-        self.unsettled.insert(known.key);
+        self.unsettled.insert(known.place);
         self.changed.insert(number);
         self.looked.remove(&known.look);
         self.looks += 1;
@@ -537,7 +561,7 @@ impl TaskTable {
         let (new, old) = (Traits::of(task), known.traits);
         if new != old {
             known.traits = new;
-            self.sets.change(known.key, old, new);
+            self.sets.change(known.place, old, new);
             if let Some(step) = known.step.filter(|_| new.pending != old.pending) {
                 count(&mut self.pending, step, new.pending);
             }
@@ -558,17 +582,8 @@ impl TaskTable {
             let slug = &task.task.slug;
             let former = self.former.get(slug).into_iter().flatten();
             let readers = former.chain([slug]).filter_map(|slug| self.readers.get(slug)).flatten();
-            self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.key));
+            self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.place));
         }
-    }
-}
-
-/// One more task of a step is pending, or one less.
-fn count(pending: &mut BTreeMap<usize, usize>, step: usize, more: bool) {
-    let of_step = pending.entry(step).or_default();
-    *of_step = if more { of_step.saturating_add(1) } else { of_step.saturating_sub(1) };
-    if *of_step == 0 {
-        pending.remove(&step);
     }
 }
 

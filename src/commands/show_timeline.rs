@@ -2,7 +2,7 @@
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::Run;
-use callsheet_core::view::{Bar, Wait, WaitKind, timeline, waits};
+use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, timeline, waits};
 use serde_json::json;
 
 use crate::cli::{Exit, Failure};
@@ -43,6 +43,10 @@ fn text(run: &Run, bars: &[Bar], waits: &[Wait]) -> String {
         ));
     }
     for bar in bars {
+        if bar.kind == BarKind::Note {
+            text.push_str(&format!("{} {}\n", strip('!', (bar.from, bar.from), end), harmless(&bar.what)));
+            continue;
+        }
         let mark = if bar.critical { "*" } else { " " };
         let strip = strip('█', (bar.from, bar.to.unwrap_or(end)), end);
         text.push_str(&format!("{strip}{mark}{} ({})\n", harmless(&bar.what), took(bar.from, bar.to)));

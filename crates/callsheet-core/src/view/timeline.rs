@@ -12,7 +12,7 @@ use crate::template::ReturnStatus;
 /// One piece of work: from its start to its result, milliseconds from the first fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
-    /// What, in words.
+    /// What, in words, and whether it was interrupted.
     pub what: String,
     /// What kind of work.
     pub kind: BarKind,
@@ -67,10 +67,19 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     let zero = facts.first().map_or(0, |fact| fact.at);
     let mut bars: Vec<Bar> = Vec::new();
     let mut open: BTreeMap<EffectKey, usize> = BTreeMap::new();
+    let (mut before, mut losses) = (0, 0);
     for fact in facts {
         let at = fact.at.saturating_sub(zero);
         // What cannot be folded is drawn all the same.
         let _folded = run.apply(fact);
+        if std::mem::replace(&mut losses, run.losses()) != run.losses() {
+            // What a dead process did was over by its last fact.
+            let taken_up = matches!(fact.event, Event::RunResumed { .. } | Event::RunContinued { .. });
+            let result = ended(&fact.event);
+            let stays = |key: &EffectKey| result.as_ref() == Some(key) || run.is_in_flight(key);
+            interrupt(&mut bars, &mut open, stays, if taken_up { before } else { at });
+        }
+        before = at;
         if let Event::Started { effect, .. } = &fact.event {
             // Nobody answered it before the resume: it is asked still.
             if open.contains_key(effect) && matches!(effect, EffectKey::Gate(_) | EffectKey::Question { .. }) {
@@ -96,6 +105,18 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     }
     mark_critical(&mut bars);
     bars
+}
+
+/// Ends what is no longer in flight without a result. A gate or a question is asked still.
+fn interrupt(bars: &mut [Bar], open: &mut BTreeMap<EffectKey, usize>, stays: impl Fn(&EffectKey) -> bool, at: u64) {
+    let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
+    let lost: Vec<EffectKey> = open.keys().filter(|key| !asks(key) && !stays(key)).cloned().collect();
+    for key in lost {
+        if let Some(bar) = open.remove(&key).and_then(|index| bars.get_mut(index)) {
+            bar.to = Some(at.max(bar.from));
+            bar.what.push_str(", interrupted");
+        }
+    }
 }
 
 fn note(what: String, task: Option<&Slug>, at: u64) -> Bar {

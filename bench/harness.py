@@ -1,5 +1,6 @@
 """What the benchmarks share: the binary, a throw-away project with its configuration, a watched process."""
 
+import atexit
 import os
 import shutil
 import subprocess
@@ -67,7 +68,8 @@ class Project:
         return self
 
     def __exit__(self, *_):
-        shutil.rmtree(self.folder, ignore_errors=True)
+        # Removed at the end: for some seconds a file system looks for a new file's place among those of files that are just gone.
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
 
     def start(self, program, *arguments):
         return Process([str(program), *arguments], self.root, self.environment)

@@ -22,7 +22,7 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let templates = crate::library::load(setup)?;
     let prompts = load_prompts(&prompt_dirs(setup));
-    Ok(skills.left_out.into_iter().chain(templates.left_out).chain(prompts.left_out).collect())
+    Ok(skills.left_out.into_iter().chain(templates.left_out.iter().cloned()).chain(prompts.left_out).collect())
 }
 
 /// That something is left out, on one line; `None` if nothing is.

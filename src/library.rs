@@ -1,6 +1,7 @@
 //! The templates of a project: read, checked, and put together with all that they call.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
@@ -50,9 +51,14 @@ fn served(setup: &Setup) -> Served {
     Served { models, providers }
 }
 
-pub fn load(setup: &Setup) -> Result<LoadedTemplates, Failure> {
+/// The templates of all layers.
+///
+/// # Errors
+/// A configuration that cannot be read.
+pub fn load(setup: &Setup) -> Result<Arc<LoadedTemplates>, Failure> {
     let strict = setup.config.settings().map_err(crate::setup::config_failure)?.strict;
-    Ok(load_templates(&template_dirs(setup), &known(setup), strict))
+    let read = || Arc::new(load_templates(&template_dirs(setup), &known(setup), strict));
+    Ok(Arc::clone(setup.templates.get_or_init(read)))
 }
 
 /// Skills as templates call them.

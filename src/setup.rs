@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use callsheet_core::spec::RunId;
 pub use callsheet_core::view::civil;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
@@ -33,6 +34,8 @@ pub struct Setup {
     pub verbose: u8,
     /// How this person calls the program for this project: with the folder, if they named it.
     pub command: String,
+    /// Templates of all layers, read once.
+    pub templates: OnceLock<Arc<LoadedTemplates>>,
 }
 
 impl Setup {
@@ -64,7 +67,8 @@ impl Setup {
         let named =
             cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
         let command = named.unwrap_or_else(|| "callsheet".to_owned());
-        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose, command })
+        let templates = OnceLock::new();
+        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose, command, templates })
     }
 
     /// A path of the project as it is found from where the person stands.

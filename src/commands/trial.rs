@@ -1,7 +1,7 @@
 //! What a model is good for: a few jobs in a small project made for them, each a run like any other, judged by code.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use callsheet_core::issue::Severity;
 use callsheet_core::record::Outcome;
@@ -233,7 +233,8 @@ impl Trial<'_> {
         let home: PathBuf = project.with_file_name("home");
         let Setup { config, json, verbose, command, .. } = self.setup;
         let (config, command) = (config.clone(), command.clone());
-        Ok(Setup { project, folders: Folders::below(&home), config, json: *json, verbose: *verbose, command })
+        let (folders, templates) = (Folders::below(&home), OnceLock::new());
+        Ok(Setup { project, folders, config, json: *json, verbose: *verbose, command, templates })
     }
 }
 

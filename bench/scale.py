@@ -181,7 +181,7 @@ def serve(pipe, seconds):
                     (int(line.split(b":")[1]) for line in request.lower().split(b"\r\n") if line.startswith(b"content-length")), 0
                 )
                 body = await reader.readexactly(length)
-                if seconds:
+                if seconds and request.startswith(b"POST"):
                     await asyncio.sleep(max(0, begun + seconds - asyncio.get_running_loop().time()))
                 writer.write(stream + events if b'"stream":true' in body.replace(b" ", b"") else head + whole)
         except (asyncio.IncompleteReadError, ConnectionError):

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
+use callsheet_core::symbols::Coloured;
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
@@ -179,6 +180,20 @@ pub fn template_dirs(setup: &Setup) -> TemplateDirs {
 #[cfg(feature = "symbols")]
 pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_symbols::TreeSitter::default())
+}
+
+/// What the pieces of a code text are.
+#[cfg(feature = "symbols")]
+pub fn colours(path: &str, text: &str) -> Vec<Coloured> {
+    static CODE: std::sync::LazyLock<callsheet_symbols::TreeSitter> =
+        std::sync::LazyLock::new(callsheet_symbols::TreeSitter::default);
+    CODE.colours(path, text)
+}
+
+/// What the pieces of a code text are: this build knows no language.
+#[cfg(not(feature = "symbols"))]
+pub fn colours(_path: &str, _text: &str) -> Vec<Coloured> {
+    Vec::new()
 }
 
 /// Symbols of code files: this build knows no language.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use callsheet_core::record::{Gate, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::part_fault;
@@ -28,6 +29,10 @@ pub(super) struct RunDesk {
 }
 
 impl Desk for RunDesk {
+    fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
+        crate::wiring::colours(path, text)
+    }
+
     fn blob(&self, id: &BlobId) -> Option<String> {
         self.store.blob(id).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }

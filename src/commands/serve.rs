@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
+use callsheet_core::symbols::Coloured;
 use callsheet_runtime::driver::undo as take_back;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::paths::Workspace;
@@ -187,6 +188,10 @@ fn same_text(bytes: &[u8], text: &str) -> bool {
 }
 
 impl Desk for OwnDesk {
+    fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
+        crate::wiring::colours(path, text)
+    }
+
     fn project(&self) -> String {
         let name = self.setup.project.file_name().map(|name| name.to_string_lossy().into_owned());
         harmless(&name.unwrap_or_else(|| self.setup.project.display().to_string()))

@@ -9,6 +9,7 @@ use callsheet_models::config::{
 };
 use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
+use tokio::task::JoinSet;
 
 use crate::cli::Failure;
 use crate::config::{Config, Origin};
@@ -135,10 +136,16 @@ impl Models {
     pub async fn connect(&self) {
         let mut references: BTreeSet<ModelRef> = self.phases.values().cloned().collect();
         references.insert(self.chosen.clone());
+        let mut asked = JoinSet::new();
         for reference in references {
             let ModelRef::Provided { provider, model } = &reference else { continue };
             let Ok(provider) = Provider::resolve(provider, &self.providers) else { continue };
-            if let Ok(model) = connect(&provider, model, &ProcessEnvironment).await {
+            let model = model.clone();
+            asked.spawn(async move { Some((reference, connect(&provider, &model, &ProcessEnvironment).await.ok()?)) });
+        }
+        // One that crashed is built when it is needed.
+        while let Some(connected) = asked.join_next().await {
+            if let Ok(Some((reference, model))) = connected {
                 self.keep(reference, model);
             }
         }

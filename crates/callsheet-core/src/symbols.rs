@@ -1,6 +1,26 @@
 //! Symbols of code files and the fragments that name them (spec 5.3). Finding them in a text is the shell's work.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
+
+/// What a piece of code is, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token {
+    /// A word of the language.
+    Keyword,
+    /// A string.
+    Text,
+    /// A comment.
+    Comment,
+    /// A number, or another constant of the language.
+    Number,
+    /// The name of a type.
+    Type,
+}
+
+/// A piece of code with a colour, by its bytes.
+pub type Coloured = (Range<usize>, Token);
 
 /// What a symbol is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

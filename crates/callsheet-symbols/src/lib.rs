@@ -1,6 +1,7 @@
 //! Symbols of code files by tree-sitter: the adapter of the runtime's `Outline` port. A language is one folder of
 //! `src/languages`.
 
+mod colours;
 mod languages;
 mod nodes;
 mod outline;
@@ -13,8 +14,10 @@ use std::time::{Duration, Instant};
 use callsheet_core::symbols::Symbol;
 use callsheet_format::sheet::split_mark;
 use callsheet_runtime::ports::{Outline, OutlineFault};
+use colours::{QueryName, fits};
 use languages::Language;
 use tree_sitter::{ParseOptions, Parser, Query, Tree};
+use tree_sitter_language::LanguageFn;
 
 /// Largest text that is parsed, bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
@@ -28,7 +31,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// Finds symbols by tree-sitter. Queries are compiled once.
 #[derive(Default)]
 pub struct TreeSitter {
-    queries: Mutex<BTreeMap<&'static str, Arc<Query>>>,
+    queries: Mutex<BTreeMap<QueryName, Arc<Query>>>,
 }
 
 impl Outline for TreeSitter {
@@ -39,7 +42,7 @@ impl Outline for TreeSitter {
         }
         // Behind a byte order mark the first line begins as any other.
         let (mark, text) = split_mark(text);
-        let query = self.query(language)?;
+        let query = self.compiled(("outline", language.name), &language.grammar, || language.query.to_owned())?;
         let deadline = Deadline(Instant::now() + LONGEST);
         let tree = parse(language, text, &deadline)?;
         let nodes = nodes::find(&query, &tree, text, &deadline)?;
@@ -59,17 +62,22 @@ impl Outline for TreeSitter {
 }
 
 impl TreeSitter {
-    fn query(&self, language: &'static Language) -> Result<Arc<Query>, OutlineFault> {
+    fn compiled(
+        &self,
+        name: QueryName,
+        grammar: &LanguageFn,
+        source: impl FnOnce() -> String,
+    ) -> Result<Arc<Query>, OutlineFault> {
         let mut queries = self.queries.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(query) = queries.get(language.name) {
+        if let Some(query) = queries.get(&name) {
             return Ok(Arc::clone(query));
         }
-        let query = Query::new(&language.grammar.into(), language.query).map_err(|fault| {
-            tracing::error!(language = language.name, %fault, "the query does not fit the grammar");
+        let query = fits(grammar, &source()).map_err(|fault| {
+            tracing::error!(?name, %fault, "the query does not fit the grammar");
             OutlineFault::NoParser
         })?;
         let query = Arc::new(query);
-        queries.insert(language.name, Arc::clone(&query));
+        queries.insert(name, Arc::clone(&query));
         Ok(query)
     }
 }

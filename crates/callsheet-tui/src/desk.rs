@@ -5,11 +5,17 @@ use std::path::PathBuf;
 use callsheet_core::record::{Gate, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
+use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, InboxMessage};
 
 /// The program around the screen. Errors are words for the person.
 pub trait Desk: Send {
+    /// What the pieces of a code text are, by the path that tells its language; nothing, if that is not known.
+    fn colours(&self, _path: &str, _text: &str) -> Vec<Coloured> {
+        Vec::new()
+    }
+
     /// A recorded text.
     fn blob(&self, id: &BlobId) -> Option<String>;
 

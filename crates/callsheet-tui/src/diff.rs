@@ -1,8 +1,10 @@
 //! Changes as lines: numbers, signs, and marks on the words that changed.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use callsheet_format::edit::{Hunk, HunkVerdict, header};
+use callsheet_core::symbols::Coloured;
+use callsheet_format::edit::{Hunk, HunkVerdict, Painter, diff_colours, header};
 use ratatui::style::Style;
 use ratatui::text::Line;
 use similar::{ChangeTag, TextDiff};
@@ -12,7 +14,12 @@ use crate::text::{Piece, exact, wrap};
 use crate::theme::Theme;
 
 /// Hunks under the names of their files, each with its number; `review`: what was said of them so far.
-pub fn hunks(hunks: &[Hunk], review: Option<&Review>, theme: Theme, cells: usize) -> (Vec<Line<'static>>, usize) {
+pub fn hunks(
+    hunks: &[Hunk],
+    review: Option<&Review>,
+    (theme, paint): (Theme, Painter<'_>),
+    cells: usize,
+) -> (Vec<Line<'static>>, usize) {
     let mut lines = Vec::new();
     let mut at = 0;
     let mut file = "";
@@ -37,14 +44,16 @@ pub fn hunks(hunks: &[Hunk], review: Option<&Review>, theme: Theme, cells: usize
             Some(HunkVerdict::Edited(text)) => text,
             _ => &hunk.text,
         };
-        lines.extend(unified(text, theme, cells));
+        lines.extend(unified(text, &hunk.path, (theme, paint), cells));
     }
     (lines, at)
 }
 
-/// A unified diff.
-pub fn unified(diff: &str, theme: Theme, cells: usize) -> Vec<Line<'static>> {
+/// A unified diff; `path`: of its file, unless it names others.
+pub fn unified(diff: &str, path: &str, (theme, paint): (Theme, Painter<'_>), cells: usize) -> Vec<Line<'static>> {
     let lines: Vec<String> = exact(diff).lines().map(str::to_owned).collect();
+    let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let colours = diff_colours(&texts, path, paint);
     let marks = marks(&lines);
     let mut numbers: Option<(u64, u64)> = None;
     let mut out = Vec::new();
@@ -60,15 +69,34 @@ pub fn unified(diff: &str, theme: Theme, cells: usize) -> Vec<Line<'static>> {
             _ => Style::new(),
         };
         let mut pieces: Vec<Piece> = vec![(number(&mut numbers, line), theme.quiet())];
-        match marks.get(&at) {
-            Some(parts) => pieces.extend(
-                parts.iter().map(|(text, changed)| (text.clone(), if *changed { theme.marked(style) } else { style })),
-            ),
-            None => pieces.push((line.clone(), style)),
-        }
+        let coloured = colours.get(at).map(Vec::as_slice).unwrap_or_default();
+        pieces.extend(styled(line, marks.get(&at), coloured, (theme, style)));
         out.extend(wrap(&pieces, cells, 7));
     }
     out
+}
+
+/// The pieces of a line: what changed is marked, what is code has its colour.
+fn styled(line: &str, marks: Option<&Marked>, colours: &[Coloured], (theme, style): (Theme, Style)) -> Vec<Piece> {
+    let mut changed: Vec<Range<usize>> = Vec::new();
+    let mut at = 0;
+    for (text, is_changed) in marks.into_iter().flatten() {
+        changed.extend(is_changed.then(|| at..at + text.len()));
+        at += text.len();
+    }
+    let ends = |range: &Range<usize>| [range.start, range.end];
+    let mut cuts: Vec<usize> = changed.iter().chain(colours.iter().map(|(range, _)| range)).flat_map(ends).collect();
+    cuts.extend([0, line.len()]);
+    cuts.sort_unstable();
+    cuts.dedup();
+    let piece = |cut: &[usize]| {
+        let [from, to] = *cut else { return None };
+        let token = colours.iter().find(|(range, _)| range.contains(&from)).map(|(_, token)| *token);
+        let style = token.map_or(style, |token| theme.token(token, style));
+        let is_changed = changed.iter().any(|range| range.contains(&from));
+        Some((line.get(from..to)?.to_owned(), if is_changed { theme.marked(style) } else { style }))
+    };
+    cuts.windows(2).filter_map(piece).collect()
 }
 
 /// The numbers of the first lines, if the line begins a hunk.
@@ -152,12 +180,14 @@ fn words(old: &str, new: &str) -> (Marked, Marked) {
 
 #[cfg(test)]
 mod tests {
+    use callsheet_core::symbols::Token;
+
     use super::*;
 
     #[test]
     fn lines_have_numbers_and_words_have_marks() {
         let diff = "@@ -11,3 +11,3 @@\n except ConnectionError:\n-    sleep(0.5 * tries)\n+    sleep(PAUSE * tries)\n";
-        let lines = unified(diff, Theme::new(false), 60);
+        let lines = unified(diff, "x.py", (Theme::new(false), &|_, _| Vec::new()), 60);
         let shown: Vec<String> = lines.iter().map(ToString::to_string).collect();
         assert_eq!(
             shown[1..],
@@ -176,7 +206,7 @@ mod tests {
     fn a_hostile_diff_stays_in_its_lines() {
         let diff =
             format!("@@ -99999999999999999999,1 +1 @@\n-\u{1b}[2J{}\n+é\n\\ No newline\nno sign", "漢".repeat(99));
-        for line in unified(&diff, Theme::new(true), 20) {
+        for line in unified(&diff, "", (Theme::new(true), &|_, text| vec![(0..text.len(), Token::Keyword)]), 20) {
             assert!(crate::text::width(&line.to_string()) <= 20 && !line.to_string().contains('\u{1b}'));
         }
     }

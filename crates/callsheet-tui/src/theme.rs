@@ -1,5 +1,6 @@
 //! Colours and other signs of meaning. A colour is never the only one.
 
+use callsheet_core::symbols::Token;
 use callsheet_core::view::board::Need;
 use ratatui::style::{Color, Modifier, Style};
 
@@ -63,6 +64,18 @@ impl Theme {
     /// What did not; a line that goes.
     pub fn bad(self) -> Style {
         self.of(Color::Red)
+    }
+
+    /// A piece of code in a line of this style.
+    pub fn token(self, token: Token, line: Style) -> Style {
+        let colour = match token {
+            Token::Keyword => Color::Magenta,
+            Token::Text => Color::Yellow,
+            Token::Comment => Color::DarkGray,
+            Token::Number => Color::Blue,
+            Token::Type => Color::Cyan,
+        };
+        if self.colour { line.fg(colour) } else { line }
     }
 
     /// Words of a line that changed.

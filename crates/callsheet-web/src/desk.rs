@@ -7,6 +7,7 @@ use std::sync::Arc;
 use callsheet_core::issue::Severity;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
+use callsheet_core::symbols::Coloured;
 use callsheet_runtime::ports::{GateView, LiveText, Store};
 
 /// Why something was not done, and what to do instead.
@@ -82,6 +83,11 @@ pub enum Started {
 
 /// The program behind the page. Calls block for a short time; each gives words for the person on success.
 pub trait Desk: Send + Sync {
+    /// What the pieces of a code text are, by the path that tells its language; nothing, if that is not known.
+    fn colours(&self, _path: &str, _text: &str) -> Vec<Coloured> {
+        Vec::new()
+    }
+
     /// The project's name for a person.
     fn project(&self) -> String;
 

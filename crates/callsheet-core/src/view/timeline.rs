@@ -210,6 +210,7 @@ fn ended(event: &Event) -> Option<EffectKey> {
             EffectKey::Try { task: task.clone(), run: run.clone(), set: *set }
         }
         Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
+        Event::RunConcluded { .. } => EffectKey::Conclude,
         Event::ChangesRolledBack { task, run, set } => {
             EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
         }

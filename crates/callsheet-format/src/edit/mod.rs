@@ -1,6 +1,7 @@
 //! Changes to files (spec 3.9, 3.10): reading `Change details` blocks, and composing a set of changes into new file
 //! texts. Pure: the texts of the files come in, the texts to write go out, and one error refuses the whole set.
 
+mod colours;
 mod compose;
 mod edited;
 mod excerpt;
@@ -14,6 +15,7 @@ mod rest;
 pub(crate) mod text;
 mod value;
 
+pub use colours::{Painter, diff_colours};
 pub use compose::{compose, names_symbol, validate};
 pub use edited::EditFault;
 pub use heading::{Heading, headings};

@@ -18,7 +18,7 @@ use crate::wire::llamacpp::PrintGrammar;
 const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
 
 /// Where variables are read; tests give their own.
-pub trait Environment {
+pub trait Environment: Sync {
     /// The value of a variable, `None` if unset.
     fn variable(&self, name: &str) -> Option<String>;
 }

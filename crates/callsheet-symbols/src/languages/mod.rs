@@ -32,6 +32,8 @@ pub(crate) struct Language {
     pub(crate) grammar: LanguageFn,
     /// The query that finds its symbols.
     pub(crate) query: &'static str,
+    /// The queries of its grammar that tell what pieces of code are, those of a language it extends first.
+    pub(crate) colours: &'static [&'static str],
 }
 
 const ALL: &[&[Language]] = &[

@@ -148,7 +148,9 @@ impl<'a> Teller<'a> {
             let back = if set.reverted { ", reverted" } else { "" };
             self.heading(&format!("{}{back}", task.task.slug));
             if let Some(text) = set.changes.diff.as_ref().and_then(|id| self.desk.blob(id)) {
-                self.lines.extend(diff::unified(&text, self.theme, self.cells));
+                let paint = |path: &str, text: &str| self.desk.colours(path, text);
+                let lines = diff::unified(&text, "", (self.theme, &paint), self.cells);
+                self.lines.extend(lines);
             }
             if let Some(refused) = &set.refused {
                 self.bad(&one_line(&refused.told));

@@ -98,11 +98,14 @@ impl Teller<'_> {
         self.check(view.check.as_ref());
         self.hidden(view);
         if view.hunks.is_empty() {
-            self.lines.extend(diff::unified(&view.diff, self.theme, self.cells));
+            let paint = |path: &str, text: &str| self.desk.colours(path, text);
+            let lines = diff::unified(&view.diff, "", (self.theme, &paint), self.cells);
+            self.lines.extend(lines);
             return;
         }
         let above = self.lines.len();
-        let (lines, at) = diff::hunks(&view.hunks, self.app.review.as_ref(), self.theme, self.cells);
+        let paint = |path: &str, text: &str| self.desk.colours(path, text);
+        let (lines, at) = diff::hunks(&view.hunks, self.app.review.as_ref(), (self.theme, &paint), self.cells);
         self.lines.extend(lines);
         self.at = if self.app.review.is_some() { above + at } else { 0 };
         if let Some(need) = self.app.run.task(task).map(|task| task.task.need.clone()) {

@@ -137,15 +137,15 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
         }
         @if hidden > 0 { p.bad-words { (hidden) " hidden characters are shown as <U+…>." } }
         @if let Some(typed) = typed { (told(&Err(typed.refusal.clone()))) }
-        @if view.hunks.is_empty() { (diff::lines(&view.diff)) } @else { input type="hidden" name="hunks" value="1"; }
+        @if view.hunks.is_empty() { (diff::lines(&view.diff, "", &page.painter())) } @else { input type="hidden" name="hunks" value="1"; }
         @if several { p.soft { "Clear a hunk to leave it out. The model and the task's result learn what you left out or edited." } }
-        @for hunk in &view.hunks { (one_hunk(hunk, view.gate.n, several, typed)) }
+        @for hunk in &view.hunks { (one_hunk(page, hunk, view.gate.n, several, typed)) }
         (because("Why not, or why not all of it?", typed.map_or("", |typed| typed.because.as_str())))
         (buttons(page, &[("approve", if several { "Approve the chosen hunks" } else { "Approve" }, "main"), ("deny", "Deny", "")]))
     }
 }
 
-fn one_hunk(hunk: &Hunk, gate: u32, several: bool, typed: Option<&Typed>) -> Markup {
+fn one_hunk(page: &RunPage<'_>, hunk: &Hunk, gate: u32, several: bool, typed: Option<&Typed>) -> Markup {
     let number = hunk.number;
     let chosen = typed.is_none_or(|typed| typed.hunks.contains(&number));
     let text = hunk.text.replace("\r\n", "\n");
@@ -162,7 +162,7 @@ fn one_hunk(hunk: &Hunk, gate: u32, several: bool, typed: Option<&Typed>) -> Mar
                 input type="hidden" name="hunk" value=(number);
                 p { strong { (diff::place(hunk)) } }
             }
-            (diff::hunk(hunk))
+            (diff::hunk(hunk, &page.painter()))
             // A field would hide what the lines above show.
             @if hidden_count(&text) > 0 {
                 p.soft { "To edit this hunk, use a terminal: it has characters that a page does not show." }

@@ -52,7 +52,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), 
         let mut inner = change(page, task, &mark, &words, &shown);
         if let Answer::Part { refused, .. } = &one.answer {
             let left = blob(page, &refused.diff)?;
-            inner = html! { (inner) h4 { "Left out, or edited, by you" } (diff::lines(&left)) };
+            inner = html! { (inner) h4 { "Left out, or edited, by you" } (diff::lines(&left, "", &page.painter())) };
         }
         add(format!("change-{}", one.gate), inner);
     }
@@ -133,7 +133,7 @@ fn change(page: &RunPage<'_>, task: &Slug, mark: &Standing, words: &Markup, text
             @let (added, removed) = diff::counts(&body);
             details open {
                 summary { span.mono { (one_line(&path, 200)) } " " span.facts { "+" (added) " −" (removed) } }
-                (diff::lines(&body))
+                (diff::lines(&body, &path, &page.painter()))
             }
         }
     }

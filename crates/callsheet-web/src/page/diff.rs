@@ -2,27 +2,62 @@
 
 use std::ops::Range;
 
+use callsheet_core::symbols::{Coloured, Token};
 use callsheet_core::visible::visible;
-use callsheet_format::edit::{Hunk, HunkKind};
+use callsheet_format::edit::{Hunk, HunkKind, Painter, diff_colours};
 use maud::{Markup, html};
 
 /// Lines of a unified diff. Characters that nobody sees are shown, and what differs between an old line and its new one is
-/// marked.
-pub(crate) fn lines(text: &str) -> Markup {
+/// marked. `path`: of the file, unless the diff names others; it tells the language of the code.
+pub(crate) fn lines(text: &str, path: &str, paint: Painter<'_>) -> Markup {
     let lines: Vec<&str> = text.lines().collect();
     let marks = marks(&lines);
+    let colours = diff_colours(&lines, path, paint);
     html! {
         pre.diff tabindex="0" {
-            @for (line, mark) in lines.iter().zip(&marks) {
+            @for ((line, mark), colours) in lines.iter().zip(&marks).zip(&colours) {
+                @let mark = mark.clone().unwrap_or(line.len()..line.len());
                 span class=(class(line)) {
-                    @match mark.clone().and_then(|mark| Some((line.get(..mark.start)?, line.get(mark.clone())?, line.get(mark.end..)?))) {
-                        Some((before, inside, after)) => { (visible(before)) mark { (visible(inside)) } (visible(after)) }
-                        None => { (visible(line)) }
-                    }
+                    (code(line, 0..mark.start, colours))
+                    @if !mark.is_empty() { mark { (code(line, mark.clone(), colours)) } }
+                    (code(line, mark.end..line.len(), colours))
                     "\n"
                 }
             }
         }
+    }
+}
+
+/// A part of a line, its code in colours.
+fn code(line: &str, part: Range<usize>, colours: &[Coloured]) -> Markup {
+    let mut pieces: Vec<(&str, Option<Token>)> = Vec::new();
+    let mut at = part.start;
+    for (range, token) in colours {
+        let (from, to) = (range.start.max(at), range.end.min(part.end));
+        if from < to {
+            pieces.push((line.get(at..from).unwrap_or_default(), None));
+            pieces.push((line.get(from..to).unwrap_or_default(), Some(*token)));
+            at = to;
+        }
+    }
+    pieces.push((line.get(at..part.end).unwrap_or_default(), None));
+    html! {
+        @for (text, token) in pieces.into_iter().filter(|(text, _)| !text.is_empty()) {
+            @match token {
+                Some(token) => { span class=(token_class(token)) { (visible(text)) } }
+                None => { (visible(text)) }
+            }
+        }
+    }
+}
+
+fn token_class(token: Token) -> &'static str {
+    match token {
+        Token::Keyword => "t-key",
+        Token::Text => "t-text",
+        Token::Comment => "t-note",
+        Token::Number => "t-number",
+        Token::Type => "t-type",
     }
 }
 
@@ -93,9 +128,9 @@ pub(crate) fn place(hunk: &Hunk) -> String {
 }
 
 /// A hunk, for somebody who looks.
-pub(crate) fn hunk(hunk: &Hunk) -> Markup {
+pub(crate) fn hunk(hunk: &Hunk, paint: Painter<'_>) -> Markup {
     html! {
-        @if hunk.text.is_empty() { p.soft { "An empty file." } } @else { (lines(&hunk.text)) }
+        @if hunk.text.is_empty() { p.soft { "An empty file." } } @else { (lines(&hunk.text, &hunk.path, paint)) }
     }
 }
 
@@ -135,9 +170,26 @@ mod tests {
 
     #[test]
     fn what_differs_in_a_line_is_marked() {
-        let text = lines("@@ -1,2 +1,2 @@\n-week 3: Ana\n-übung\n+week 3: Ana and <b>\n+Übung\n+more\n").0;
+        let text = lines(
+            "@@ -1,2 +1,2 @@\n-week 3: Ana\n-übung\n+week 3: Ana and <b>\n+Übung\n+more\n",
+            "a.md",
+            &|_, _| vec![],
+        )
+        .0;
         assert!(text.contains("+week 3: Ana<mark> and &lt;b&gt;</mark>"), "{text}");
         assert!(text.contains("-<mark>ü</mark>bung") && text.contains(">+more\n<"), "{text}");
+    }
+
+    #[test]
+    fn code_has_its_colour_inside_and_outside_of_marks() {
+        let paint = |path: &str, text: &str| {
+            assert_eq!(path, "a.py");
+            text.match_indices("is").map(|(at, _)| (at..at + 2, Token::Keyword)).collect()
+        };
+        let text = lines("-x <is> 1\n+x <is> is 1\n is\n", "a.py", &paint).0;
+        let key = "<span class=\"t-key\">is</span>";
+        assert!(text.contains(&format!("+x &lt;{key}&gt; <mark>{key} </mark>1")), "{text}");
+        assert!(text.contains(&format!("> {key}\n")) && text.contains(">-x &lt;is&gt; 1\n<"), "{text}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use callsheet_core::record::{EffectKey, LogEntry, Outcome};
 use callsheet_core::run::{LimitUse, Run};
 use callsheet_core::spec::{RunId, Slug};
+use callsheet_core::symbols::Coloured;
 use callsheet_core::view::{Board, dollars, duration, limit_number, limit_unit, pressing_limit, thousands};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
@@ -66,6 +67,11 @@ pub(crate) struct RunPage<'a> {
 }
 
 impl RunPage<'_> {
+    /// What the pieces of code are.
+    pub fn painter(&self) -> impl Fn(&str, &str) -> Vec<Coloured> {
+        |path, text| self.desk.colours(path, text)
+    }
+
     pub fn id(&self) -> &RunId {
         &self.summary.run
     }

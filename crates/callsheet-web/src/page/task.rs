@@ -181,12 +181,12 @@ fn result(page: &RunPage<'_>, task: &TaskRun) -> Result<Markup, Refusal> {
         @for set in &task.applied {
             @if let Some(diff) = &set.changes.diff {
                 h3 { @if set.reverted { "Changed, and reverted" } @else { "Changed" } }
-                (diff::lines(&blob(page, diff)?))
+                (diff::lines(&blob(page, diff)?, "", &page.painter()))
             }
             @if let Some(refused) = &set.refused {
                 h3 { "Left out by you" }
                 @if !refused.words.is_empty() { p { "“" (readable(&refused.words)) "”" } }
-                (diff::lines(&blob(page, &refused.diff)?))
+                (diff::lines(&blob(page, &refused.diff)?, "", &page.painter()))
             }
         }
     })

@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"],
     grammar: tree_sitter_cpp::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_c::HIGHLIGHT_QUERY, tree_sitter_cpp::HIGHLIGHT_QUERY],
 }];

@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["go"],
     grammar: tree_sitter_go::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_go::HIGHLIGHTS_QUERY],
 }];

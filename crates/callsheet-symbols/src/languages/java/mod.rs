@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["java"],
     grammar: tree_sitter_java::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_java::HIGHLIGHTS_QUERY],
 }];

@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["js", "mjs", "cjs", "jsx"],
     grammar: tree_sitter_javascript::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_javascript::HIGHLIGHT_QUERY],
 }];

@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["py", "pyi"],
     grammar: tree_sitter_python::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_python::HIGHLIGHTS_QUERY],
 }];

@@ -8,4 +8,5 @@ pub(super) const LANGUAGES: &[Language] = &[Language {
     extensions: &["rs"],
     grammar: tree_sitter_rust::LANGUAGE,
     query: include_str!("outline.scm"),
+    colours: &[tree_sitter_rust::HIGHLIGHTS_QUERY],
 }];

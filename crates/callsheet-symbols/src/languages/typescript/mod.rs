@@ -9,11 +9,13 @@ pub(super) const LANGUAGES: &[Language] = &[
         extensions: &["ts", "mts", "cts"],
         grammar: tree_sitter_typescript::LANGUAGE_TYPESCRIPT,
         query: include_str!("outline.scm"),
+        colours: &[tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_typescript::HIGHLIGHTS_QUERY],
     },
     Language {
         name: "tsx",
         extensions: &["tsx"],
         grammar: tree_sitter_typescript::LANGUAGE_TSX,
         query: include_str!("outline.scm"),
+        colours: &[tree_sitter_javascript::HIGHLIGHT_QUERY, tree_sitter_typescript::HIGHLIGHTS_QUERY],
     },
 ];

@@ -77,11 +77,11 @@ impl Front {
     }
 
     /// A resumed run: the view starts from what is recorded.
-    pub fn begin_with(&self, run: Run) {
+    pub fn begin_with(&self, run: &Run) {
         if let Some(screen) = &self.screen {
-            screen.0.begin_with(run);
+            screen.0.begin_with(run.clone());
         } else if let Some(plain) = &self.plain {
-            plain.begin_with(&run);
+            plain.begin_with(run);
         }
     }
 

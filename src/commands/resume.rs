@@ -95,7 +95,7 @@ pub(super) fn resume_run(
     overlaid(&mut settings);
     settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
     let tree = run.operators().tree().cloned();
-    front.begin_with(run);
+    front.begin_with(&run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let services = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
@@ -106,7 +106,7 @@ pub(super) fn resume_run(
             overlaid(&mut settings);
             settings
         };
-        let session = reopen(&services, id, how, change).map_err(|fault| match &fault {
+        let session = reopen(&services, id, run, how, change).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
             DriveFault::Input(InputFault::EditedSheet(lines)) if follows_up => {
                 sheet_failure(lines, id, &format!("{} continue {id} \"…\"", setup.command))

@@ -31,7 +31,6 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Prices;
 use crate::fault::{self, FaultContext};
-use crate::local::priced;
 use crate::tokens;
 use crate::transport::{Silence, TooLong, client, guarded};
 use crate::wire::names::Names;
@@ -178,6 +177,9 @@ impl Hosted {
 
     fn reply(&self, request: &ModelRequest, text: String, thinking: String, end: StreamEnd) -> ModelReply {
         let usage = usage_or_estimate(end.captured_usage.as_ref(), request, &text);
+        let details = end.captured_usage.as_ref().and_then(|usage| usage.prompt_tokens_details.as_ref());
+        let written = details.and_then(|details| details.cache_creation_tokens).unwrap_or_default();
+        let written = u64::try_from(written).unwrap_or_default();
         let reason = end.captured_stop_reason.clone();
         let calls = self.take_calls(request, end);
         let stop = match reason {
@@ -190,7 +192,7 @@ impl Hosted {
             text,
             thinking: Some(thinking).filter(|text| !text.is_empty()),
             calls,
-            usage: priced(usage, self.prices),
+            usage: Usage { cost_usd: self.prices.cost_with_writes_usd(&usage, written), ..usage },
             stop,
             model: self.info.id.clone(),
         }

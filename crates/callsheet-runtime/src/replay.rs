@@ -11,10 +11,16 @@ use crate::ports::Store;
 
 /// Folds a run's log without writing.
 pub(crate) fn replay(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, Vec<LogEntry>), DriveFault> {
-    let entries = store.read(id, 1)?;
     let mut run = Run::new();
+    let entries = replay_from(store, id, &mut run)?;
+    Ok((run, entries))
+}
+
+/// Folds what a log has behind the last entry that was folded.
+pub(crate) fn replay_from(store: &Arc<dyn Store>, id: &RunId, run: &mut Run) -> Result<Vec<LogEntry>, DriveFault> {
+    let entries = store.read(id, run.last_fact().saturating_add(1))?;
     for entry in &entries {
         run.apply(entry).map_err(|reject| DriveFault::Replay { n: entry.n, reject })?;
     }
-    Ok((run, entries))
+    Ok(entries)
 }

@@ -225,6 +225,7 @@ impl Provider {
             prices: Prices {
                 input: settings.price_input,
                 cached_input: settings.price_cached_input,
+                cache_write: None,
                 output: settings.price_output,
             },
             adapter,

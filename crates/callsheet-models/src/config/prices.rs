@@ -13,13 +13,15 @@ pub struct Prices {
     pub input: Option<f64>,
     /// Of input that the provider had cached; `None`: as other input.
     pub cached_input: Option<f64>,
+    /// Of input that the provider put into its cache; `None`: as other input.
+    pub cache_write: Option<f64>,
     /// Of output; `None`: unknown.
     pub output: Option<f64>,
 }
 
 impl Prices {
     /// Of a model that costs nothing.
-    pub const FREE: Self = Self { input: Some(0.0), cached_input: None, output: Some(0.0) };
+    pub const FREE: Self = Self { input: Some(0.0), cached_input: None, cache_write: None, output: Some(0.0) };
 
     /// Whether the cost of a call can be told.
     pub fn are_known(&self) -> bool {
@@ -29,11 +31,19 @@ impl Prices {
     /// Cost of a call in US dollars; unknown unless both prices are known. Cached input without a price of its own counts
     /// in full, so the cost is never understated.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
+        self.cost_with_writes_usd(usage, 0)
+    }
+
+    /// The same of a call of whose input the provider put so many tokens into its cache.
+    pub fn cost_with_writes_usd(&self, usage: &Usage, written: u64) -> Option<f64> {
         let (input, output) = (self.input?, self.output?);
         let cached = usage.cached.min(usage.input);
         let fresh = usage.input.saturating_sub(cached);
-        let all = fresh as f64 * input + cached as f64 * self.cached_input.unwrap_or(input);
-        Some((all + usage.output as f64 * output) / 1_000_000.0)
+        let written = written.min(fresh);
+        let plain = fresh.saturating_sub(written) as f64 * input;
+        let cache =
+            cached as f64 * self.cached_input.unwrap_or(input) + written as f64 * self.cache_write.unwrap_or(input);
+        Some((plain + cache + usage.output as f64 * output) / 1_000_000.0)
     }
 }
 
@@ -67,7 +77,7 @@ fn of_table(vendor: &str, model: &str) -> Option<Prices> {
             None => (name == model).then_some(usize::MAX),
         }?;
         let mut price = || cells.next().and_then(|cell| cell.parse::<f64>().ok());
-        Some((length, Prices { input: price(), cached_input: price(), output: price() }))
+        Some((length, Prices { input: price(), cached_input: price(), cache_write: price(), output: price() }))
     });
     fitting.max_by_key(|(length, _)| *length).map(|(_, prices)| prices)
 }
@@ -86,10 +96,12 @@ mod tests {
         assert!(price_source().contains("genai-prices"), "{}", price_source());
         for line in TABLE.lines().filter(|line| !line.starts_with('#')) {
             let cells: Vec<&str> = line.split('\t').collect();
-            let [vendor, _, input, cached, output] = cells.as_slice() else { panic!("{line}") };
+            let [vendor, _, input, cached, written, output] = cells.as_slice() else { panic!("{line}") };
             assert!(vendors().iter().any(|row| row.name == *vendor && !row.local), "{line}");
             assert!(input.parse::<f64>().is_ok() && output.parse::<f64>().is_ok(), "{line}");
-            assert!(cached.is_empty() || cached.parse::<f64>().is_ok(), "{line}");
+            for price in [cached, written] {
+                assert!(price.is_empty() || price.parse::<f64>().is_ok(), "{line}");
+            }
         }
     }
 

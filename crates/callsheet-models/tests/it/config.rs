@@ -221,9 +221,11 @@ fn keys_in_the_environment_are_found_by_name() {
 #[test]
 fn cost_needs_both_prices() {
     let usage = Usage { input: 1_000_000, output: 200_000, cached: 500_000, cost_usd: None };
-    let prices = Prices { input: Some(3.0), cached_input: None, output: Some(15.0) };
+    let prices = Prices { input: Some(3.0), cached_input: None, cache_write: None, output: Some(15.0) };
     assert_eq!(prices.cost_usd(&usage), Some(6.0), "cached input counts in full");
     assert_eq!(Prices { cached_input: Some(0.5), ..prices }.cost_usd(&usage), Some(4.75));
+    let writes = Prices { cached_input: Some(0.5), cache_write: Some(3.75), ..prices };
+    assert_eq!(writes.cost_with_writes_usd(&usage, 400_000), Some(5.05), "what goes into a cache costs more");
     assert_eq!(Prices { output: None, ..prices }.cost_usd(&usage), None);
 }
 

@@ -25,7 +25,7 @@ pub enum ResumeKind {
     Continue(String),
 }
 
-/// Resumes a run. `settings` are those recorded, with what was given anew laid over them by the caller. What a
+/// Resumes a run. `known` is what its log said a moment ago. `settings` are those recorded, with what was given anew laid over them by the caller. What a
 /// person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
 ///
 /// # Errors
@@ -34,10 +34,11 @@ pub enum ResumeKind {
 pub fn reopen(
     services: &Arc<Services>,
     id: &RunId,
+    known: Run,
     how: ResumeKind,
     change: impl FnOnce(Settings) -> Settings,
 ) -> Result<Session, DriveFault> {
-    let mut session = Session::open(Arc::clone(&services.store), id)?;
+    let mut session = Session::open_known(Arc::clone(&services.store), id, known)?;
     if session.entries() == 0 {
         return Err(StoreFault::NoRun(id.clone()).into());
     }

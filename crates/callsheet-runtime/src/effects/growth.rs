@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use callsheet_core::issue::{IssueCode, Severity};
+use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::record::{CallKey, EffectKey, Event};
 use callsheet_core::run::Run;
 use callsheet_core::spec::Slug;
@@ -75,10 +75,13 @@ pub(crate) fn whole_tasks(services: &Services, run: &Run, written: &Written) -> 
     context.length_stop = true;
     let reading = read_with(services, &written.text, &mut context, reply::read_plan);
     let ListReply { mut list, spans, .. } = reading.value;
-    let is_error = |issue: &&callsheet_core::issue::Issue| {
-        issue.severity == Severity::Error && issue.code != IssueCode::ReplyTruncated
+    // A call that was left out has its task refined, which only the finished plan says.
+    let is_wrong = |issue: &&Issue| match issue.code {
+        IssueCode::ReplyTruncated => false,
+        IssueCode::CallDropped => true,
+        _ => issue.severity == Severity::Error,
     };
-    let wrong = reading.issues.iter().filter(is_error).map(|issue| issue.place.span.first).min().unwrap_or(u32::MAX);
+    let wrong = reading.issues.iter().filter(is_wrong).map(|issue| issue.place.span.first).min().unwrap_or(u32::MAX);
     let named = list.tasks().take_while(|task| task.skill.is_some()).count();
     let sound = spans.iter().take_while(|span| span.last < wrong).count();
     let mut whole = named.min(sound).min(spans.len().saturating_sub(1));

@@ -10,6 +10,9 @@ use crate::markdown::{Part, Tracker};
 /// Marks of one result.
 const MOST: usize = 20;
 
+/// Things that are looked for, at most: each costs a walk through the material.
+const LOOKED_FOR: usize = 1_000;
+
 /// Characters of a mark.
 const LONGEST: usize = 160;
 
@@ -41,7 +44,7 @@ pub fn unsupported(text: &str, material: &[&str]) -> Vec<String> {
     };
     let material = Material::of(material.iter().copied().chain([fenced.as_str()]));
     let mut seen = BTreeSet::new();
-    let unknown = said.into_iter().filter(|one| !material.holds(one)).map(|one| one.shown());
+    let unknown = said.into_iter().take(LOOKED_FOR).filter(|one| !material.holds(one)).map(|one| one.shown());
     unknown.filter(|mark| seen.insert(mark.clone())).take(MOST).collect()
 }
 

@@ -156,7 +156,7 @@ fn usage_or_estimate(decoded: &Decoded, request: &ModelRequest) -> Usage {
 }
 
 /// Adds the cost, where prices are known.
-pub(crate) fn priced(mut usage: Usage, prices: Prices) -> Usage {
+fn priced(mut usage: Usage, prices: Prices) -> Usage {
     usage.cost_usd = prices.cost_usd(&usage);
     usage
 }

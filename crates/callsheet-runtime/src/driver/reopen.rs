@@ -25,8 +25,8 @@ pub enum ResumeKind {
     Continue(String),
 }
 
-/// Resumes a run. `known` is what its log said a moment ago. `settings` are those recorded, with what was given anew laid over them by the caller. What a
-/// person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
+/// Resumes a run. `known` is what its log said a moment ago. `change` lays what was given anew over the settings that are
+/// recorded. What a person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
 ///
 /// # Errors
 /// If another process writes the run, or there is none, or it cannot be resumed like that, or its edited sheet has

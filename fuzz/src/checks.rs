@@ -18,7 +18,7 @@ use callsheet_format::reply::task::{
 use callsheet_format::reply::{
     ExecutionReply, ListReply, LoopTurn, ReplyKind, json, read_continuation, read_iteration, read_plan, read_sheet,
 };
-use callsheet_format::sheet::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
+use callsheet_format::sheet::{SheetTask, TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use callsheet_format::template::{
     Known, Layer, Library, TemplateFile, print_templates, read_file, read_reply, read_text,
@@ -130,7 +130,7 @@ fn list(kind: ReplyKind, text: &str) {
     let rendered = match kind {
         ReplyKind::Sheet => {
             let prompt = first.value.prompt.as_deref().unwrap_or("");
-            render_sheet(prompt, &list, &first.value.no_longer_relevant, &[])
+            render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.no_longer_relevant)
         }
         ReplyKind::Plan => render_plan(&list),
         _ => format!("{}{}", render_goals(&list.goals), render_list(&list)),

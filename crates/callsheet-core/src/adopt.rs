@@ -11,22 +11,22 @@ use crate::spec::{SkillPolicy, Slug, Task, TaskList};
 pub struct Former<'a> {
     /// The task as it stands.
     pub task: &'a Task,
-    /// It belongs to the outstanding list; otherwise it is a problem task, which comes back as planned.
-    pub outstanding: bool,
+    /// It has ended without output, or was removed: where it is listed, it comes back as planned.
+    pub ended: bool,
 }
 
 /// What adopting a list must know.
 #[derive(Clone, Copy, Debug)]
 pub struct Adoption<'a> {
-    /// Outstanding and problem tasks.
+    /// Tasks that are not done.
     pub former: &'a [Former<'a>],
     /// Policies of all skills offered.
     pub skills: &'a BTreeMap<String, SkillPolicy>,
     /// Every slug ever given.
     pub taken: &'a BTreeSet<Slug>,
-    /// The list is a person's edit of the sheet (spec 2.18): a problem task may stand there unchanged, and every word of a
-    /// task counts.
-    pub edit: bool,
+    /// The list is a person's edit of the sheet (spec 2.18): every word of a task counts, and these tasks stand there as they
+    /// ended.
+    pub edit: Option<&'a BTreeSet<Slug>>,
 }
 
 /// Fills names that are still missing, marks the tasks that came back unchanged, derives who writes, and pins the
@@ -51,9 +51,11 @@ pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
 
 fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
     let same = adoption.former.iter().find(|former| {
-        let stands = former.outstanding && !adoption.edit
-            || adoption.edit && former.task.extra == task.extra && former.task.review == task.review;
-        stands && is_same(former.task, &task)
+        let words = |edit: &BTreeSet<Slug>| {
+            let stays = !former.ended || edit.contains(&former.task.slug);
+            stays && former.task.extra == task.extra && former.task.review == task.review
+        };
+        adoption.edit.map_or(!former.ended, words) && is_same(former.task, &task)
     });
     // The list form does not show tool calls: an unchanged task keeps those it has.
     let task = match same {

@@ -32,6 +32,8 @@ pub mod record;
 
 pub mod adopt;
 
+pub mod placement;
+
 pub mod run;
 
 pub mod evaluate;

@@ -104,6 +104,8 @@ codes! {
         CallDropped = "call-dropped",
         OverBudget = "over-budget",
         DeniedAgain = "denied-again",
+        RemovalIgnored = "removal-ignored",
+        ReferenceRemoved = "reference-removed",
         DoneChanged = "done-changed",
         TaskRunning = "task-running",
         RefinementRequired = "refinement-required",

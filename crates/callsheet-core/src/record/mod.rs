@@ -12,7 +12,7 @@ pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, 
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,
     Entry, FileChange, Gate, GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart,
-    ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Removal, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

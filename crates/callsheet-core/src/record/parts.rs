@@ -413,7 +413,7 @@ impl Usage {
 pub struct PlannedTask {
     /// The task, name and slug filled.
     pub task: Task,
-    /// It is the outstanding task of the same slug, unchanged (spec 2.11): state, refinement and approval stay.
+    /// It is the task of the same slug, unchanged (spec 2.11, 2.18): state, refinement and approval stay.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
     /// Why it is a writer (spec 11.1); `None`: a reader.
@@ -424,13 +424,26 @@ pub struct PlannedTask {
     pub direct: bool,
 }
 
-/// An accepted list. It replaces the outstanding tasks; outstanding tasks it omits become dropped.
+/// A task that a reply removes from the plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removal {
+    /// Which.
+    pub task: Slug,
+    /// Why, in the words of the reply.
+    pub reason: String,
+}
+
+/// An accepted list. A reply adds to the plan: tasks that it does not name stay as they are. A person's edit is the whole
+/// plan: of what it leaves out, nothing starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ListAdopted {
     /// Goals and markers; empty text keeps the former goals.
     pub goals: Goals,
-    /// Steps in order.
+    /// Tasks by their 0-based step in the plan; steps of which nothing is listed are empty.
     pub steps: Vec<Vec<PlannedTask>>,
+    /// Tasks that a reply takes off the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<Removal>,
     /// Policies of the skills its tasks name, pinned (spec 2.5, 7.5).
     pub skills: BTreeMap<String, SkillPolicy>,
     /// Links no longer relevant (spec 5.10).

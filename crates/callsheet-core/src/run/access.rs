@@ -143,7 +143,7 @@ impl Run {
     }
 
     /// What the latest list reply said under `Issues with the tasks`, for the person only.
-    pub fn remarks(&self) -> &str {
+    pub fn remarks(&self) -> &[String] {
         self.sheet.remarks()
     }
 

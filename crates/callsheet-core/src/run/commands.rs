@@ -10,7 +10,7 @@ use super::mounts::{Mounts, call_of, failed_calls};
 use super::next_stage::NextStage;
 use super::operators::Trees;
 use super::state::State;
-use super::task::{TaskPhase, TaskRun};
+use super::task::{RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Does what a person commands.
@@ -67,7 +67,7 @@ impl Commands<'_> {
 
     /// A person takes a task off the list that has not begun to run.
     pub fn drop_task(&mut self, slug: &Slug) {
-        TaskChange(self.0).enter(slug, TaskPhase::Dropped);
+        TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
         NextStage(self.0).ask_lists_anew();
     }
 

@@ -17,7 +17,7 @@ use super::next_stage::{NextStage, ends_by_itself};
 use super::reject::Reject;
 use super::replies::Replies;
 use super::state::{Stage, State};
-use super::task::{ExecutionStage, TaskPhase, TaskRun};
+use super::task::{ExecutionStage, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Said of a run that ends by a list that adds nothing.
@@ -132,7 +132,7 @@ impl Lists<'_> {
         let omitted: Vec<(Slug, bool)> =
             omitted(self.0, list).map(|task| (task.slug(), edit && task.state() == State::Running)).collect();
         for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
-            TaskChange(self.0).enter(slug, TaskPhase::Dropped);
+            TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
         }
         self.0.gates.close_before_run();
         let rounds = self.0.progress.rounds().total();

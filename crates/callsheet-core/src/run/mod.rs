@@ -127,7 +127,7 @@ pub use operators::{Caller, NodeInstance, OpState, Operators, Reparse, SPAWN_SUB
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
-pub use task::{ExecutionStage, Notice, ReferenceCheck, TaskPhase, TaskRun};
+pub use task::{ExecutionStage, Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
 use crate::record::LogEntry;

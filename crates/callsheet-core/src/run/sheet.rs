@@ -14,7 +14,8 @@ pub(super) struct Sheet {
     /// Oldest first.
     former_goals: Vec<Goals>,
     no_longer_relevant: Vec<String>,
-    remarks: String,
+    /// What each accepted reply said of its changes, oldest first.
+    remarks: Vec<String>,
     /// Hashes of every rendered sheet (spec 2.18).
     rendered: BTreeSet<BlobId>,
     /// What the file was to hold last, or was read last, and when that was.
@@ -38,7 +39,7 @@ impl Sheet {
         &self.no_longer_relevant
     }
 
-    pub fn remarks(&self) -> &str {
+    pub fn remarks(&self) -> &[String] {
         &self.remarks
     }
 
@@ -61,7 +62,9 @@ impl Sheet {
         }
         self.goals = goals;
         self.adopted = true;
-        self.remarks.clone_from(&list.remarks);
+        if !list.remarks.trim().is_empty() {
+            self.remarks.push(list.remarks.trim().to_owned());
+        }
         if by_host {
             self.no_longer_relevant.clear();
         }

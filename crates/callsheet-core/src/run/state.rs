@@ -57,7 +57,8 @@ impl State {
             Refining => matches!(to, Ready | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Ready => matches!(to, Running | Refining | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Running => matches!(to, Done | Failed | Denied | Ready | Cancelled),
-            Failed | Blocked | Denied | Cancelled | Dropped => to == Planned,
+            Failed | Blocked | Denied => matches!(to, Planned | Dropped),
+            Cancelled | Dropped => to == Planned,
             Done => false,
         }
     }

@@ -83,8 +83,22 @@ pub enum TaskPhase {
     },
     /// Stopped by cancellation.
     Cancelled,
-    /// Removed from the list.
-    Dropped,
+    /// Removed from the plan.
+    Dropped(RemovedBy),
+}
+
+/// Who removed a task from the plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RemovedBy {
+    /// A person, by an edit or a command.
+    Person,
+    /// A review or a follow-up.
+    Reply {
+        /// Its reason, verbatim.
+        reason: String,
+    },
+    /// It is part of a call that was given up.
+    Caller,
 }
 
 impl TaskPhase {
@@ -106,7 +120,7 @@ impl TaskPhase {
             Self::Blocked { .. } => State::Blocked,
             Self::Denied { .. } => State::Denied,
             Self::Cancelled => State::Cancelled,
-            Self::Dropped => State::Dropped,
+            Self::Dropped(_) => State::Dropped,
         }
     }
 

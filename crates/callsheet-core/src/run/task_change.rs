@@ -12,7 +12,7 @@ use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
 use super::state::State;
-use super::task::{Notice, ReferenceCheck, TaskPhase, TaskRun};
+use super::task::{Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 
 /// Changes the phases of tasks.
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
@@ -140,7 +140,7 @@ impl TaskChange<'_> {
         for leaf in self.0.operators.abandon(slug, run) {
             let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
             if let Some(open) = open {
-                open.phase = TaskPhase::Dropped;
+                open.phase = TaskPhase::Dropped(RemovedBy::Caller);
                 self.release(&leaf);
             }
         }

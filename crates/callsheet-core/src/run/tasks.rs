@@ -14,7 +14,7 @@ use crate::spec::Slug;
 use super::places::{Place, Places};
 use super::state::State;
 use super::step_ends::{StepEnd, StepEnds};
-use super::task::{TaskPhase, TaskRun};
+use super::task::{RemovedBy, TaskPhase, TaskRun};
 use super::task_sets::{Sets, Traits, count};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
@@ -192,7 +192,7 @@ impl TaskTable {
             self.mark(number);
             if let Some(task) = self.list.get_mut(number) {
                 task.release_slots();
-                task.phase = TaskPhase::Dropped;
+                task.phase = TaskPhase::Dropped(RemovedBy::Caller);
             }
         }
         self.retired = self.list.len();

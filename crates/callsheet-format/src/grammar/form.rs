@@ -133,7 +133,7 @@ pub enum Value {
     Number,
 }
 
-/// Task sections: new tasks, and those of an earlier list that may be kept.
+/// Sections of new tasks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sections {
     /// Complete Markdown links that are valid for every new task.
@@ -144,14 +144,8 @@ pub struct Sections {
     pub max_tasks: u32,
     /// Number of the first new name: `Task <first_number>: …`.
     pub first_number: u32,
-    /// COARSE forms (spec 9) of tasks that may be kept, by section. None: there must be a new section.
-    pub outstanding: Option<Vec<Vec<String>>>,
-}
-
-/// The name in a COARSE form, by which its JSON form is kept.
-pub fn coarse_name(coarse: &str) -> &str {
-    let first = coarse.trim().lines().next().unwrap_or_default();
-    first.strip_prefix("- **Name** ").unwrap_or(first).trim()
+    /// There must be one.
+    pub needed: bool,
 }
 
 /// What the name of the `number`th new task begins with. A few words follow.

@@ -23,24 +23,23 @@ pub struct EditableFile {
 
 /// A plan: goals, the marker `**plan complete**` or not, 1 to `max_sections` sections.
 pub fn plan(shape: &ListShape<'_>) -> Form {
-    let tasks = [goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks"), sections(shape, None)];
+    let tasks = [goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks"), sections(shape, true)];
     Form { parts: tasks.into() }
 }
 
-/// An iteration. `outstanding` holds the COARSE form (spec 9) of each task that may be kept, by section: a kept task is
-/// copied by the engine, not by the model. A list without any section says that the work is done.
-pub fn iteration(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Form {
+/// An iteration: new tasks, if any, and tasks of the plan that go. `open` names the tasks that it may remove.
+pub fn iteration(shape: &ListShape<'_>, open: &[String]) -> Form {
     let mut parts = vec![goals(false, "\n"), complete("**plan complete**\n"), Part::text("## Tasks")];
-    parts.push(sections(shape, Some(outstanding)));
-    parts.extend(after_tasks(shape));
+    parts.push(sections(shape, false));
+    parts.extend(after_tasks(shape, open));
     Form { parts }
 }
 
 /// A continuation: as an iteration, with goals first.
-pub fn continuation(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Form {
+pub fn continuation(shape: &ListShape<'_>, open: &[String]) -> Form {
     let mut parts = vec![goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks")];
-    parts.push(sections(shape, Some(outstanding)));
-    parts.extend(after_tasks(shape));
+    parts.push(sections(shape, false));
+    parts.extend(after_tasks(shape, open));
     Form { parts }
 }
 
@@ -59,23 +58,40 @@ fn complete(text: &str) -> Part {
     Part::flag("plan_complete", text)
 }
 
-fn sections(shape: &ListShape<'_>, outstanding: Option<&[Vec<String>]>) -> Part {
-    let owned = |texts: &[String]| one_line(texts).into_iter().map(str::to_owned).collect();
+fn sections(shape: &ListShape<'_>, needed: bool) -> Part {
     Part::Sections(Sections {
-        references: owned(shape.references),
+        references: one_line(shape.references).into_iter().map(str::to_owned).collect(),
         max_sections: shape.max_sections,
         max_tasks: shape.max_tasks,
         first_number: shape.first_number.max(1),
-        outstanding: outstanding.map(<[_]>::to_vec),
+        needed,
     })
 }
 
-/// What a person is told of, and what later prompts need not show (spec 5.10).
-fn after_tasks(shape: &ListShape<'_>) -> Vec<Part> {
+/// Tasks that go, each with a reason; what a person is told of; and what later prompts need not show (spec 5.10).
+fn after_tasks(shape: &ListShape<'_>, open: &[String]) -> Vec<Part> {
     let remarks = Value::Sentence { min: MIN_SENTENCE, max: 400 };
-    let mut parts = vec![Member::optional("issues_with_the_tasks", "\n## Issues with the tasks\n", remarks)];
+    let mut parts: Vec<Part> = removed_tasks(open).into_iter().collect();
+    parts.push(Member::optional("issues_with_the_tasks", "\n## Issues with the tasks\n", remarks));
     parts.extend(links("no_longer_relevant", "\n## No longer relevant\n- ", shape.references, "\n- "));
     parts
+}
+
+fn removed_tasks(open: &[String]) -> Option<Part> {
+    let names: Vec<String> = one_line(open).into_iter().map(str::to_owned).collect();
+    if names.is_empty() {
+        return None;
+    }
+    let max = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    let task = Member {
+        name: "task".into(),
+        before: "\n## Removed tasks\n- **".into(),
+        value: Value::Choice(names),
+        after: "** ".into(),
+        needed: true,
+    };
+    let item = vec![Part::Member(task), Member::needed("reason", "", Value::Line { min: 8, max: 200 })];
+    Some(Part::List { name: "removed_tasks".into(), first: None, item, min: 0, max, empty: Vec::new() })
 }
 
 fn links(name: &str, before: &str, links: &[String], between: &str) -> Option<Part> {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::form::{Form, Member, Part, Sections, Value, coarse_name, new_link};
+use super::form::{Form, Member, Part, Sections, Value, new_link};
 use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NAME, MAX_NEED, sections_of, tasks_of};
 
 /// Characters of a text that llama.cpp's own engine counts; beyond them a text has no bound but that of the reply.
@@ -167,18 +167,8 @@ fn of_sections(sections: &Sections) -> Json {
         task.push(("references".to_owned(), list(choice(&links), 0, MAX_LINKS)));
     }
     task.push(("expected".to_owned(), text(8, MAX_EXPECTED)));
-    let mut ways = vec![members(task.into_iter())];
-    let kept: Vec<String> =
-        sections.outstanding.iter().flatten().flatten().map(|coarse| coarse_name(coarse).to_owned()).collect();
-    if !kept.is_empty() {
-        ways.push(members(std::iter::once(("keep".to_owned(), choice(&kept)))));
-    }
-    let more = |texts: &Vec<Vec<String>>| u32::try_from(texts.len()).unwrap_or(u32::MAX);
-    let widest = sections.outstanding.iter().flatten().map(Vec::len).max().unwrap_or(0);
-    let tasks = tasks.max(u32::try_from(widest).unwrap_or(u32::MAX));
-    let section = members(std::iter::once(("tasks".to_owned(), list(any_of(ways), 1, tasks))));
-    let most = most.saturating_add(sections.outstanding.as_ref().map_or(0, more));
-    list(section, u32::from(sections.outstanding.is_none()), most)
+    let section = members(std::iter::once(("tasks".to_owned(), list(members(task.into_iter()), 1, tasks))));
+    list(section, u32::from(sections.needed), most)
 }
 
 /// Words in place of values. Choices are told by the prompt itself: the catalog, the references, the tools.

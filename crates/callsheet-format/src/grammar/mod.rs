@@ -17,7 +17,7 @@ mod schema;
 mod sections;
 
 pub use expr::{Expr, Grammar};
-pub use form::{Form, Member, Part, Sections, Value, coarse_name, new_link, new_name};
+pub use form::{Form, Member, Part, Sections, Value, new_link, new_name};
 pub use formats::{
     EditableFile, WriteOffer, continuation, execution, iteration, loop_turn, merge, plan, refinement, review, route,
     write_execution,

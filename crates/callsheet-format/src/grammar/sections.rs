@@ -24,8 +24,6 @@ pub(super) const MAX_EXPECTED: u32 = 160;
 const MAX_SECTIONS: u32 = 12;
 /// New tasks of a section at most, whatever the shape asks for.
 const MAX_TASKS: u32 = 8;
-/// Outstanding sections of an iteration at most.
-const MAX_OUTSTANDING: usize = 24;
 
 /// What new tasks of a list may be made of. They carry no skill: models choose these better in calls of their own (spec 2.3).
 #[derive(Clone, Copy, Debug)]
@@ -56,15 +54,6 @@ fn section_name(new: u32, before: u32) -> String {
     format!("section_{new}_{before}")
 }
 
-/// What may follow once `next` outstanding sections were looked at.
-fn kept_name(next: usize) -> String {
-    format!("kept_{next}")
-}
-
-fn task_name(section: usize, task: usize) -> String {
-    format!("task_{section}_{task}")
-}
-
 fn heading() -> Expr {
     Expr::text("\n### Task section")
 }
@@ -88,15 +77,9 @@ impl<'a> Lists<'a> {
             rules: Vec::new(),
             made: BTreeSet::new(),
         };
-        let first = match &shape.outstanding {
-            None => section_name(1, 0),
-            Some(sections) => {
-                lists.outstanding(sections);
-                kept_name(0)
-            }
-        };
         lists.new_tasks();
-        (Expr::rule(first), lists.rules)
+        let first = Expr::rule(section_name(1, 0));
+        (if shape.needed { first } else { first.optional() }, lists.rules)
     }
 
     /// Adds every rule of new tasks.
@@ -181,22 +164,6 @@ impl<'a> Lists<'a> {
         Some(Expr::rule(name))
     }
 
-    /// Rules that keep or drop outstanding tasks in order. A section of which nothing is kept is not written. A list beyond
-    /// [`MAX_OUTSTANDING`] would make the grammar too large.
-    fn outstanding(&mut self, sections: &[Vec<String>]) {
-        let sections = sections.get(..MAX_OUTSTANDING).unwrap_or(sections);
-        for (next, tasks) in sections.iter().enumerate() {
-            let rest = Expr::rule(kept_name(next + 1));
-            let kept = Expr::Seq(vec![heading(), kept_tasks(next, tasks.len())]).optional();
-            let parts = if tasks.is_empty() { vec![rest] } else { vec![kept, rest] };
-            self.add(kept_name(next), Expr::Seq(parts));
-            for (task, text) in tasks.iter().enumerate() {
-                // The newline is part of the text, as in new tasks: an engine reads both as one.
-                self.add(task_name(next, task), Expr::text(format!("\n{}", text.trim())));
-            }
-        }
-        self.add(kept_name(sections.len()), Expr::rule(section_name(1, 0)).optional());
-    }
 }
 
 fn rest_name(before: u32) -> String {
@@ -215,17 +182,6 @@ pub(super) fn tasks_of(shape: &Sections) -> u32 {
 
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
-}
-
-/// A part of the tasks of an outstanding section, at least one, in order.
-fn kept_tasks(section: usize, tasks: usize) -> Expr {
-    let from = |first: usize| {
-        let mut parts = vec![Expr::rule(task_name(section, first))];
-        let later = |task| Expr::Seq(vec![Expr::text("\n"), Expr::rule(task_name(section, task))]).optional();
-        parts.extend((first + 1..tasks).map(later));
-        Expr::Seq(parts)
-    };
-    Expr::Choice((0..tasks).map(from).collect())
 }
 
 /// The texts that can stand on one line, each once, in order.

@@ -20,8 +20,10 @@ pub enum Heading {
     Issues,
     /// `No longer relevant`.
     NoLongerRelevant,
-    /// `Completed tasks`, host-owned.
+    /// `Completed tasks`, of older sheets and of models that copy a prompt; nothing below it is read.
     CompletedTasks,
+    /// `Removed tasks` of an iteration or continuation.
+    RemovedTasks,
     /// `General information for all tasks`, ignored.
     GeneralInformation,
     /// `Task` of a refinement.

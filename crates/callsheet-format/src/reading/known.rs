@@ -12,14 +12,12 @@ use super::producers::{Producer, Producers, named_files};
 pub struct KnownTask {
     /// The task as it stands.
     pub task: Task,
-    /// 0-based step in the current list; `None` for finished tasks of earlier rounds.
+    /// 0-based step in the plan.
     pub step: Option<u32>,
     /// It is done and its output exists.
     pub done: bool,
     /// It ended denied (for `denied-again`).
     pub denied: bool,
-    /// It still belongs to the outstanding list.
-    pub outstanding: bool,
     /// Heading keys of its document, for `task://slug.md#heading`.
     pub headings: Vec<String>,
     /// Names of its recorded details files.

@@ -118,6 +118,8 @@ pub struct ReadContext {
     pub tasks: KnownTasks,
     /// What a person's edit may show of earlier; empty for all else that is read.
     pub past: Past,
+    /// So many steps the plan of the run has; 0 before there is one.
+    pub steps: usize,
     /// Every slug ever given (spec 6.3).
     pub taken: BTreeSet<Slug>,
     /// The prompt and follow-ups verbatim, for echoes and prompt headings.

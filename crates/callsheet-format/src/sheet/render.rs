@@ -44,10 +44,8 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
             out.push_str(&format!("- **{label}** {value}\n"));
         }
     }
-    if form == TaskForm::List
-        && let Some(line) = summary.map(|text| output_line(text, task)).filter(|line| !line.is_empty())
-    {
-        out.push_str(&format!("- **Output** {line}\n"));
+    if form == TaskForm::List {
+        output(&mut out, summary.unwrap_or_default(), task);
     }
     if matches!(form, TaskForm::Refinement | TaskForm::Execution) && !task.calls.is_empty() {
         out.push_str("\n## Tool Calls\n");
@@ -59,10 +57,11 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
     out
 }
 
-/// `## Tasks` with its task sections in LIST form (spec 9.2), a blank line after each task.
+/// `## Tasks` with its task sections in LIST form (spec 9.2), a blank line after each task. An empty step is left out; the
+/// others keep their numbers.
 pub fn render_list(list: &TaskList) -> String {
     let mut out = "## Tasks\n".to_owned();
-    for (number, step) in list.steps.iter().enumerate() {
+    for (number, step) in list.steps.iter().enumerate().filter(|(_, step)| !step.tasks.is_empty()) {
         out.push_str(&format!("### Task section {}\n", number + 1));
         for task in &step.tasks {
             out.push_str(&render_task(task, TaskForm::List, None));
@@ -96,21 +95,45 @@ pub fn render_plan(list: &TaskList) -> String {
     format!("{}{}", render_goals(&list.goals), render_list(list))
 }
 
-/// The saved sheet (spec 3.4): prompt first, then the plan, what is no longer relevant (canonical targets, spec 5.10),
-/// and finished tasks with their summaries last.
-pub fn render_sheet(
-    prompt: &str,
-    list: &TaskList,
-    no_longer_relevant: &[String],
-    completed: &[(&Task, &str)],
-) -> String {
+/// A task of a saved sheet.
+#[derive(Clone, Debug)]
+pub struct SheetTask<'a> {
+    /// The task.
+    pub task: &'a Task,
+    /// How it ended, in one line; empty: it has not.
+    pub state: String,
+    /// Summary of its result; empty: there is none.
+    pub output: &'a str,
+}
+
+impl<'a> SheetTask<'a> {
+    /// The tasks of a list of which nothing has ended, by step.
+    pub fn of_list(list: &'a TaskList) -> Vec<Vec<Self>> {
+        let open = |task| Self { task, state: String::new(), output: "" };
+        list.steps.iter().map(|step| step.tasks.iter().map(open).collect()).collect()
+    }
+}
+
+/// The saved sheet (spec 3.4): the prompt, the goals, every task of the plan in its step, and what is no longer relevant
+/// (canonical targets, spec 5.10).
+pub fn render_sheet(prompt: &str, goals: &Goals, steps: &[Vec<SheetTask<'_>>], no_longer_relevant: &[String]) -> String {
     let mut out = String::new();
     if !prompt.is_empty() {
         // A fence ends its last line; a line feed that the prompt ends with is one of its own.
         let own = if prompt.ends_with('\n') { "\n" } else { "" };
         out.push_str(&format!("## Original prompt\n{}\n\n", fence("text", &format!("{prompt}{own}"))));
     }
-    out.push_str(&render_plan(list));
+    out.push_str(&render_goals(goals));
+    out.push_str("## Tasks\n");
+    for (number, step) in steps.iter().enumerate() {
+        out.push_str(&format!("### Task section {}\n", number + 1));
+        for shown in step {
+            out.push_str(&render_task(shown.task, TaskForm::List, None));
+            key(&mut out, "State", &shown.state);
+            output(&mut out, shown.output, shown.task);
+            out.push('\n');
+        }
+    }
     if !no_longer_relevant.is_empty() {
         out.push_str("## No longer relevant\n");
         for target in no_longer_relevant.iter().filter_map(|text| parse_target(text).ok()) {
@@ -118,14 +141,15 @@ pub fn render_sheet(
         }
         out.push('\n');
     }
-    if !completed.is_empty() {
-        out.push_str("## Completed tasks\n");
-        for (task, summary) in completed {
-            out.push_str(&render_task(task, TaskForm::List, Some(summary)));
-            out.push('\n');
-        }
-    }
     out
+}
+
+/// The summary of a result in one line; nothing if there is none.
+fn output(out: &mut String, summary: &str, task: &Task) {
+    let line = output_line(summary, task);
+    if !line.is_empty() {
+        out.push_str(&format!("- **Output** {line}\n"));
+    }
 }
 
 /// One key with its value; nothing for an empty value.
@@ -208,6 +232,7 @@ const LABEL_WORDS: &[&str] = &[
     "step",
     "phase",
     "stage",
+    "state",
     "group",
     "summary",
     "objectives",

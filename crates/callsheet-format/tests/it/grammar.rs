@@ -47,13 +47,11 @@ fn build(input: &Value) -> Grammar {
         max_tasks: number(input, "max_tasks"),
         first_number: number(input, "first_number"),
     };
-    let sections: Vec<Value> = input["outstanding"].as_array().cloned().unwrap_or_default();
-    let outstanding: Vec<Vec<String>> =
-        sections.iter().map(|tasks| texts(&json!({ "tasks": tasks }), "tasks")).collect();
+    let open = texts(input, "open");
     let form = match kind {
         "plan" => grammar::plan(&shape()),
-        "iteration" => grammar::iteration(&shape(), &outstanding),
-        "continuation" => grammar::continuation(&shape(), &outstanding),
+        "iteration" => grammar::iteration(&shape(), &open),
+        "continuation" => grammar::continuation(&shape(), &open),
         "refinement" => grammar::refinement(&references, &tools(input), input["needs_call"] == true),
         "execution" => grammar::execution(),
         "merge" => grammar::merge(),
@@ -111,22 +109,14 @@ fn a_grammar_of_a_full_sheet_is_short() {
     let paths: Vec<String> = (1..=30).map(|n| format!("src/garden/barrel_{n}.rs")).collect();
     let references: Vec<String> =
         paths.iter().map(|path| format!("[{}]({path})", path.rsplit('/').next().unwrap())).collect();
-    let task = |n: usize| {
-        let need = "Find where the level of a barrel is read, and say which function writes it to the log.";
-        let (link, expected) = (&references[n], "The function with a link to its lines.");
-        format!(
-            "- **Name** Task {n}: Find the level\n- **What is needed** {need}\n- **Skill** find_code\n- **References** \
-             {link}\n- **Expected output** {expected}"
-        )
-    };
-    let outstanding: Vec<Vec<String>> = (0..3).map(|n| vec![task(2 * n + 1), task(2 * n + 2)]).collect();
+    let open: Vec<String> = (1..=6).map(|n| format!("Task {n}: Find the level")).collect();
     let shape = ListShape { references: &references, max_sections: 4, max_tasks: 2, first_number: 7 };
     let files: Vec<EditableFile> =
         paths.iter().map(|path| EditableFile { path: path.clone(), shown_in_full: true }).collect();
     let forms = [
         ("plan", grammar::plan(&shape)),
-        ("iteration", grammar::iteration(&shape, &outstanding)),
-        ("continuation", grammar::continuation(&shape, &outstanding)),
+        ("iteration", grammar::iteration(&shape, &open)),
+        ("continuation", grammar::continuation(&shape, &open)),
         ("refinement", grammar::refinement(&references, &crate::sections::tools(), true)),
         ("execution", grammar::execution()),
         ("merge", grammar::merge()),
@@ -230,23 +220,14 @@ proptest! {
     }
 
     #[test]
-    fn walked_iterations_keep_tasks_word_for_word(seed: u64, kept in 0usize..4) {
-        let task = |n: usize| format!("- **Name** Old {n}\n- **What is needed** Old work {n}.\n- **Expected output** A note.");
-        let outstanding: Vec<Vec<String>> = (0..kept).map(|n| vec![task(2 * n), task(2 * n + 1)]).collect();
+    fn walked_iterations_remove_tasks_by_name_with_a_reason(seed: u64, count in 0usize..4) {
+        let open: Vec<String> = (0..count).map(|n| format!("Old {n}")).collect();
         let shape = ListShape { references: &[], max_sections: 2, max_tasks: 2, first_number: 7 };
-        let text = grammar::iteration(&shape, &outstanding).grammar().sample(seed);
-        let mut rest = format!("\n{text}").split_once("\n## Tasks").unwrap().1.to_owned();
-        let mut last = 0;
-        for (index, task) in outstanding.iter().flatten().enumerate() {
-            let name = format!("- **Name** Old {index}\n");
-            prop_assert!(rest.matches(&name).count() <= 1);
-            if let Some(at) = rest.find(task.as_str()) {
-                prop_assert!(at >= last);
-                last = at;
-                rest.replace_range(at..at + task.len(), &" ".repeat(task.len()));
-            } else {
-                prop_assert!(!rest.contains(&name));
-            }
+        let text = grammar::iteration(&shape, &open).grammar().sample(seed);
+        for removed in text.split("\n## Removed tasks\n").skip(1) {
+            let (name, reason) = removed.strip_prefix("- **").unwrap().split_once("** ").unwrap();
+            prop_assert!(open.iter().any(|one| one == name));
+            prop_assert!(reason.lines().next().unwrap().chars().count() >= 8);
         }
     }
 

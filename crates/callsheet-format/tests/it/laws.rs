@@ -8,7 +8,7 @@ use callsheet_core::issue::IssueCode;
 use callsheet_core::names::slug_of;
 use callsheet_core::spec::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use callsheet_format::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
-use callsheet_format::sheet::{render_plan, render_sheet};
+use callsheet_format::sheet::{SheetTask, render_plan, render_sheet};
 use proptest::prelude::*;
 
 /// Every fixture text of this area, with its header.
@@ -50,7 +50,7 @@ fn accepted_lists_read_back_from_their_rendering() {
         let rendered = match world.kind {
             ReplyKind::Sheet => {
                 let prompt = first.value.prompt.as_deref().unwrap_or("");
-                render_sheet(prompt, &list, &first.value.no_longer_relevant, &[])
+                render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.no_longer_relevant)
             }
             _ => render_plan(&list),
         };
@@ -192,7 +192,7 @@ proptest! {
                 list.steps.iter_mut().flat_map(|step| &mut step.tasks).for_each(|task| task.review = None);
             }
             world.kind = if sheet { ReplyKind::Sheet } else { ReplyKind::Plan };
-            let text = if sheet { render_sheet(&prompt, &list, &[], &[]) } else { render_plan(&list) };
+            let text = if sheet { render_sheet(&prompt, &list.goals, &SheetTask::of_list(&list), &[]) } else { render_plan(&list) };
             world.answer(&text);
             let reading = world.read(&text);
             prop_assert_eq!(&reading.value.list, &list, "{}", text);

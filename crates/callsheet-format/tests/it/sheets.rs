@@ -9,7 +9,7 @@ use callsheet_core::names::{NameChange, fill_names, slug_of};
 use callsheet_core::spec::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::read_sheet;
-use callsheet_format::sheet::{TaskForm, render_list, render_sheet, render_task};
+use callsheet_format::sheet::{SheetTask, TaskForm, render_list, render_sheet, render_task};
 
 fn task(name: &str, skill: Option<&str>) -> Task {
     Task {
@@ -79,7 +79,8 @@ fn a_fence_cannot_be_closed_by_its_content() {
 #[test]
 fn a_prompt_that_ends_in_line_feeds_reads_back() {
     for prompt in ["Do it", "Do it\n", "Do it\n\n", "Do it\n## Tasks\n"] {
-        let text = render_sheet(prompt, &list(vec![task("One", None)]), &[], &[]);
+        let list = list(vec![task("One", None)]);
+        let text = render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &[]);
         let reading = read_sheet(&text, &ReadContext::default());
         assert_eq!(reading.value.prompt.as_deref(), Some(prompt), "{text}");
     }
@@ -133,8 +134,8 @@ fn adopting_keeps_unchanged_tasks_and_derives_writers() {
         ("unused".to_owned(), SkillPolicy::default()),
     ]
     .into();
-    let former = [Former { task: &kept, outstanding: true }, Former { task: &problem, outstanding: false }];
-    let adopted = adopt(&listed, &Adoption { former: &former, skills: &skills, taken: &BTreeSet::new(), edit: false });
+    let former = [Former { task: &kept, ended: false }, Former { task: &problem, ended: true }];
+    let adopted = adopt(&listed, &Adoption { former: &former, skills: &skills, taken: &BTreeSet::new(), edit: None });
     let seen: Vec<_> = adopted
         .steps
         .iter()

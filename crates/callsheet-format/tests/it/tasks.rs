@@ -163,7 +163,6 @@ fn known(task: Task, step: u32, done: bool) -> KnownTask {
         step: Some(step),
         done,
         denied: false,
-        outstanding: !done,
         headings: vec!["result-summary".into(), "table".into()],
         details: vec!["counters.csv".into()],
         tokens: 10,

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use callsheet_core::fence::fence;
 use callsheet_core::links;
 use callsheet_core::prompt::Note;
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
-use callsheet_format::{grammar, sheet};
+use callsheet_format::grammar;
 use serde_json::Value;
 
 use crate::material::named_at;
@@ -89,6 +89,8 @@ pub(crate) fn may_blame(fault: &ModelFault) -> bool {
 const MAX_FILES: usize = 40;
 /// Folders, in the same order.
 const MAX_FOLDERS: usize = 12;
+/// Tasks that a constrained list may remove at most.
+const MAX_REMOVED: usize = 24;
 /// Sections and tasks of a constrained list, the largest first: models that need a grammar do best with few, and a list
 /// must fit into half of the window.
 const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
@@ -96,7 +98,8 @@ const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
 /// What a list may be made of.
 pub(crate) struct ListOffer {
     links: Vec<String>,
-    outstanding: Vec<Vec<String>>,
+    /// Names of tasks that may be removed.
+    open: Vec<String>,
     first_number: u32,
     sections: u32,
     tasks: u32,
@@ -109,22 +112,17 @@ impl ListOffer {
             run.done()
                 .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
         );
-        let outstanding = run
-            .steps()
-            .iter()
-            .map(|step| {
-                let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state().is_ended());
-                open.map(|task| texts::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
-            })
-            .filter(|step: &Vec<String>| !step.is_empty())
-            .collect();
+        // Problems first: they are what a reply has to do with.
+        let (problems, pending): (Vec<&TaskRun>, Vec<&TaskRun>) =
+            run.tasks().filter(|task| task.state().may_become(State::Dropped)).partition(|task| task.state().is_problem());
+        let open = problems.into_iter().chain(pending).take(MAX_REMOVED).map(|task| task.task.name.clone()).collect();
         let first_number = run
             .taken()
             .filter_map(|slug| slug.as_str().strip_prefix("task-")?.split('-').next()?.parse::<u32>().ok())
             .max()
             .unwrap_or(0)
             .saturating_add(1);
-        let mut offer = Self { links, outstanding, first_number, sections: 1, tasks: 1 };
+        let mut offer = Self { links, open, first_number, sections: 1, tasks: 1 };
         for (sections, tasks) in SHAPES {
             (offer.sections, offer.tasks) = (sections, tasks);
             if window.is_none_or(|window| offer.tokens() <= window / 2) {
@@ -145,8 +143,8 @@ impl ListOffer {
 
     /// Tokens that hold any list of this offer; a list that is cut is not valid.
     pub fn tokens(&self) -> u32 {
-        let kept: u32 = self.outstanding.iter().flatten().map(|task| tokens(task)).sum();
-        grammar::list_tokens(&self.shape()).saturating_add(kept)
+        let removed: u32 = self.open.iter().map(|name| tokens(name).saturating_add(60)).sum();
+        grammar::list_tokens(&self.shape()).saturating_add(removed)
     }
 
     pub fn plan(&self) -> Form {
@@ -154,11 +152,11 @@ impl ListOffer {
     }
 
     pub fn continuation(&self) -> Form {
-        grammar::continuation(&self.shape(), &self.outstanding)
+        grammar::continuation(&self.shape(), &self.open)
     }
 
     pub fn iteration(&self) -> Form {
-        grammar::iteration(&self.shape(), &self.outstanding)
+        grammar::iteration(&self.shape(), &self.open)
     }
 }
 

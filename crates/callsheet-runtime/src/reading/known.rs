@@ -31,7 +31,6 @@ fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
         step,
         done: task.state() == State::Done,
         denied: task.state() == State::Denied,
-        outstanding: !task.state().is_ended(),
         headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
         details: result
             .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())

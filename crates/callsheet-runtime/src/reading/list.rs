@@ -14,7 +14,8 @@ use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::skills::LoadedSkills;
 
-/// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4); `edit`: with all open ones.
+/// Pins the skills that a list names and matches it with the tasks of the run that are not done (spec 2.11, 6.4); `edit`: it
+/// is a person's edit of the whole sheet.
 pub(crate) fn reconcile(
     services: &Services,
     run: &Run,
@@ -33,13 +34,15 @@ pub(crate) fn reconcile(
     let former: Vec<Former<'_>> = run
         .tasks()
         // A plan that is being written is read as if none of it were there.
-        .filter(|task| !run.is_growing() && !matches!(task.state(), State::Done | State::Dropped))
-        .map(|task| Former { task: &task.task, outstanding: !task.state().is_ended() })
+        .filter(|task| !run.is_growing() && task.state() != State::Done)
+        .map(|task| Former { task: &task.task, ended: task.state().is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();
+    let edit = edit.then_some(&reply.ended);
     let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };
     let mut adopted = adopt::adopt(&reply.list, &adoption);
     adopted.no_longer_relevant = reply.no_longer_relevant;
+    adopted.removed = reply.removed;
     adopted.remarks = reply.remarks;
     Ok(adopted)
 }

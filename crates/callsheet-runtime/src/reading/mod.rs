@@ -22,7 +22,11 @@ pub(crate) fn list_context(
     settings: &Settings,
     catalog: Vec<Skill>,
 ) -> ReadContext {
-    ReadContext { taken: run.taken().cloned().collect(), ..context(services, run, tasks, settings, catalog) }
+    ReadContext {
+        taken: run.taken().cloned().collect(),
+        steps: run.steps().len(),
+        ..context(services, run, tasks, settings, catalog)
+    }
 }
 
 /// The same for a reply that names no new task.

@@ -1,22 +1,46 @@
 //! The saved sheet (spec 3.4).
 
-use callsheet_core::run::{Run, State, TaskRun};
-use callsheet_core::spec::{Task, TaskList};
+use callsheet_core::run::{RemovedBy, Run, TaskPhase, TaskRun};
+use callsheet_core::spec::Slug;
 use callsheet_format::sheet;
+use callsheet_format::sheet::SheetTask;
 
-/// The saved sheet (spec 3.4): prompt, goals, outstanding and problem tasks, finished tasks.
+/// Characters of the words that say how a task ended.
+const MAX_STATE: usize = 300;
+
+/// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended.
 pub fn sheet_text(run: &Run) -> String {
-    let open = run.steps().iter().map(|step| callsheet_core::spec::Step {
-        tasks: step
-            .iter()
-            .filter_map(|slug| run.task(slug))
-            .filter(|task| !matches!(task.state(), State::Done | State::Dropped))
-            .map(|task| task.task.clone())
-            .collect(),
-    });
-    let list = TaskList { goals: run.goals().clone(), steps: open.filter(|step| !step.tasks.is_empty()).collect() };
-    let summary = |task: &'_ TaskRun| task.result().map(|result| result.summary.clone()).unwrap_or_default();
-    let done: Vec<(&Task, String)> = run.done().map(|task| (&task.task, summary(task))).collect();
-    let done: Vec<(&Task, &str)> = done.iter().map(|(task, summary)| (*task, summary.as_str())).collect();
-    sheet::render_sheet(run.prompt(), &list, run.no_longer_relevant(), &done)
+    let shown = |slug: &Slug| {
+        let task = run.task(slug)?;
+        let output = task.result().map_or("", |result| result.summary.as_str());
+        Some(SheetTask { task: &task.task, state: state(run, task), output })
+    };
+    let steps: Vec<Vec<SheetTask<'_>>> = run.steps().iter().map(|step| step.iter().filter_map(shown).collect()).collect();
+    sheet::render_sheet(run.prompt(), run.goals(), &steps, run.no_longer_relevant())
+}
+
+/// How a task ended, in one line; empty if it has not.
+fn state(run: &Run, task: &TaskRun) -> String {
+    let words = match &task.phase {
+        TaskPhase::Done(_) => "done".to_owned(),
+        TaskPhase::Failed { failure, .. } => said("failed", &failure.reason),
+        TaskPhase::Denied { words, .. } => said("denied", words),
+        TaskPhase::Blocked { by, .. } => match run.task(by).filter(|cause| cause.task.slug != task.task.slug) {
+            Some(cause) => format!("blocked by {}", cause.task.name),
+            None => "blocked".to_owned(),
+        },
+        TaskPhase::Dropped(RemovedBy::Reply { reason }) => said("removed", reason),
+        TaskPhase::Dropped(_) => "removed".to_owned(),
+        _ => String::new(),
+    };
+    let mut line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let Some((cut, _)) = line.char_indices().nth(MAX_STATE) {
+        line.truncate(cut);
+        line.push('…');
+    }
+    line
+}
+
+fn said(state: &str, words: &str) -> String {
+    if words.trim().is_empty() { state.to_owned() } else { format!("{state}: {words}") }
 }

@@ -5,7 +5,7 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::Phase;
 use serde_json::{Map, Value as Json};
 
-use crate::grammar::{Form, Member, Part, Sections, Value, coarse_name, names, new_name};
+use crate::grammar::{Form, Member, Part, Sections, Value, names, new_name};
 use crate::markdown::Format;
 use crate::reading::Diagnostics;
 use crate::reply::{list, task};
@@ -171,22 +171,9 @@ impl Writer<'_> {
             self.out.push_str(&format!("\n### Task section {written}"));
             for (index, task) in tasks.into_iter().enumerate() {
                 self.out.push_str(if index == 0 { "\n" } else { "\n\n" });
-                match task.get("keep").and_then(Json::as_str) {
-                    Some(name) => self.kept(sections, name),
-                    None => {
-                        self.new_task(task, number);
-                        number = number.saturating_add(1);
-                    }
-                }
+                self.new_task(task, number);
+                number = number.saturating_add(1);
             }
-        }
-    }
-
-    fn kept(&mut self, sections: &Sections, name: &str) {
-        let mut all = sections.outstanding.iter().flatten().flatten();
-        match all.find(|coarse| coarse_name(coarse) == name.trim()) {
-            Some(coarse) => self.out.push_str(coarse.trim()),
-            None => self.out.push_str(&format!("- **Name** {}", one_line(name))),
         }
     }
 

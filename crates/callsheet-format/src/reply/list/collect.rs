@@ -21,6 +21,8 @@ use super::{Kind, joined, one_line};
 pub struct RawStep<'a> {
     /// Section heading, for issues.
     pub title: Rc<str>,
+    /// The number in it.
+    pub number: Option<u32>,
     /// Its tasks.
     pub tasks: Vec<RawTask<'a>>,
 }
@@ -38,6 +40,8 @@ pub struct Collected<'a> {
     pub steps: Vec<RawStep<'a>>,
     /// Body of `Issues with the tasks`.
     pub remarks: String,
+    /// Bodies of `Removed tasks`, each with its first line.
+    pub removed: Vec<(String, u32)>,
     /// Body of `No longer relevant`, and where the section is.
     pub irrelevant: Option<(String, Span)>,
     /// Body of `Original prompt`.
@@ -216,7 +220,7 @@ impl<'a> Collector<'a, '_> {
         for task in found.unwrap_or_else(|| tasks(pieces, self.kind, notes)) {
             let title = format!("Task section {}", before + run.steps.len() + 1);
             notes.repair(RepairCode::SectionImplied, Span::line(task.span.first), "", format_args!("### {title}"));
-            run.steps.push(RawStep { title: title.into(), tasks: vec![task] });
+            run.steps.push(RawStep { title: title.into(), number: None, tasks: vec![task] });
         }
         if run.steps.is_empty() {
             run.text = self.document.text(section.body.clone());
@@ -226,7 +230,9 @@ impl<'a> Collector<'a, '_> {
     fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let title = format!("Task section {number}");
         // A heading without a number says as much.
-        if section.number.is_some_and(|written| u32::try_from(number).ok() != Some(written)) {
+        let is_edit = self.kind == Kind::Sheet && self.context.steps > 0;
+        let other = section.number.filter(|written| u32::try_from(number).ok() != Some(*written));
+        if other.is_some() && !is_edit {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
         }
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
@@ -245,7 +251,7 @@ impl<'a> Collector<'a, '_> {
             notes.push(issue);
             return;
         }
-        run.steps.push(RawStep { title: section.title.as_str().into(), tasks });
+        run.steps.push(RawStep { title: section.title.as_str().into(), number: section.number, tasks });
     }
 
     /// A heading that is not recognised ends the section before it. If it holds tasks it is a step of its own.
@@ -276,7 +282,7 @@ impl<'a> Collector<'a, '_> {
             }
             only.span = only.span.to(section.heading_span());
         }
-        run.steps.push(RawStep { title: section.title.as_str().into(), tasks: found });
+        run.steps.push(RawStep { title: section.title.as_str().into(), number: None, tasks: found });
         true
     }
 
@@ -296,6 +302,10 @@ impl<'a> Collector<'a, '_> {
                 }
                 Some(Heading::Goals) => goals.push((body(document, section).0, section.span(), section.body.clone())),
                 Some(Heading::Issues) => self.out.remarks = body(document, section).0,
+                Some(Heading::RemovedTasks) => {
+                    let first = document.span(section.body.clone()).first;
+                    self.out.removed.push((document.text(section.body.clone()), first));
+                }
                 Some(Heading::NoLongerRelevant) => {
                     self.out.irrelevant = Some((document.text(section.body.clone()), section.span()));
                     self.host_owned(section, notes);

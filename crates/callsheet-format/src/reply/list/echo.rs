@@ -9,18 +9,23 @@ use super::format::label;
 use super::steps::Steps;
 use super::task::Draft;
 
-/// Takes echoes of finished tasks out; steps that become empty go too.
-pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
+/// Takes echoes of finished tasks out; steps that become empty go too, but for those of an edit, whose places count.
+pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
     let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).collect();
     if done.is_empty() {
         return steps;
     }
     let mut echoes: Vec<(Span, String)> = Vec::new();
+    let mut shown: Vec<Span> = Vec::new();
     let mut kept: Steps = Vec::new();
     for step in steps {
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
             match finished(&draft, &done, &context.past) {
+                // As the host wrote it.
+                Some(known) if is_edit && draft.state && (draft.output || is_same(&draft, known)) => {
+                    shown.push(draft.span);
+                }
                 Some(known) if draft.output || is_same(&draft, known) || was_same(&draft, known, &context.past) => {
                     echoes.push((draft.span, draft.task.name));
                 }
@@ -31,10 +36,12 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics)
                 None => tasks.push(draft),
             }
         }
-        if !tasks.is_empty() {
+        if is_edit || !tasks.is_empty() {
             kept.push(tasks);
         }
     }
+    shown.sort_unstable();
+    notes.retract(&shown);
     echoes.sort();
     let spans: Vec<Span> = echoes.iter().map(|(span, _)| *span).collect();
     notes.retract(&spans);

@@ -29,6 +29,7 @@ const ISSUES: Rule = rule(
     &["Issues with the tasks (rectified)", "Issues", "What I changed"],
 );
 const RELEVANT: Rule = rule(Heading::NoLongerRelevant, "No longer relevant", 2, &["Irrelevant"]);
+const REMOVED: Rule = rule(Heading::RemovedTasks, "Removed tasks", 2, &["Dropped tasks", "Tasks to remove"]);
 const COMPLETED: Rule = rule(Heading::CompletedTasks, "Completed tasks", 2, &["Finished tasks"]);
 const GENERAL: Rule = rule(Heading::GeneralInformation, "General information for all tasks", 2, &[]);
 
@@ -55,7 +56,7 @@ pub const PLAN: Format = Format {
 
 /// An iteration or continuation (spec 3.5, 3.6).
 pub const ITERATION: Format = Format {
-    rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, RELEVANT, COMPLETED, GENERAL],
+    rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, REMOVED, RELEVANT, COMPLETED, GENERAL],
     markers: MARKERS,
     plain_titles: true,
 };
@@ -76,6 +77,8 @@ pub mod label {
     pub const APPROVAL: &str = "Requires user approval";
     /// Output, host-rendered.
     pub const OUTPUT: &str = "Output";
+    /// State of a task that has ended, host-rendered in a run's own sheet.
+    pub const STATE: &str = "State";
     /// Skill call of older formats.
     pub const SKILL_CALL: &str = "Skill call";
 }
@@ -98,5 +101,6 @@ pub const TASK_LABELS: &[LabelRule] = &[
         synonyms: &["Requires approval", "is_writer", "Requires user's approval", "User approval"],
     },
     LabelRule { name: label::OUTPUT, synonyms: &[] },
+    LabelRule { name: label::STATE, synonyms: &[] },
     LabelRule { name: label::SKILL_CALL, synonyms: &[] },
 ];

@@ -9,14 +9,18 @@ mod group;
 mod joined;
 mod one_line;
 mod relevant;
+mod removed;
 mod repeated;
 mod skill;
 mod steps;
 mod task;
 mod unread;
 
+use std::collections::BTreeSet;
+
 use callsheet_core::issue::{IssueCode, Span};
-use callsheet_core::spec::{Goals, Phase, TaskList};
+use callsheet_core::record::Removal;
+use callsheet_core::spec::{Goals, Phase, Slug, TaskList};
 use collect::{Collected, collect};
 
 use crate::markdown::{Document, Prepare};
@@ -42,15 +46,23 @@ impl Kind {
     }
 }
 
+/// Sections of a person's edit that count by their written number.
+const MAX_STEPS: usize = 10_000;
+
 /// A task list as read, with what stands beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListReply {
-    /// Goals and steps; names and slugs are filled.
+    /// Goals and steps; names and slugs are filled. The steps are those of the plan: of a reply to a plan that exists, and of
+    /// an edit, steps without a listed task are empty.
     pub list: TaskList,
     /// `Original prompt` of a sheet file; ignored in replies.
     pub prompt: Option<String>,
     /// Canonical targets listed under `No longer relevant` (spec 5.10).
     pub no_longer_relevant: Vec<String>,
+    /// Tasks under `Removed tasks`, each with its reason.
+    pub removed: Vec<Removal>,
+    /// Tasks of an edit that stand there with the `State` that they ended in: unless their words changed, they stay so.
+    pub ended: BTreeSet<Slug>,
     /// Body of `Issues with the tasks`, for the person only.
     pub remarks: String,
     /// Lines of each task, in sheet order.
@@ -110,7 +122,18 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
         return (ListReply::default(), notes);
     }
     let collected = collect(&document, kind, context, &mut notes);
-    missing(&document, &collected, kind, context, &mut notes);
+    let end = collected.end;
+    let plan_complete = marked(&document, format::COMPLETE, end, &mut notes);
+    let plan_continues = marked(&document, format::CONTINUES, end, &mut notes);
+    let mut removed = Vec::new();
+    for (text, first) in &collected.removed {
+        removed::read(text, *first, context, &mut removed, &mut notes);
+    }
+    // A review that only says that the plan is complete, or what of it goes, adds nothing.
+    let adds_nothing = matches!(kind, Kind::Iteration | Kind::Continuation) && (plan_complete || !removed.is_empty());
+    if collected.has_tasks || !adds_nothing {
+        missing(&document, &collected, kind, context, &mut notes);
+    }
     cut_off(&document, &collected, kind, &mut notes);
     let irrelevant = collected.irrelevant.as_ref();
     let no_longer_relevant =
@@ -123,30 +146,36 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
         own.restricted.extend(no_longer_relevant.iter().cloned());
         &own
     };
+    let is_edit = kind == Kind::Sheet && context.steps > 0;
     let mut steps: steps::Steps = Vec::new();
     for step in &collected.steps {
+        if is_edit {
+            // Sections keep the numbers that they are written with, so that a deleted one moves no other.
+            let written = step.number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+            steps.resize(steps.len().max(written.saturating_sub(1).min(MAX_STEPS)), Vec::new());
+        }
         let read = |raw| task::read(raw, &step.title, &document, kind, context, &mut notes);
         steps.push(step.tasks.iter().map(read).collect());
     }
     if kind != Kind::Plan {
-        steps = echo::drop_echoes(steps, context, &mut notes);
+        steps = echo::drop_echoes(steps, is_edit, context, &mut notes);
     }
-    let (steps, spans) = steps::settle(steps, kind, context, &mut notes);
+    let steps::Settled { steps, spans, ended } = steps::settle(steps, kind, context, &mut notes);
+    let listed: BTreeSet<&Slug> = steps.iter().flat_map(|step| &step.tasks).map(|task| &task.slug).collect();
+    removed.retain(|removal| !listed.contains(&removal.task));
     if kind == Kind::Sheet {
         unread::left_out(!context.tasks.is_empty(), &mut notes);
         unread::swallowed(&document, &mut notes);
         unread::commented(text, &document, &mut notes);
     }
-    let end = collected.end;
-    let goals = Goals {
-        text: collected.goals.map(|(text, _)| text).unwrap_or_default(),
-        plan_complete: marked(&document, format::COMPLETE, end, &mut notes),
-        plan_continues: marked(&document, format::CONTINUES, end, &mut notes),
-    };
+    let text = collected.goals.map(|(text, _)| text).unwrap_or_default();
+    let goals = Goals { text, plan_complete, plan_continues };
     let reply = ListReply {
         list: TaskList { goals, steps },
         prompt: collected.prompt.filter(|prompt| kind == Kind::Sheet && !prompt.is_empty()),
         no_longer_relevant,
+        removed,
+        ended,
         remarks: collected.remarks,
         spans,
     };

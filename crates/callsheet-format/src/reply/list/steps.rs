@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use callsheet_core::adopt::is_same_work;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
+use callsheet_core::links::link;
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
+use callsheet_core::placement::place;
 use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
@@ -17,19 +19,47 @@ use super::format::label;
 use super::repeated::{Repeated, writes};
 use super::task::Draft;
 
-/// Drafts by step.
+/// Drafts by section of the text, then by step of the plan.
 pub type Steps = Vec<Vec<Draft>>;
 
-/// Fills names for the whole list, then checks references.
-pub(super) fn settle(
-    steps: Steps,
-    kind: Kind,
-    context: &ReadContext,
-    notes: &mut Diagnostics,
-) -> (Vec<Step>, Vec<Span>) {
+/// The tasks of a list.
+pub struct Settled {
+    /// By step of the plan.
+    pub steps: Vec<Step>,
+    /// Lines of each task, in the order of the steps.
+    pub spans: Vec<Span>,
+    /// Tasks of an edit that stand there as they ended.
+    pub ended: BTreeSet<Slug>,
+}
+
+/// Fills names for the whole list, gives each task its step in the plan, then checks references.
+pub(super) fn settle(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> Settled {
     let mut steps = steps;
     names(&mut steps, context, notes);
+    if matches!(kind, Kind::Iteration | Kind::Continuation) {
+        steps = placed(steps, context);
+    }
     references(steps, kind, context, notes)
+}
+
+/// The drafts of a reply by the steps of the plan (spec 2.11).
+fn placed(steps: Steps, context: &ReadContext) -> Steps {
+    let known = |draft: &Draft| {
+        let known = context.tasks.find(&draft.task.slug).filter(|known| known.task.slug == draft.task.slug)?;
+        usize::try_from(known.step?).ok()
+    };
+    let sections: Vec<Vec<Option<usize>>> = steps.iter().map(|step| step.iter().map(known).collect()).collect();
+    let places = place(&sections, context.steps).into_iter().flatten();
+    let mut out: Steps = Vec::new();
+    for (draft, at) in steps.into_iter().flatten().zip(places) {
+        if out.len() <= at {
+            out.resize(at + 1, Vec::new());
+        }
+        if let Some(step) = out.get_mut(at) {
+            step.push(draft);
+        }
+    }
+    out
 }
 
 /// Fills names and marks the tasks whose written name several have.
@@ -102,8 +132,9 @@ fn no_task() -> Task {
 }
 
 /// What tasks of the list and finished tasks outside it give to references.
-fn producers(steps: &Steps, context: &ReadContext) -> Producers {
+fn producers(steps: &Steps, kind: Kind, context: &ReadContext) -> Producers {
     let mut producers = Vec::new();
+    let listed: BTreeSet<&Slug> = steps.iter().flatten().map(|draft| &draft.task.slug).collect();
     for (number, step) in steps.iter().enumerate() {
         for draft in step {
             let writer = writes(draft, context);
@@ -118,44 +149,54 @@ fn producers(steps: &Steps, context: &ReadContext) -> Producers {
             });
         }
     }
-    producers.extend(context.tasks.iter().filter(|known| known.done).map(|known| Producer {
+    // Tasks of the plan that a reply does not list stay; of an edit they go, but for what is done.
+    let stays = |known: &&KnownTask| known.done || kind != Kind::Sheet && !listed.contains(&known.task.slug);
+    producers.extend(context.tasks.iter().filter(stays).map(|known| Producer {
         slug: Some(known.task.slug.clone()),
         aliases: known.task.aliases.clone(),
-        done: true,
+        step: known.step.filter(|_| !known.done),
+        done: known.done,
         headings: known.headings.clone(),
         details: known.details.clone(),
         tokens: known.tokens,
+        writer: known.writer,
+        files: if known.writer && !known.done { named_files(&known.task) } else { Vec::new() },
         ..Producer::default()
     }));
     producers.into_iter().collect()
 }
 
-/// Slugs of tasks that were dropped.
-fn dropped(context: &ReadContext) -> BTreeSet<Slug> {
+/// Slugs of tasks that are not of the plan any more: those that were removed, and those that an edit leaves out.
+fn removed(steps: &Steps, kind: Kind, context: &ReadContext) -> BTreeSet<Slug> {
     let slugs = |task: &Task| std::iter::once(task.slug.clone()).chain(task.aliases.clone());
-    context.past.dropped.iter().flat_map(slugs).collect()
+    let listed: BTreeSet<&Slug> = steps.iter().flatten().map(|draft| &draft.task.slug).collect();
+    let goes = |known: &&KnownTask| kind == Kind::Sheet && !known.done && !listed.contains(&known.task.slug);
+    let left_out = context.tasks.iter().filter(goes).map(|known| &known.task);
+    let before = context.past.dropped.iter().filter(|task| !listed.contains(&task.slug));
+    before.chain(left_out).flat_map(slugs).collect()
 }
 
-/// What an edit lets a task read on that it does not change, though it was dropped.
-fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
-    if context.past.dropped.is_empty() {
-        return Vec::new();
-    }
-    let same = |known: &&KnownTask| {
-        known.task.slug == draft.task.slug
-            && known.task.skill == draft.task.skill
-            && folded(&known.task.need) == folded(&draft.task.need)
-    };
-    let known = context.tasks.find(&draft.task.slug).filter(same);
-    known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
+/// The task of the plan that a draft of an edit shows as it ended, word for word.
+fn as_it_ended<'a>(draft: &Draft, context: &'a ReadContext) -> Option<&'a Task> {
+    let known = context.tasks.find(&draft.task.slug).filter(|known| !known.done).map(|known| &known.task);
+    let known = known.or_else(|| context.past.dropped.iter().find(|task| task.slug == draft.task.slug))?;
+    let written: Vec<&str> = draft.references.iter().flat_map(|(value, _)| value.split_whitespace()).collect();
+    let links: Vec<String> = known.references.iter().map(link).collect();
+    let same = known.skill == draft.task.skill
+        && folded(&known.need) == folded(&draft.task.need)
+        && written.into_iter().eq(links.iter().flat_map(|link| link.split_whitespace()));
+    (draft.state && same).then_some(known)
 }
 
-fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
-    let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> Settled {
+    let sections = u32::try_from(steps.len().max(context.steps)).unwrap_or(u32::MAX);
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
-    let producers = if refers { producers(&steps, context) } else { Producers::default() };
+    let producers = if refers { producers(&steps, kind, context) } else { Producers::default() };
     let mut scope = Scope::of_sheet(Arc::new(producers), sections);
-    scope.dropped = dropped(context);
+    scope.removed = removed(&steps, kind, context);
+    scope.listed = steps.iter().map(Vec::len).sum();
+    let mut ended = BTreeSet::new();
+    let mut untouched: Vec<Span> = Vec::new();
     let mut out = Vec::new();
     let mut spans = Vec::new();
     let mut handed: Vec<Handed> = Vec::new();
@@ -170,15 +211,23 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
         for mut draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
-            scope.kept = kept(&draft, context);
             scope.step = u32::try_from(number).unwrap_or(u32::MAX);
             // Every call brings all references (spec 10.1).
             let called = draft.task.approval || !draft.task.calls.is_empty();
             scope.one_run = called || skill.is_some_and(|skill| one_run(&skill.policy));
             notes.set_section(Some(&draft.section));
             notes.set_task(Some(&draft.task.name));
-            for (value, line) in &draft.references {
-                draft.task.references.extend(check_value(value, *line, &scope, context, notes));
+            match as_it_ended(&draft, context).filter(|_| kind == Kind::Sheet) {
+                Some(known) => {
+                    draft.task.references.clone_from(&known.references);
+                    ended.insert(draft.task.slug.clone());
+                    untouched.push(draft.span);
+                }
+                None => {
+                    for (value, line) in &draft.references {
+                        draft.task.references.extend(check_value(value, *line, &scope, context, notes));
+                    }
+                }
             }
             at += 1;
             if repeated.as_mut().is_some_and(|repeated| repeated.take(&mut draft, context)) {
@@ -188,7 +237,7 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
             spans.push(draft.span);
             tasks.push(draft.task);
         }
-        if !tasks.is_empty() {
+        if context.steps > 0 || !tasks.is_empty() {
             handed.push(of_step);
             out.push(Step { tasks });
         }
@@ -199,7 +248,10 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);
-    (out, spans)
+    // What has ended and stays as it was needs no check.
+    untouched.sort_unstable();
+    notes.retract(&untouched);
+    Settled { steps: out, spans, ended }
 }
 
 /// What is told of a step whose output nobody reads.

@@ -37,6 +37,8 @@ pub struct Draft {
     pub section: Rc<str>,
     /// An `Output` of a finished task was there.
     pub output: bool,
+    /// The `State` of a task that has ended was there.
+    pub state: bool,
     /// Slug of the written name, if several tasks wrote the same one.
     pub repeated: Option<Slug>,
 }
@@ -68,6 +70,7 @@ pub fn read(
     choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let references = references(raw, notes);
+    let state = state(raw, kind, notes);
     let review = raw.labels.iter().find_map(|label| review(label, kind));
     let extra = extra(raw, kind, context, notes);
     let mut task = Task {
@@ -92,7 +95,20 @@ pub fn read(
     notes.set_task(None);
     notes.set_section(None);
     let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
-    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, repeated: None }
+    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, state, repeated: None }
+}
+
+/// Whether the host's word on how the task ended stands there; of a reply it is dropped.
+fn state(raw: &RawTask<'_>, kind: Kind, notes: &mut Diagnostics) -> bool {
+    let mut written = false;
+    for label in raw.all(label::STATE) {
+        if kind == Kind::Sheet {
+            written |= !label.value.trim().is_empty();
+        } else {
+            notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
+        }
+    }
+    written
 }
 
 /// A task that cannot be refined must bring the calls of its skill (spec 2.12).
@@ -292,7 +308,7 @@ fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagn
 fn unknown(name: &str, span: Span, notes: &mut Diagnostics) {
     let issue = notes.issue(IssueCode::UnknownKey, "", span, &[("label", name)]).warning().key(name);
     let known =
-        TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
+        TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::STATE | label::SKILL_CALL));
     notes.push(issue.allowed(name, known));
 }
 

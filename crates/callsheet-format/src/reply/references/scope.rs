@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target};
 
-use crate::reading::{Producers, ReadContext};
+use crate::reading::{Producer, Producers, ReadContext};
 
 /// The surroundings in which references of one task are checked.
 #[derive(Clone, Debug, Default)]
@@ -16,10 +16,12 @@ pub struct Scope {
     producers: Arc<Producers>,
     /// Heading keys of the prompt and follow-ups, once they are asked for.
     headings: OnceCell<Vec<String>>,
-    /// Tasks that were dropped: nothing is written like their names by mistake.
-    pub dropped: BTreeSet<Slug>,
-    /// What the task itself reads in the run; it may go on to name tasks that were dropped.
+    /// Tasks that were removed: who refers to one cannot run.
+    pub removed: BTreeSet<Slug>,
+    /// What the task being refined reads already; it was checked when its list was read.
     pub kept: Vec<Target>,
+    /// So many of the producers, from the first, are of the list that is read; 0: no list is read.
+    pub listed: usize,
     /// Index of the task itself among the producers.
     pub own: Option<usize>,
     /// 0-based step of the task itself.
@@ -49,7 +51,9 @@ impl Scope {
             .and_then(|task| context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref()))
             .map(|skill| &skill.policy);
         let one_run = policy.is_none_or(one_run);
-        Self { own, step, one_run, ..Self::of_sheet(Arc::clone(producers), producers.sections()) }
+        let kept = context.current.iter().flat_map(|task| &task.references).map(|reference| reference.target.clone());
+        let kept = kept.collect();
+        Self { own, step, one_run, kept, ..Self::of_sheet(Arc::clone(producers), producers.sections()) }
     }
 
     /// Tasks of the list, and finished tasks outside it.
@@ -85,12 +89,19 @@ impl Scope {
         self.producers.may_make(path, directory, self.step)
     }
 
+    /// Whether the task can have the output of this producer: it exists, or is of an earlier step, or is listed before the
+    /// task in the same one. What a reply does not list of a step stands before what it adds there.
+    pub fn comes_before(&self, at: usize, producer: &Producer) -> bool {
+        let in_list = self.listed > 0 && (self.own.is_some_and(|own| at < own) || at >= self.listed);
+        producer.done || producer.step.is_some_and(|step| step < self.step || step == self.step && in_list)
+    }
+
     /// Slugs that the task may refer to, for issues.
     pub fn usable(&self) -> Vec<String> {
         let own = self.own;
         self.producers
             .iter()
-            .filter(|(at, task)| Some(*at) != own && (task.done || task.step.is_some_and(|step| step < self.step)))
+            .filter(|(at, task)| Some(*at) != own && self.comes_before(*at, task))
             .filter_map(|(_, task)| task.slug.as_ref().map(|slug| format!("#{slug}-results")))
             .collect()
     }

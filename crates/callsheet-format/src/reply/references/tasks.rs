@@ -14,8 +14,8 @@ enum Found {
     Task(usize),
     /// Several tasks were given the name that is meant.
     Repeated,
-    /// It was dropped.
-    Dropped,
+    /// It was removed.
+    Removed,
     /// None.
     None,
 }
@@ -30,9 +30,13 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
             checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
             return None;
         }
-        // A task that stands there unchanged stays as it is, blocked or not (spec 2.18).
-        Found::Dropped if checking.scope.kept.contains(&target) => return Some((target, 0)),
-        Found::Dropped | Found::None => {
+        // Only the reader is blocked by it (spec 2.18).
+        Found::Removed => {
+            let issue = checking.issue(IssueCode::ReferenceRemoved, "", &[]).warning();
+            checking.notes.push(issue);
+            return Some((target, 0));
+        }
+        Found::None => {
             // A heading of the request may end like the name of an output.
             if let Some(key) = heading_meant(&target, &slug, checking) {
                 return Some((Target::PromptHeading(key), 0));
@@ -42,7 +46,7 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
         }
     };
     let producer = checking.scope.producers().get(at)?;
-    in_order(at, producer, checking)?;
+    in_order(at, producer, &target, checking)?;
     let slug = producer.slug.clone()?;
     let tokens = producer.tokens;
     let target = match target {
@@ -136,20 +140,20 @@ fn find(slug: &Slug, scope: &Scope) -> Found {
     }
     match scope.at(slug) {
         Some(at) => Found::Task(at),
-        None if scope.dropped.contains(slug) => Found::Dropped,
+        None if scope.removed.contains(slug) => Found::Removed,
         None => Found::None,
     }
 }
 
-/// Not itself, and of an earlier step.
-fn in_order(at: usize, producer: &Producer, checking: &mut Checking<'_>) -> Option<()> {
+/// Not itself, and listed before it: in an earlier step, or in the same one.
+fn in_order(at: usize, producer: &Producer, target: &Target, checking: &mut Checking<'_>) -> Option<()> {
     let scope = checking.scope;
     if scope.own == Some(at) {
         let usable = checking.usable();
         checking.refuse(IssueCode::SelfReference, "", "", usable.iter().map(String::as_str));
         return None;
     }
-    if !(producer.done || producer.step.is_some_and(|step| step < scope.step)) {
+    if !(scope.comes_before(at, producer) || scope.kept.contains(target)) {
         let usable = checking.usable();
         checking.refuse(IssueCode::ReferenceOrder, "", "", usable.iter().map(String::as_str));
         return None;

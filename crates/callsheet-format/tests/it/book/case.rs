@@ -122,7 +122,6 @@ impl Case {
                     step: Some(step),
                     done,
                     denied: false,
-                    outstanding: !done && !failed,
                     headings: vec!["result-summary".to_owned()],
                     details: Vec::new(),
                     tokens: 100,

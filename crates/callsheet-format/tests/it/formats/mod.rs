@@ -43,7 +43,7 @@ pub struct World {
     pub skills: Vec<String>,
     pub references: Vec<String>,
     pub tools: Vec<ToolSpec>,
-    pub outstanding: Vec<Vec<String>>,
+    pub open: Vec<String>,
     pub files: Vec<EditableFile>,
     pub sections: u32,
     pub tasks: u32,
@@ -97,19 +97,12 @@ fn some(pool: &'static [&'static str], most: usize) -> impl Strategy<Value = Vec
 pub fn worlds() -> impl Strategy<Value = World> {
     let skills = proptest::collection::btree_set("[a-z][a-z0-9]{1,8}[_-][a-z]{1,8}", 0..5);
     let tools = proptest::sample::subsequence(parameters(), 0..=4);
-    let kept = proptest::collection::vec(1..3usize, 0..4);
+    let kept = 0..6usize;
     let files = (some(PATHS, 6), proptest::collection::vec(any::<bool>(), 6));
     let sizes = (1..4u32, 1..4u32, any::<bool>());
     (skills, some(LINKS, 7), tools, kept, files, sizes).prop_map(
         |(skills, references, tools, kept, (paths, full), (sections, tasks, needs_call))| {
-            let mut number = 0;
-            let mut coarse = || {
-                number += 1;
-                format!(
-                    "- **Name** Old {number}\n- **What is needed** Old work {number}.\n- **Expected output** A note."
-                )
-            };
-            let outstanding = kept.iter().map(|count| (0..*count).map(|_| coarse()).collect()).collect();
+            let open = (1..=kept).map(|number| format!("Old {number}")).collect();
             let tool = |(index, parameters): (usize, Value)| ToolSpec {
                 name: format!("tool_{index}"),
                 description: String::new(),
@@ -124,7 +117,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 skills: skills.into_iter().collect(),
                 references,
                 tools: tools.into_iter().enumerate().map(tool).collect(),
-                outstanding,
+                open,
                 files: paths.into_iter().zip(full).map(file).collect(),
                 sections,
                 tasks,
@@ -137,9 +130,6 @@ pub fn worlds() -> impl Strategy<Value = World> {
 /// A small world that lacks nothing.
 pub fn full_world() -> World {
     let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-    let kept = |number: u32| {
-        format!("- **Name** Old {number}\n- **What is needed** Old work {number}.\n- **Expected output** A note.")
-    };
     let tool = |(index, parameters): (usize, Value)| ToolSpec {
         name: format!("tool_{index}"),
         description: String::new(),
@@ -153,7 +143,7 @@ pub fn full_world() -> World {
         skills: texts(&["find_code", "write_docs"]),
         references: texts(&LINKS[..3]),
         tools: parameters().into_iter().enumerate().map(tool).collect(),
-        outstanding: vec![vec![kept(1), kept(2)], vec![kept(3)]],
+        open: texts(&["Old 1", "Old 2", "Old 3"]),
         files: PATHS
             .iter()
             .enumerate()
@@ -176,8 +166,8 @@ impl World {
         };
         match kind {
             "plan" => grammar::plan(&shape),
-            "iteration" => grammar::iteration(&shape, &self.outstanding),
-            "continuation" => grammar::continuation(&shape, &self.outstanding),
+            "iteration" => grammar::iteration(&shape, &self.open),
+            "continuation" => grammar::continuation(&shape, &self.open),
             "refinement" => grammar::refinement(&self.references, &self.tools, self.needs_call),
             "execution" => grammar::execution(),
             "merge" => grammar::merge(),
@@ -241,7 +231,6 @@ impl World {
                 step: (!done).then_some(0),
                 done,
                 denied: false,
-                outstanding: !done,
                 headings: Vec::new(),
                 details: Vec::new(),
                 tokens: 10,
@@ -249,7 +238,7 @@ impl World {
             })
         };
         let mut tasks = vec![known("Find it", true)];
-        tasks.extend(self.outstanding.iter().flatten().map(|text| known(grammar::coarse_name(text), false)));
+        tasks.extend(self.open.iter().map(|name| known(name, false)));
         let shown = |full: bool| {
             let files = self.files.iter().filter(move |file| file.shown_in_full == full);
             files.map(|file| (file.path.clone(), BlobId::of(content(&file.path).as_bytes()))).collect()

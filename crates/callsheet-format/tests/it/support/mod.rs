@@ -304,7 +304,6 @@ fn known(key: &str, value: &str) -> KnownTask {
         step: (key == "open").then_some(0),
         done: key == "done",
         denied: key == "denied",
-        outstanding: key == "open",
         headings,
         details,
         tokens: 10,

@@ -11,7 +11,7 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     let is_last = run.drafted().is_some() && run.unrouted_tasks().nth(1).is_none();
     let one_task = run.drafted().is_none() && world.random.chance(20);
     if one_task || is_last {
-        let known = (!run.is_growing() && run.tasks().next().is_some()).then_some(run);
+        let known = run.tasks().next().is_some().then_some(run);
         let (origin, list) = (ListOrigin::Reply(key), world.list(known));
         return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
     }

@@ -60,8 +60,6 @@ pub struct World {
     seed: u64,
     /// What the templates that tasks call are made of.
     called: Option<Trees>,
-    /// The plan that a call writes.
-    pub(crate) plan: Option<(CallKey, ListAdopted)>,
 }
 
 impl World {
@@ -79,8 +77,8 @@ impl World {
         let settings = settings(&mut random);
         let skills = skills(&mut random);
         let (names, calls, tame, calm) = (0, 0, false, false);
-        let (trees, called, plan) = (None, None, None);
-        Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called, plan }
+        let (trees, called) = (None, None);
+        Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called }
     }
 
     /// The world of a task tree. `order`: of a calm one, another order of the same events.
@@ -491,7 +489,7 @@ impl World {
         }
         match key.phase {
             Phase::Plan => {
-                let list = self.finished_plan(run);
+                let list = self.list(None);
                 Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
             }
             Phase::Iterate | Phase::Continue => {

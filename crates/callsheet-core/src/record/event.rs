@@ -11,8 +11,8 @@ use crate::spec::{
 
 use super::{
     Answer, AnsweredBy, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate,
-    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason,
-    ToolPolicy, ToolRecord, Tree, Usage,
+    ListAdopted, Outcome, PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord,
+    Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -149,21 +149,6 @@ pub enum Event {
         repairs: Vec<Repair>,
         /// Warnings.
         issues: Vec<Issue>,
-    },
-    /// A plan that is still being written has a further whole task (spec 2.3). It may be refined and, if it only reads, run
-    /// before the plan is finished.
-    TaskPlanned {
-        /// The call that writes the plan.
-        key: CallKey,
-        /// The task.
-        task: Box<PlannedTask>,
-        /// The last of its section: the next one stands in another.
-        ends_section: bool,
-        /// Policy of its skill, pinned; `None`: it is not there.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        skill: Option<SkillPolicy>,
-        /// Milliseconds from the send until it was there.
-        ms: u64,
     },
     /// A refinement was accepted.
     TaskRefined {

@@ -187,11 +187,6 @@ impl Run {
         self.sheet.has_list()
     }
 
-    /// The plan is still being written, and its first tasks are listed.
-    pub fn is_growing(&self) -> bool {
-        self.progress.growth().is_some()
-    }
-
     /// Slugs of the current list by step, in sheet order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.tasks.steps()
@@ -265,9 +260,8 @@ impl Run {
     }
 
     /// Every slug ever given, former ones included (spec 6.3).
-    /// Those of a plan that is still being written are not given yet.
     pub fn taken(&self) -> impl Iterator<Item = &Slug> {
-        self.tasks.slugs().filter(|_| !self.is_growing())
+        self.tasks.slugs()
     }
 
     /// Whether a person approved every writer of this run (spec 11.5).

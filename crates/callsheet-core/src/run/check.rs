@@ -10,7 +10,6 @@ use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
 use super::execution::{Execution, MergeBy};
-use super::growth::check_planned;
 use super::limits;
 use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
@@ -70,7 +69,6 @@ impl<'a> Check<'a> {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),
-            Event::TaskPlanned { key, task, .. } => check_planned(run, key, task),
             Event::ReplyRefused { .. }
             | Event::Routed { .. }
             | Event::ListDrafted { .. }

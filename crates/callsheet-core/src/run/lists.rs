@@ -11,7 +11,6 @@ use super::Run;
 use super::approval::Approval;
 use super::execution::Execution;
 use super::gates::gate_names;
-use super::growth::Growing;
 use super::ideal::Ideal;
 use super::next_stage::{NextStage, ends_by_itself};
 use super::reject::Reject;
@@ -52,10 +51,7 @@ impl Lists<'_> {
             }
             ListOrigin::Host => {}
         }
-        let kept = Growing(self.0).finish(list);
-        if kept.is_empty() {
-            Ideal(self.0).note_list();
-        }
+        Ideal(self.0).note_list();
         self.0.progress.routing_mut().forget_draft();
         self.0.calls.close_lists();
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
@@ -63,12 +59,12 @@ impl Lists<'_> {
         self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
         let iterates = matches!(origin, ListOrigin::Reply(key) if key.phase == Phase::Iterate);
         if iterates && self.adds_nothing(list) {
-            self.replace_tasks(&ListAdopted::default(), issues, false, &kept);
+            self.replace_tasks(&ListAdopted::default(), issues, false);
             NextStage(self.0).begin_round();
             return self.0.progress.say(NOTHING_NEW.to_owned());
         }
-        self.replace_tasks(list, issues, false, &kept);
-        if !kept.is_empty() { NextStage(self.0).continue_round() } else { NextStage(self.0).begin_round() }
+        self.replace_tasks(list, issues, false);
+        NextStage(self.0).begin_round();
     }
 
     /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
@@ -85,7 +81,7 @@ impl Lists<'_> {
         self.0.sheet.edit(list);
         self.call_back(list);
         self.hold_unstarted();
-        self.replace_tasks(list, issues, true, &BTreeSet::new());
+        self.replace_tasks(list, issues, true);
         self.0.progress.rounds_mut().restart_pass();
         self.0.tasks.unblock(true);
         NextStage(self.0).follow_list();
@@ -126,18 +122,16 @@ impl Lists<'_> {
     }
 
     /// `edit`: a person's list, in which a problem task that stays unchanged is none that is listed again. It leaves alone
-    /// what runs, whether it changes it or leaves it out (spec 2.18). `kept`: tasks that are at work since the list was
-    /// being written.
-    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool, kept: &BTreeSet<Slug>) {
+    /// what runs, whether it changes it or leaves it out (spec 2.18).
+    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) {
         let omitted: Vec<(Slug, bool)> =
             omitted(self.0, list).map(|task| (task.slug(), edit && task.state() == State::Running)).collect();
         for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
             TaskChange(self.0).enter(slug, TaskPhase::Dropped);
         }
         self.0.gates.close_before_run();
-        let rounds = self.0.progress.rounds().total();
-        let round = if kept.is_empty() { rounds.saturating_add(1) } else { rounds };
-        for planned in list.steps.iter().flatten().filter(|planned| !kept.contains(&planned.task.slug)) {
+        let round = self.0.progress.rounds().total().saturating_add(1);
+        for planned in list.steps.iter().flatten() {
             let slug = &planned.task.slug;
             if edit && planned.unchanged && self.0.tasks.get(slug).is_some_and(|task| task.state().is_problem()) {
                 continue;
@@ -201,7 +195,7 @@ fn list_phase(run: &Run, key: &CallKey) -> Phase {
 /// Refuses a list that was not asked for, or of which no task needs a skill.
 pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(), Reject> {
     let awaited = match key.phase {
-        Phase::Plan => awaits_plan(run),
+        Phase::Plan => run.stage() == Stage::Prepare,
         Phase::Iterate => run.stage() == Stage::Iterate,
         Phase::Continue => run.stage() == Stage::Continue,
         _ => false,
@@ -223,9 +217,8 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         if !seen.insert(slug) {
             return Err(Reject::Duplicate(slug.clone()));
         }
-        // Only a person puts a task back that was dropped. Tasks of a plan that was being written stay or go together.
+        // Only a person puts a task back that was dropped.
         if let Some(task) = run.tasks.get(slug)
-            && run.progress.growth().is_none()
             && task.state() != State::Planned
             && (task.state() == State::Dropped || !task.state().may_become(State::Planned))
         {
@@ -236,7 +229,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         ListOrigin::Host => run.stage() == Stage::AwaitList,
         ListOrigin::Edit(_) => false,
         ListOrigin::Reply(key) => match list_phase(run, key) {
-            Phase::Plan => awaits_plan(run),
+            Phase::Plan => run.stage() == Stage::Prepare,
             Phase::Iterate => run.stage() == Stage::Iterate,
             Phase::Continue => run.stage() == Stage::Continue,
             _ => false,
@@ -250,12 +243,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
     {
         return Err(Reject::NotAwaited(key.clone()));
     }
-    if run.progress.growth().is_some() { Ok(()) } else { omitted(run, list).try_for_each(check_drop) }
-}
-
-/// A plan is asked for; its first tasks may be at work.
-fn awaits_plan(run: &Run) -> bool {
-    run.stage() == Stage::Prepare || run.stage() == Stage::Pass && run.progress.growth().is_some()
+    omitted(run, list).try_for_each(check_drop)
 }
 
 /// Refuses an edit that would alter what has ended well. What runs is left alone.

@@ -9,7 +9,6 @@ use crate::spec::{BlobId, Phase, Refinement, TaskList};
 use super::attempts::GivenUp;
 use super::changing::Changing;
 use super::failure::{Cause, Failure};
-use super::growth::Growing;
 use super::ideal::Ideal;
 use super::joins::Joins;
 use super::limit::Limit;
@@ -85,9 +84,6 @@ impl Replies<'_> {
     }
 
     pub fn refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair], valid: Option<&Refinement>) {
-        if key.phase == Phase::Plan {
-            Growing(self.0).discard();
-        }
         let reply = self.read(key, false, repairs, issues);
         if key.phase == Phase::Join {
             return Joins(self.0).refused(issues);
@@ -173,9 +169,6 @@ impl Replies<'_> {
 
     fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
         self.landed(key);
-        if key.phase == Phase::Plan && *fault != CallFault::Cancelled {
-            Growing(self.0).discard();
-        }
         let run = &mut *self.0;
         run.ledger.failed(key.task.as_ref());
         if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {

@@ -187,8 +187,7 @@ impl Resume<'_> {
             if ended.is_some() {
                 run.calls.renew_list(Phase::Plan);
             }
-            let grows = run.progress.growth().is_some();
-            run.progress.go(if grows { Stage::Pass } else { run.setup.stage_without_list() });
+            run.progress.go(run.setup.stage_without_list());
         } else if run.follow_ups.pending().is_some() && !follow_up_waits(run) {
             if ended.is_some() {
                 run.calls.renew_list(Phase::Continue);

@@ -30,12 +30,6 @@ impl Rounds {
         self.total = self.total.saturating_add(1);
     }
 
-    /// The list of this one was given up before it was whole.
-    pub fn take_back(&mut self) {
-        self.current = self.current.saturating_sub(1);
-        self.total = self.total.saturating_sub(1);
-    }
-
     /// They count anew from this one, or, for a list that is still to come, from the next one.
     pub fn count_anew(&mut self, current: u32) {
         self.current = current;

@@ -21,8 +21,6 @@ use super::task_sets::{Sets, Traits, count};
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTable {
     list: Vec<TaskRun>,
-    /// So many of them, from the first, are none of the run any more.
-    retired: usize,
     numbers: BTreeMap<Slug, usize>,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
@@ -125,7 +123,7 @@ impl TaskTable {
 
     /// In the order of first appearance.
     pub fn in_order(&self) -> impl Iterator<Item = &TaskRun> {
-        self.list.iter().skip(self.retired)
+        self.list.iter()
     }
 
     /// A task that was not there before.
@@ -171,11 +169,10 @@ impl TaskTable {
         self.mark_all();
     }
 
-    /// Puts a task that is not listed at the end of the last step, or of another one behind it. What is known of the others
-    /// stays.
-    pub fn append(&mut self, step: usize, slug: Slug) {
+    /// Puts a task that is not listed at the end of the last step. What is known of the others stays.
+    pub fn append(&mut self, slug: Slug) {
         let Some(number) = self.numbers.get(&slug).copied() else { return };
-        if step >= self.steps.len() {
+        if self.steps.is_empty() {
             self.places.start_step();
             self.steps.push(Vec::new());
             self.ends.start_step();
@@ -184,21 +181,6 @@ impl TaskTable {
         self.steps.last_mut().into_iter().for_each(|step| step.push(slug.clone()));
         let place = self.places.add(number);
         self.move_to(number, at, place);
-    }
-
-    /// None of these tasks is one of the run any more: others may have their names. Their numbers stay taken.
-    pub fn retire(&mut self) {
-        for number in self.retired..self.list.len() {
-            self.mark(number);
-            if let Some(task) = self.list.get_mut(number) {
-                task.release_slots();
-                task.phase = TaskPhase::Dropped;
-            }
-        }
-        self.retired = self.list.len();
-        self.numbers.clear();
-        self.below.clear();
-        self.set_steps(Vec::new());
     }
 
     /// Puts a task of a template below the task that calls it.

@@ -259,16 +259,8 @@ async fn once(
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.services.observer;
     let heard = AtomicBool::new(false);
-    // A reply under a constraint names no skills: its tasks cannot begin early.
-    let plan = (key.phase == Phase::Plan && prompt.request.constraint.is_none()).then_some(&work.plan);
-    if let Some(plan) = plan {
-        plan.begin(key, work.services.clock.now_ms());
-    }
     let deltas = |text: &str| {
         heard.store(true, Ordering::Relaxed);
-        if let Some(plan) = plan {
-            plan.push(text);
-        }
         observer.see(&Signal::Delta { key, text });
     };
     let mut request = prompt.request.clone();

@@ -330,10 +330,6 @@ impl RecordedReply<'_> {
 
 /// A handler of a template knows no other task, and its run may have very many.
 fn knows_no_task(run: &Run, asked: &ModelCall) -> bool {
-    if asked.key.phase == Phase::Plan {
-        // What stands of it already is what it says itself.
-        return true;
-    }
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     task.is_some_and(TaskRun::is_handler) && !writes

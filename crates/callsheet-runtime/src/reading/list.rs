@@ -32,8 +32,7 @@ pub(crate) fn reconcile(
     }
     let former: Vec<Former<'_>> = run
         .tasks()
-        // A plan that is being written is read as if none of it were there.
-        .filter(|task| !run.is_growing() && !matches!(task.state(), State::Done | State::Dropped))
+        .filter(|task| !matches!(task.state(), State::Done | State::Dropped))
         .map(|task| Former { task: &task.task, outstanding: !task.state().is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();

@@ -235,12 +235,6 @@ impl Player {
 
     fn model(&mut self, unit: &str, verb: &str, tail: &str, block: &[&str]) -> Happened {
         let key = self.call(unit)?;
-        if let "writes" | "writes-last" = verb {
-            self.pass_time(1_000);
-            let task = Box::new(self.planned(tail));
-            let skill = task.task.skill.as_ref().and_then(|skill| self.skills.get(skill)).cloned();
-            return self.fact(Event::TaskPlanned { key, task, skill, ends_section: verb == "writes-last", ms: 1_000 });
-        }
         if verb == "failed" {
             let fault = match tail {
                 "communication" => CallFault::Communication,

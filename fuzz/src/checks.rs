@@ -130,7 +130,7 @@ fn list(kind: ReplyKind, text: &str) {
     let rendered = match kind {
         ReplyKind::Sheet => {
             let prompt = first.value.prompt.as_deref().unwrap_or("");
-            render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.no_longer_relevant)
+            render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.beside.no_longer_relevant)
         }
         ReplyKind::Plan => render_plan(&list),
         _ => format!("{}{}", render_goals(&list.goals), render_list(&list)),

@@ -6,7 +6,9 @@ use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
-use callsheet_core::view::{Summary, joined, problem_line, review_words, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{
+    Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
+};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
@@ -305,7 +307,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(setup, run, id),
-            "files": run_folder(id), "summary": summary, "waits": gates, "next": next,
+            "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates, "next": next,
         }));
     }
     tell!();
@@ -320,6 +322,12 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     tell!("{}", term::sentence(&words));
     for problem in run.all_problems() {
         tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
+    }
+    for line in removals(run) {
+        tell!("  {}", term::one_line(&line, 600));
+    }
+    for words in run.remarks() {
+        tell!("  review of the plan: {}", term::one_line(words, 600));
     }
     for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
         if review.failed().is_some() {

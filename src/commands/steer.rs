@@ -233,10 +233,9 @@ fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Failure 
         (SteerAction::Drop, State::Done) => {
             (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))
         }
-        (_, State::Dropped) => (
-            format!("{slug} was dropped, and you cannot retry a dropped task"),
-            format!("add it to .callsheet/runs/{id}/sheet.md again, then: callsheet resume {id}"),
-        ),
+        (_, State::Dropped) => {
+            (format!("{slug} is not in the plan any more"), format!("bring it back: callsheet retry {id} {slug}"))
+        }
         (SteerAction::Retry, _) => (
             format!("{slug} has not ended ({word}), so there is nothing to retry"),
             format!("resume the run: callsheet resume {id}"),

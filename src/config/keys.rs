@@ -99,7 +99,6 @@ pub const KEYS: &[Key] = &[
     open("attempts", Kind::AtLeastOne, "attempts per phase"),
     open("comm_tries", Kind::AtLeastOne, "sends per attempt, for communication failures"),
     open("plan", POLICY, "whether a request is planned; auto: unless it is one task"),
-    open("start_early", Kind::Flag, "whether tasks that only read begin while a model is still writing the plan"),
     open("refine", POLICY, "when to refine tasks before they run"),
     open(
         "sections",

@@ -6,7 +6,6 @@ mod answers;
 mod changes;
 pub mod checkers;
 mod checks;
-mod growth;
 mod joins;
 mod library;
 mod logs;

@@ -1,6 +1,6 @@
 //! Replies of routing calls.
 
-use callsheet_core::record::{CallKey, Event, ListOrigin};
+use callsheet_core::record::{Beside, CallKey, Event, ListOrigin};
 use callsheet_core::run::Run;
 use callsheet_core::spec::TaskList;
 
@@ -11,7 +11,7 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     let is_last = run.drafted().is_some() && run.unrouted_tasks().nth(1).is_none();
     let one_task = run.drafted().is_none() && world.random.chance(20);
     if one_task || is_last {
-        let known = (!run.is_growing() && run.tasks().next().is_some()).then_some(run);
+        let known = run.tasks().next().is_some().then_some(run);
         let (origin, list) = (ListOrigin::Reply(key), world.list(known));
         return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
     }
@@ -20,9 +20,10 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
 }
 
 /// A list whose tasks are to get their skills; `None`: it has no task.
-pub(crate) fn without_skills(world: &mut World, known: Option<&Run>) -> Option<TaskList> {
-    let mut list = world.list(known).list();
+pub(crate) fn without_skills(world: &mut World, known: Option<&Run>) -> Option<(TaskList, Beside)> {
+    let adopted = world.list(known);
+    let mut list = adopted.list();
     list.tasks_mut().for_each(|task| task.skill = None);
     let has_task = list.tasks().next().is_some();
-    has_task.then_some(list)
+    has_task.then_some((list, adopted.beside))
 }

@@ -6,7 +6,6 @@ use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::template::TaskResult;
 
 use crate::checkers::{self, Witness};
-use crate::growth;
 use crate::logs;
 use crate::tree_checkers::{self, TreeWitness};
 use crate::why;
@@ -198,12 +197,6 @@ impl Shell {
                 let _ = self.append(event)?;
             }
         }
-        if let Some(key) = growth::plan_call(&self.run)
-            && self.world.random.chance(40)
-            && let Some(event) = self.world.written(&self.run, key)
-        {
-            let _ = self.append(event)?;
-        }
         if self.world.random.chance(3) {
             self.steer()?;
         }
@@ -371,7 +364,6 @@ impl Shell {
         let fact = LogEntry { v: VERSION, n, at: self.now, event };
         self.witness.before(&self.run, &fact)?;
         self.tree_witness.before(&self.run, &fact)?;
-        growth::only_readers_begin_early(&self.run, &fact.event)?;
         let before = if self.world.random.chance(2) { Some(self.run.clone()) } else { None };
         match self.run.apply(&fact) {
             Ok(()) => {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
+use callsheet_core::placement::place;
 use callsheet_core::record::{
-    Apart, CallFault, CallKey, Entry, Event, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask,
+    Apart, CallFault, CallKey, Entry, Event, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask, Removal,
     ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
@@ -60,8 +61,6 @@ pub struct World {
     seed: u64,
     /// What the templates that tasks call are made of.
     called: Option<Trees>,
-    /// The plan that a call writes.
-    pub(crate) plan: Option<(CallKey, ListAdopted)>,
 }
 
 impl World {
@@ -79,8 +78,8 @@ impl World {
         let settings = settings(&mut random);
         let skills = skills(&mut random);
         let (names, calls, tame, calm) = (0, 0, false, false);
-        let (trees, called, plan) = (None, None, None);
-        Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called, plan }
+        let (trees, called) = (None, None);
+        Self { random, settings, tools, skills, names, calls, tame, calm, trees, seed, called }
     }
 
     /// The world of a task tree. `order`: of a calm one, another order of the same events.
@@ -133,6 +132,9 @@ impl World {
         let mut list = ListAdopted::default();
         list.goals.plan_complete = self.random.chance(50);
         list.goals.plan_continues = self.random.chance(20);
+        if let Some(run) = run {
+            list.beside.removed = self.removals(run);
+        }
         if run.is_some() && (self.tame || self.random.chance(30)) {
             return list;
         }
@@ -141,7 +143,8 @@ impl World {
         let mut again: Vec<PlannedTask> = Vec::new();
         for task in run.iter().flat_map(|run| run.tasks()) {
             let relisted = !matches!(task.state(), State::Done | State::Dropped | State::Cancelled | State::Running);
-            if relisted && self.random.chance(60) {
+            let goes = list.beside.removed.iter().any(|removal| removal.task == task.task.slug);
+            if relisted && !goes && self.random.chance(60) {
                 let unchanged = !task.state().is_ended() && self.random.chance(60);
                 let mut planned =
                     PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone(), direct: false };
@@ -158,12 +161,19 @@ impl World {
                     Some(planned) => planned,
                     None => self.task(&known),
                 });
+                known.extend(step.last().map(|planned: &PlannedTask| planned.task.slug.clone()));
             }
-            known.extend(step.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
             list.steps.push(step);
         }
         list.skills = self.skills.clone();
-        list
+        placed(list, run)
+    }
+
+    /// Tasks that a reply removes.
+    fn removals(&mut self, run: &Run) -> Vec<Removal> {
+        let open = run.tasks().filter(|task| task.state().may_become(State::Dropped) && task.state() != State::Running);
+        let gone: Vec<Slug> = open.filter(|_| self.random.chance(15)).map(|task| task.task.slug.clone()).collect();
+        gone.into_iter().map(|task| Removal { task, reason: "nobody needs it".to_owned() }).collect()
     }
 
     /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs, which is left alone, or what
@@ -177,6 +187,7 @@ impl World {
             for task in step.iter().filter_map(|slug| run.task(slug)) {
                 let fixed = matches!(task.state(), State::Done | State::Dropped);
                 let (stays, goes) = match task.state() {
+                    State::Dropped => (50, 48),
                     _ if fixed => (0, 98),
                     State::Running => (70, 15),
                     _ => (60, 20),
@@ -193,16 +204,16 @@ impl World {
                 }
                 tasks.push(planned);
             }
+            known.extend(tasks.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
             if self.random.chance(30) {
                 tasks.push(self.task(&known));
+                known.extend(tasks.last().map(|planned| planned.task.slug.clone()));
             }
-            known.extend(tasks.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
             list.steps.push(tasks);
         }
         if self.random.chance(30) {
             list.steps.push(vec![self.task(&known)]);
         }
-        list.steps.retain(|step| !step.is_empty());
         let origin = ListOrigin::Edit(blob("edit"));
         Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }
     }
@@ -486,12 +497,13 @@ impl World {
         if list_phase && self.random.chance(20) {
             let known = (key.phase != Phase::Plan).then_some(run);
             if let Some(list) = routes::without_skills(self, known) {
-                return Event::ListDrafted { key, list, repairs, issues };
+                let (list, beside) = list;
+                return Event::ListDrafted { key, list, beside, repairs, issues };
             }
         }
         match key.phase {
             Phase::Plan => {
-                let list = self.finished_plan(run);
+                let list = self.list(None);
                 Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
             }
             Phase::Iterate | Phase::Continue => {
@@ -555,4 +567,23 @@ fn issue() -> Issue {
         allowed: Vec::new(),
         raw: None,
     }
+}
+
+/// The tasks of a reply in the steps of the plan that they get. Of what a task reads only that stays which is listed before it.
+fn placed(mut list: ListAdopted, run: Option<&Run>) -> ListAdopted {
+    let known = |planned: &PlannedTask| run.and_then(|run| run.step_of(&planned.task.slug));
+    let sections: Vec<Vec<Option<usize>>> = list.steps.iter().map(|step| step.iter().map(known).collect()).collect();
+    let places = place(&sections, run.map_or(0, |run| run.steps().len()));
+    let tasks: Vec<PlannedTask> = std::mem::take(&mut list.steps).into_iter().flatten().collect();
+    let mut at: BTreeMap<Slug, usize> = BTreeMap::new();
+    for (mut planned, step) in tasks.into_iter().zip(places.into_iter().flatten()) {
+        planned.task.references.retain(|reference| {
+            let listed = reference.target.producer().and_then(|slug| at.get(slug));
+            listed.is_none_or(|producer| *producer <= step)
+        });
+        at.insert(planned.task.slug.clone(), step);
+        list.steps.resize(list.steps.len().max(step + 1), Vec::new());
+        list.steps.get_mut(step).into_iter().for_each(|tasks| tasks.push(planned.clone()));
+    }
+    list
 }

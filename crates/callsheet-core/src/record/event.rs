@@ -10,9 +10,9 @@ use crate::spec::{
 };
 
 use super::{
-    Answer, AnsweredBy, Apart, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate,
-    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason,
-    ToolPolicy, ToolRecord, Tree, Usage,
+    Answer, AnsweredBy, Apart, Beside, CallFault, CallKey, CallSizes, ChangeSet, CheckReport, EffectKey, Entry, Gate,
+    ListAdopted, Outcome, PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord,
+    Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -150,21 +150,6 @@ pub enum Event {
         /// Warnings.
         issues: Vec<Issue>,
     },
-    /// A plan that is still being written has a further whole task (spec 2.3). It may be refined and, if it only reads, run
-    /// before the plan is finished.
-    TaskPlanned {
-        /// The call that writes the plan.
-        key: CallKey,
-        /// The task.
-        task: Box<PlannedTask>,
-        /// The last of its section: the next one stands in another.
-        ends_section: bool,
-        /// Policy of its skill, pinned; `None`: it is not there.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        skill: Option<SkillPolicy>,
-        /// Milliseconds from the send until it was there.
-        ms: u64,
-    },
     /// A refinement was accepted.
     TaskRefined {
         /// Which call.
@@ -203,6 +188,9 @@ pub enum Event {
         key: CallKey,
         /// The list.
         list: TaskList,
+        /// What stands beside its tasks.
+        #[serde(flatten)]
+        beside: Beside,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Issues that refuse nothing.

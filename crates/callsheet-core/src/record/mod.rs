@@ -10,9 +10,9 @@ pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
 
 pub use parts::{
-    Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,
-    Entry, FileChange, Gate, GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart,
-    Removal, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, Beside, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob,
+    EffectKey, Entry, FileChange, Gate, GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage,
+    RefusedPart, Removal, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

@@ -325,6 +325,15 @@ impl Outcome {
     pub fn is_finished(self) -> bool {
         matches!(self, Self::Complete | Self::Incomplete | Self::TaskFailed | Self::InputInvalid)
     }
+
+    /// Whether what is done so far is printed: the run has ended, and nobody stopped it.
+    pub fn has_answer(self) -> bool {
+        let cut_short = matches!(
+            self,
+            Self::IterationFailed | Self::MaxRounds | Self::LimitReached | Self::Unreachable | Self::Misconfigured
+        );
+        self.is_finished() || cut_short
+    }
 }
 
 /// Why a model call gave no reply, after the driver's sends (spec 12.1-12.3).
@@ -441,11 +450,19 @@ pub struct ListAdopted {
     pub goals: Goals,
     /// Tasks by their 0-based step in the plan; steps of which nothing is listed are empty.
     pub steps: Vec<Vec<PlannedTask>>,
-    /// Tasks that a reply takes off the plan.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub removed: Vec<Removal>,
     /// Policies of the skills its tasks name, pinned (spec 2.5, 7.5).
     pub skills: BTreeMap<String, SkillPolicy>,
+    /// What stands beside its tasks.
+    #[serde(flatten)]
+    pub beside: Beside,
+}
+
+/// What stands beside the tasks of a list.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Beside {
+    /// Tasks that a reply removes from the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<Removal>,
     /// Links no longer relevant (spec 5.10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_longer_relevant: Vec<String>,

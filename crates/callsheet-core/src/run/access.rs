@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::issue::Issue;
-use crate::record::{CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
+use crate::record::{Beside, CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
 use crate::spec::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 
 use super::Run;
@@ -187,11 +187,6 @@ impl Run {
         self.sheet.has_list()
     }
 
-    /// The plan is still being written, and its first tasks are listed.
-    pub fn is_growing(&self) -> bool {
-        self.progress.growth().is_some()
-    }
-
     /// Slugs of the current list by step, in sheet order.
     pub fn steps(&self) -> &[Vec<Slug>] {
         self.tasks.steps()
@@ -265,9 +260,8 @@ impl Run {
     }
 
     /// Every slug ever given, former ones included (spec 6.3).
-    /// Those of a plan that is still being written are not given yet.
     pub fn taken(&self) -> impl Iterator<Item = &Slug> {
-        self.tasks.slugs().filter(|_| !self.is_growing())
+        self.tasks.slugs()
     }
 
     /// Whether a person approved every writer of this run (spec 11.5).
@@ -310,8 +304,8 @@ impl Run {
         }
     }
 
-    /// A list that waits for the skills of its tasks, with those that are known.
-    pub fn drafted(&self) -> Option<&TaskList> {
+    /// A list that waits for the skills of its tasks, with those that are known, and what stands beside its tasks.
+    pub fn drafted(&self) -> Option<(&TaskList, &Beside)> {
         self.progress.routing().list()
     }
 
@@ -505,12 +499,5 @@ impl Run {
 
     pub(super) fn tool_mut(&mut self, task: &Slug, run: &ExecutionId, call: &str) -> Option<&mut ToolRun> {
         self.tasks.get_mut(task)?.run_mut(run)?.call_mut(call)
-    }
-
-    /// A later list may have left the task out: it gets a step of its own.
-    pub(super) fn place(&mut self, slug: &Slug) {
-        if let Some(at) = self.tasks.place(slug) {
-            self.progress.rounds_mut().insert_step(at);
-        }
     }
 }

@@ -56,7 +56,7 @@ impl Advancing<'_> {
         match Steps(self.0).open() {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
-            Advance::Over if moved || self.0.progress.growth().is_some() || self.executes() => {}
+            Advance::Over if moved || self.executes() => {}
             Advance::Over => {
                 NextStage(self.0).end_pass();
                 return true;

@@ -10,7 +10,6 @@ use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
 use super::execution::{Execution, MergeBy};
-use super::growth::check_planned;
 use super::limits;
 use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
@@ -70,7 +69,6 @@ impl<'a> Check<'a> {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),
-            Event::TaskPlanned { key, task, .. } => check_planned(run, key, task),
             Event::ReplyRefused { .. }
             | Event::Routed { .. }
             | Event::ListDrafted { .. }
@@ -200,7 +198,8 @@ impl<'a> Check<'a> {
 
     fn retried(self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Checked {
         let task = self.task(slug)?;
-        require(task.state().is_problem(), || transition(slug, task.state(), State::Planned))?;
+        let again = task.state().is_problem() || task.state() == State::Dropped && task.is_own();
+        require(again, || transition(slug, task.state(), State::Planned))?;
         check_applies(self.0, slug)?;
         let calls = failed_calls(self.0, slug, skills).unwrap_or_default();
         calls.iter().try_for_each(|call| self.0.operators.retried(call.op).map(|_| ()))

@@ -54,10 +54,6 @@ impl Commands<'_> {
             self.revive(&blocked, skills);
             back.insert(blocked);
         }
-        let back: Vec<Slug> = self.0.tasks().map(TaskRun::slug).filter(|slug| back.contains(slug)).collect();
-        for slug in &back {
-            self.0.place(slug);
-        }
         if back.iter().any(|slug| self.0.tasks.get(slug).is_some_and(|task| task.writer.is_some())) {
             // Who asks for a writer again has seen what held it (spec 2.9).
             self.0.tasks.values_mut().for_each(TaskRun::acknowledge);

@@ -4,7 +4,6 @@ use crate::record::{CallKey, EffectKey, Outcome};
 use crate::spec::{Phase, Settings};
 
 use super::Run;
-use super::growth::Growing;
 use super::next_stage::without_follow_up;
 use super::resume::Resume;
 use super::state::Stage;
@@ -31,7 +30,6 @@ impl Continuation<'_> {
             run.calls.restart_list(Phase::Continue);
             run.progress.go(Stage::Continue);
         } else {
-            Growing(run).discard();
             run.setup.ask_instead(text);
             run.calls.restart_list(Phase::Plan);
             run.progress.go(Stage::Prepare);

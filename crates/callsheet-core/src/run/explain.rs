@@ -19,7 +19,7 @@ use super::state::{Stage, State};
 use super::steps::run_ahead;
 use super::task::{TaskPhase, TaskRun};
 use super::units::Units;
-use super::{Run, growth, limits};
+use super::{Run, limits};
 
 /// Why a task is not done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -392,9 +392,6 @@ impl Explainer<'_> {
             return Some(why);
         }
         let (current, own) = (run.tasks.current_step()?, run.step_of(&task.task.slug)?);
-        if growth::open_steps(run).is_some_and(|open| own >= open) {
-            return Some(Why::List { phase: Phase::Plan });
-        }
         if current < own && run.progress.rounds().open_step() == Some(current) && own < run_ahead(run, current) {
             return None;
         }

@@ -12,7 +12,6 @@ use super::continuation::Continuation;
 use super::conversations::Conversations;
 use super::execute::Executing;
 use super::failure::Failure;
-use super::growth::Growing;
 use super::joins::Joins;
 use super::lists::Lists;
 use super::mounts::Mounts;
@@ -64,7 +63,6 @@ impl Fold<'_> {
             | Event::RunFinished { .. }
             | Event::Routed { .. }
             | Event::ListDrafted { .. }
-            | Event::TaskPlanned { .. }
             | Event::Reviewed { .. }
             | Event::Joined { .. }
             | Event::CallsAsked { .. } => self.model_call(event, at),
@@ -115,12 +113,11 @@ impl Fold<'_> {
             }
             Event::RunFinished { key, result, repairs, issues } => replies.finished(key, result, repairs, issues),
             Event::Routed { key, skill, issues } => replies.routed(key, skill.as_deref(), issues),
-            Event::ListDrafted { key, list, repairs, issues } => replies.drafted(key, list, repairs, issues),
+            Event::ListDrafted { key, list, beside, repairs, issues } => {
+                replies.drafted(key, (list, beside), repairs, issues);
+            }
             Event::Reviewed { key, missing, repairs, issues } => {
                 Reviews(self.0).reviewed(key, missing.as_deref(), repairs, issues);
-            }
-            Event::TaskPlanned { task, skill, ends_section, ms, .. } => {
-                Growing(self.0).planned((task, *ends_section), skill.as_ref(), *ms);
             }
             Event::Joined { key, answer, unsupported, repairs, issues } => {
                 Joins(self.0).joined(key, (answer, unsupported), repairs, issues);

@@ -34,8 +34,7 @@ impl Ideal<'_> {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };
         let producers = task.producers().filter_map(|producer| run.tasks.find(producer));
-        let listed = task.ideal_listed_ms.unwrap_or(run.clock.ideal_list_ms());
-        let begin = producers.map(|producer| producer.ideal_end_ms).fold(listed, u64::max);
+        let begin = producers.map(|producer| producer.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max);
         let end = begin.saturating_add(task.refine.busy_ms);
         if let Some(task) = run.tasks.get_mut(slug) {
             task.ideal_refined_ms = end;
@@ -47,8 +46,7 @@ impl Ideal<'_> {
         let run = &mut *self.0;
         let Some(task) = run.tasks.get(slug) else { return };
         let barrier = run.tasks.end_before(slug);
-        let listed = task.ideal_listed_ms.unwrap_or(run.clock.ideal_list_ms());
-        let begin = task.ideal_refined_ms.max(barrier).max(listed);
+        let begin = task.ideal_refined_ms.max(barrier).max(run.clock.ideal_list_ms());
         let longest = task.runs.iter().filter(|_| task.has_begun()).map(|exec| busy_of(run, exec)).max();
         let merge = task.merge.as_ref().map_or(0, |merge| merge.attempts.busy_ms);
         let end = begin.saturating_add(longest.unwrap_or(0)).saturating_add(merge);

@@ -1,4 +1,4 @@
-//! Adopted lists: they replace the outstanding tasks (spec 2.3, 2.11), and so do a person's edits (spec 2.18).
+//! Adopted lists: a reply adds to the plan (spec 2.3, 2.11), a person's edit is the whole plan (spec 2.18).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,6 @@ use super::Run;
 use super::approval::Approval;
 use super::execution::Execution;
 use super::gates::gate_names;
-use super::growth::Growing;
 use super::ideal::Ideal;
 use super::next_stage::{NextStage, ends_by_itself};
 use super::reject::Reject;
@@ -23,7 +22,7 @@ use super::task_change::TaskChange;
 /// Said of a run that ends by a list that adds nothing.
 const NOTHING_NEW: &str = "The next list only repeats tasks that failed twice.";
 
-/// Puts lists in the place of what is outstanding.
+/// Takes lists into the plan.
 pub(super) struct Lists<'a>(pub &'a mut Run);
 
 impl Lists<'_> {
@@ -52,23 +51,48 @@ impl Lists<'_> {
             }
             ListOrigin::Host => {}
         }
-        let kept = Growing(self.0).finish(list);
-        if kept.is_empty() {
-            Ideal(self.0).note_list();
-        }
+        Ideal(self.0).note_list();
         self.0.progress.routing_mut().forget_draft();
         self.0.calls.close_lists();
         self.0.sheet.adopt(list, *origin == ListOrigin::Host);
         // The accepted list has seen every problem it was told of (spec 2.9).
         self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
         let iterates = matches!(origin, ListOrigin::Reply(key) if key.phase == Phase::Iterate);
-        if iterates && self.adds_nothing(list) {
-            self.replace_tasks(&ListAdopted::default(), issues, false, &kept);
-            NextStage(self.0).begin_round();
-            return self.0.progress.say(NOTHING_NEW.to_owned());
+        for removal in &list.beside.removed {
+            let by = RemovedBy::Reply { reason: removal.reason.clone() };
+            TaskChange(self.0).enter(&removal.task, TaskPhase::Dropped(by));
         }
-        self.replace_tasks(list, issues, false, &kept);
-        if !kept.is_empty() { NextStage(self.0).continue_round() } else { NextStage(self.0).begin_round() }
+        let nothing_new = iterates && self.adds_nothing(list);
+        if !nothing_new {
+            self.add(list, issues);
+        }
+        self.0.tasks.unblock(true);
+        NextStage(self.0).begin_round();
+        if nothing_new {
+            self.0.progress.say(NOTHING_NEW.to_owned());
+        }
+    }
+
+    /// A reply adds to the plan: a task that is there keeps its step, a new one stands before what follows it in the reply.
+    fn add(&mut self, list: &ListAdopted, issues: &[Issue]) {
+        self.0.gates.close_before_run();
+        self.take_up(list, issues);
+        let mut steps = self.0.tasks.steps().to_vec();
+        for (at, step) in list.steps.iter().enumerate() {
+            for (index, planned) in step.iter().enumerate() {
+                let slug = &planned.task.slug;
+                if self.0.tasks.step_of(slug).is_some() {
+                    continue;
+                }
+                steps.resize(steps.len().max(at + 1), Vec::new());
+                let Some(place) = steps.get_mut(at) else { continue };
+                let mut behind = step.iter().skip(index + 1).map(|planned| &planned.task.slug);
+                let before = behind.find_map(|later| place.iter().position(|one| one == later));
+                place.insert(before.unwrap_or(place.len()), slug.clone());
+            }
+        }
+        steps.retain(|step| !step.is_empty());
+        self.0.tasks.set_steps(steps);
     }
 
     /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
@@ -85,7 +109,7 @@ impl Lists<'_> {
         self.0.sheet.edit(list);
         self.call_back(list);
         self.hold_unstarted();
-        self.replace_tasks(list, issues, true, &BTreeSet::new());
+        self.follow_edit(list, issues);
         self.0.progress.rounds_mut().restart_pass();
         self.0.tasks.unblock(true);
         NextStage(self.0).follow_list();
@@ -125,41 +149,46 @@ impl Lists<'_> {
         }
     }
 
-    /// `edit`: a person's list, in which a problem task that stays unchanged is none that is listed again. It leaves alone
-    /// what runs, whether it changes it or leaves it out (spec 2.18). `kept`: tasks that are at work since the list was
-    /// being written.
-    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool, kept: &BTreeSet<Slug>) {
-        let omitted: Vec<(Slug, bool)> =
-            omitted(self.0, list).map(|task| (task.slug(), edit && task.state() == State::Running)).collect();
-        for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
-            TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
+    /// Of what an edit leaves out nothing starts. What is done or at work stays, whether the edit changes it or leaves it out,
+    /// and every task keeps its step (spec 2.18).
+    fn follow_edit(&mut self, list: &ListAdopted, issues: &[Issue]) {
+        let left_out = left_out(self.0, list);
+        for slug in &left_out {
+            if self.0.tasks.get(slug).is_some_and(|task| task.state() != State::Running) {
+                TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
+            }
         }
         self.0.gates.close_before_run();
-        let rounds = self.0.progress.rounds().total();
-        let round = if kept.is_empty() { rounds.saturating_add(1) } else { rounds };
-        for planned in list.steps.iter().flatten().filter(|planned| !kept.contains(&planned.task.slug)) {
-            let slug = &planned.task.slug;
-            if edit && planned.unchanged && self.0.tasks.get(slug).is_some_and(|task| task.state().is_problem()) {
-                continue;
-            }
-            let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
-            TaskChange(self.0).list(planned, policy, issues, round);
+        self.take_up(list, issues);
+        let listed = list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect());
+        let mut steps: Vec<Vec<Slug>> = listed.collect();
+        // They stand before what is listed beside them, which may read them.
+        for slug in left_out.iter().rev() {
+            let Some(at) = self.0.tasks.step_of(slug) else { continue };
+            steps.resize(steps.len().max(at + 1), Vec::new());
+            steps.get_mut(at).into_iter().for_each(|step| step.insert(0, slug.clone()));
         }
-        let mut steps: Vec<Vec<Slug>> =
-            list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
-        // What was taken out and runs goes before all that is listed, which may read it.
-        steps.insert(0, omitted.into_iter().filter(|(_, begun)| *begun).map(|(slug, _)| slug).collect());
         steps.retain(|step| !step.is_empty());
         self.0.tasks.set_steps(steps);
     }
+
+    /// Lists the tasks of a list in the next round. What stands there as it ended stays so.
+    fn take_up(&mut self, list: &ListAdopted, issues: &[Issue]) {
+        let round = self.0.progress.rounds().total().saturating_add(1);
+        for planned in list.steps.iter().flatten() {
+            let ended = self.0.tasks.get(&planned.task.slug).is_some_and(|task| task.state().is_ended());
+            if !(planned.unchanged && ended) {
+                let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
+                TaskChange(self.0).list(planned, policy, issues, round);
+            }
+        }
+    }
 }
 
-/// Tasks that have not ended and that the list leaves out.
-fn omitted<'a>(run: &'a Run, list: &ListAdopted) -> impl Iterator<Item = &'a TaskRun> {
-    let listed: BTreeSet<Slug> = list.steps.iter().flatten().map(|planned| planned.task.slug.clone()).collect();
-    run.tasks
-        .values()
-        .filter(move |task| task.is_own() && !task.state().is_ended() && !listed.contains(&task.task.slug))
+/// Tasks of the plan that a list leaves out, in the order of the plan.
+fn left_out(run: &Run, list: &ListAdopted) -> Vec<Slug> {
+    let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
+    run.tasks.steps().iter().flatten().filter(|slug| !listed.contains(slug)).cloned().collect()
 }
 
 /// Tasks that run, that an edit changes or leaves out, and that have not begun.
@@ -201,7 +230,7 @@ fn list_phase(run: &Run, key: &CallKey) -> Phase {
 /// Refuses a list that was not asked for, or of which no task needs a skill.
 pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(), Reject> {
     let awaited = match key.phase {
-        Phase::Plan => awaits_plan(run),
+        Phase::Plan => run.stage() == Stage::Prepare,
         Phase::Iterate => run.stage() == Stage::Iterate,
         Phase::Continue => run.stage() == Stage::Continue,
         _ => false,
@@ -223,9 +252,8 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         if !seen.insert(slug) {
             return Err(Reject::Duplicate(slug.clone()));
         }
-        // Only a person puts a task back that was dropped. Tasks of a plan that was being written stay or go together.
+        // Only a person puts a task back that was dropped.
         if let Some(task) = run.tasks.get(slug)
-            && run.progress.growth().is_none()
             && task.state() != State::Planned
             && (task.state() == State::Dropped || !task.state().may_become(State::Planned))
         {
@@ -236,7 +264,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
         ListOrigin::Host => run.stage() == Stage::AwaitList,
         ListOrigin::Edit(_) => false,
         ListOrigin::Reply(key) => match list_phase(run, key) {
-            Phase::Plan => awaits_plan(run),
+            Phase::Plan => run.stage() == Stage::Prepare,
             Phase::Iterate => run.stage() == Stage::Iterate,
             Phase::Continue => run.stage() == Stage::Continue,
             _ => false,
@@ -250,12 +278,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
     {
         return Err(Reject::NotAwaited(key.clone()));
     }
-    if run.progress.growth().is_some() { Ok(()) } else { omitted(run, list).try_for_each(check_drop) }
-}
-
-/// A plan is asked for; its first tasks may be at work.
-fn awaits_plan(run: &Run) -> bool {
-    run.stage() == Stage::Prepare || run.stage() == Stage::Pass && run.progress.growth().is_some()
+    list.beside.removed.iter().try_for_each(|removal| check_removal(run, &removal.task, &seen))
 }
 
 /// Refuses an edit that would alter what has ended well. What runs is left alone.
@@ -270,8 +293,7 @@ fn check_edit(run: &Run, list: &ListAdopted) -> Result<(), Reject> {
             return Err(Reject::Duplicate(slug.clone()));
         }
         let Some(task) = run.tasks.get(slug).filter(|task| task.state() != State::Running) else { continue };
-        let ended_well = matches!(task.state(), State::Done | State::Dropped | State::Cancelled);
-        let stays = planned.unchanged && !ended_well;
+        let stays = planned.unchanged && !matches!(task.state(), State::Done | State::Cancelled);
         if !stays {
             check_applies(run, slug)?;
         }
@@ -287,9 +309,15 @@ pub(super) fn check_applies(run: &Run, slug: &Slug) -> Result<(), Reject> {
     if run.flights.applies_for(slug) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
 }
 
-/// Whether a task may be taken off the list.
+/// Refuses to take off a task that is not there, that the same reply lists, or that is done or at work.
+fn check_removal(run: &Run, slug: &Slug, listed: &BTreeSet<&Slug>) -> Result<(), Reject> {
+    let task = run.tasks.get(slug).filter(|task| task.is_own()).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+    if listed.contains(slug) { Err(Reject::Duplicate(slug.clone())) } else { check_drop(task) }
+}
+
+/// Whether a task may be taken off the plan.
 pub(super) fn check_drop(task: &TaskRun) -> Result<(), Reject> {
-    let may = !task.state().is_ended() && task.state().may_become(State::Dropped);
+    let may = task.state().may_become(State::Dropped);
     if may { Ok(()) } else { Err(transition(&task.task.slug, task.state(), State::Dropped)) }
 }
 

@@ -71,7 +71,6 @@ mod flights;
 mod fold;
 mod follow_ups;
 mod gates;
-mod growth;
 mod ideal;
 mod joined;
 mod joins;

@@ -69,18 +69,6 @@ impl NextStage<'_> {
         }
     }
 
-    /// A list is whole whose first tasks are at work already.
-    pub fn continue_round(&mut self) {
-        let run = &mut *self.0;
-        run.progress.rounds_mut().restart_pass();
-        run.progress.set_idle(false);
-        for phase in [Phase::Route, Phase::Plan] {
-            run.calls.forget_list(phase);
-        }
-        run.progress.unsay();
-        run.progress.go(Stage::Pass);
-    }
-
     /// No list could be had from the iteration: it stays as it was, and writer steps stay held (spec 2.11).
     pub fn iteration_failed(&mut self) {
         let run = &mut *self.0;

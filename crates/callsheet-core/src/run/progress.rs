@@ -2,7 +2,6 @@
 
 use crate::record::Outcome;
 
-use super::growth::Growth;
 use super::joined::Answer;
 use super::limit::Limit;
 use super::notified::Notified;
@@ -24,8 +23,6 @@ pub(super) struct Progress {
     idle: bool,
     rounds: Rounds,
     routing: Routing,
-    /// The plan is still being written, and its first tasks are at work.
-    growth: Option<Growth>,
     notified: Notified,
     answer: Answer,
 }
@@ -145,20 +142,6 @@ impl Progress {
 
     pub fn rounds_mut(&mut self) -> &mut Rounds {
         &mut self.rounds
-    }
-
-    /// The tasks of a plan that is still being written; `None`: none is at work yet, or the list is whole.
-    pub fn growth(&self) -> Option<&Growth> {
-        self.growth.as_ref()
-    }
-
-    pub fn growth_mut(&mut self) -> Option<&mut Growth> {
-        self.growth.as_mut()
-    }
-
-    /// A plan has tasks at work before it is whole, or has no more. Gives those of before.
-    pub fn grow(&mut self, growth: Option<Growth>) -> Option<Growth> {
-        std::mem::replace(&mut self.growth, growth)
     }
 
     /// Skills that are chosen before a list counts.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use crate::issue::{Issue, Repair};
-use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
+use crate::record::{Beside, CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
 use crate::spec::{BlobId, Phase, Refinement, TaskList};
 
 use super::attempts::GivenUp;
 use super::changing::Changing;
 use super::failure::{Cause, Failure};
-use super::growth::Growing;
 use super::ideal::Ideal;
 use super::joins::Joins;
 use super::limit::Limit;
@@ -85,9 +84,6 @@ impl Replies<'_> {
     }
 
     pub fn refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair], valid: Option<&Refinement>) {
-        if key.phase == Phase::Plan {
-            Growing(self.0).discard();
-        }
         let reply = self.read(key, false, repairs, issues);
         if key.phase == Phase::Join {
             return Joins(self.0).refused(issues);
@@ -128,12 +124,12 @@ impl Replies<'_> {
     }
 
     /// A list was read whose tasks are to get their skills.
-    pub fn drafted(&mut self, key: &CallKey, list: &TaskList, repairs: &[Repair], issues: &[Issue]) {
+    pub fn drafted(&mut self, key: &CallKey, draft: (&TaskList, &Beside), repairs: &[Repair], issues: &[Issue]) {
         self.accept(key, repairs, issues);
         if let Some(attempts) = self.0.calls.list_mut(key.phase) {
             attempts.close();
         }
-        self.0.progress.routing_mut().draft(key, list);
+        self.0.progress.routing_mut().draft(key, draft);
     }
 
     /// An execution or a merge gave its result.
@@ -173,9 +169,6 @@ impl Replies<'_> {
 
     fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
         self.landed(key);
-        if key.phase == Phase::Plan && *fault != CallFault::Cancelled {
-            Growing(self.0).discard();
-        }
         let run = &mut *self.0;
         run.ledger.failed(key.task.as_ref());
         if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {

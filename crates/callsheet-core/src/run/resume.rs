@@ -36,12 +36,6 @@ impl Resume<'_> {
         }
         let run = &mut *self.0;
         run.tasks.unblock(false);
-        // A later list may have left out what comes back.
-        for slug in &slugs {
-            if run.tasks.get(slug).is_some_and(|task| !task.state().is_ended()) {
-                run.place(slug);
-            }
-        }
         run.changes.note_change();
         run.progress.unsay();
         if run.sheet.has_list() {
@@ -187,8 +181,7 @@ impl Resume<'_> {
             if ended.is_some() {
                 run.calls.renew_list(Phase::Plan);
             }
-            let grows = run.progress.growth().is_some();
-            run.progress.go(if grows { Stage::Pass } else { run.setup.stage_without_list() });
+            run.progress.go(run.setup.stage_without_list());
         } else if run.follow_ups.pending().is_some() && !follow_up_waits(run) {
             if ended.is_some() {
                 run.calls.renew_list(Phase::Continue);

@@ -30,12 +30,6 @@ impl Rounds {
         self.total = self.total.saturating_add(1);
     }
 
-    /// The list of this one was given up before it was whole.
-    pub fn take_back(&mut self) {
-        self.current = self.current.saturating_sub(1);
-        self.total = self.total.saturating_sub(1);
-    }
-
     /// They count anew from this one, or, for a list that is still to come, from the next one.
     pub fn count_anew(&mut self, current: u32) {
         self.current = current;
@@ -83,14 +77,5 @@ impl Rounds {
     /// The pass begins at its first step.
     pub fn restart_pass(&mut self) {
         (self.open, self.asked) = (None, None);
-    }
-
-    /// A step was put in before the one at this place.
-    pub fn insert_step(&mut self, at: usize) {
-        for place in [&mut self.open, &mut self.asked].into_iter().flatten() {
-            if *place >= at {
-                *place += 1;
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::CallKey;
+use crate::record::{Beside, CallKey};
 use crate::spec::{ExecutionId, Phase, Policy, Slug, Task, TaskList};
 
 use super::attempts::Attempts;
@@ -13,6 +13,7 @@ struct Draft {
     /// The call that gave it.
     key: CallKey,
     list: TaskList,
+    beside: Beside,
     /// The calls for the skills that are still to come, beside each other.
     open: BTreeMap<Slug, Attempts>,
     /// Milliseconds of the longest of those that are over.
@@ -34,15 +35,15 @@ impl Routing {
     }
 
     /// Each task of this list is to get a skill.
-    pub fn draft(&mut self, key: &CallKey, list: &TaskList) {
+    pub fn draft(&mut self, key: &CallKey, (list, beside): (&TaskList, &Beside)) {
         let without = list.tasks().filter(|task| task.skill.is_none());
         let open = without.map(|task| (task.slug.clone(), Attempts::default())).collect();
-        self.draft = Some(Draft { key: key.clone(), list: list.clone(), open, longest_ms: 0 });
+        self.draft = Some(Draft { key: key.clone(), list: list.clone(), beside: beside.clone(), open, longest_ms: 0 });
     }
 
-    /// The list that waits, with the skills that are known so far.
-    pub fn list(&self) -> Option<&TaskList> {
-        self.draft.as_ref().map(|draft| &draft.list)
+    /// The list that waits, with the skills that are known so far, and what stands beside its tasks.
+    pub fn list(&self) -> Option<(&TaskList, &Beside)> {
+        self.draft.as_ref().map(|draft| (&draft.list, &draft.beside))
     }
 
     /// The phase of the list that routing is for.

@@ -62,8 +62,8 @@ impl Sheet {
         }
         self.goals = goals;
         self.adopted = true;
-        if !list.remarks.trim().is_empty() {
-            self.remarks.push(list.remarks.trim().to_owned());
+        if !list.beside.remarks.trim().is_empty() {
+            self.remarks.push(list.beside.remarks.trim().to_owned());
         }
         if by_host {
             self.no_longer_relevant.clear();
@@ -84,7 +84,7 @@ impl Sheet {
 
     /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
     fn mark_irrelevant(&mut self, list: &ListAdopted) {
-        for link in &list.no_longer_relevant {
+        for link in &list.beside.no_longer_relevant {
             if !self.no_longer_relevant.contains(link) {
                 self.no_longer_relevant.push(link.clone());
             }

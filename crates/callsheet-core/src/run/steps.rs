@@ -8,6 +8,7 @@ use crate::issue::{Issue, Severity};
 use crate::record::{Apart, Event, ReferenceStage};
 use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 
+use super::Run;
 use super::answers::Answers;
 use super::approval::Approval;
 use super::attempts::Attempts;
@@ -19,7 +20,6 @@ use super::state::State;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::tasks::Supply;
-use super::{Run, growth};
 
 /// Moves the tasks of a list on to their executions.
 pub(super) struct Steps<'a>(pub &'a mut Run);
@@ -152,10 +152,6 @@ impl Steps<'_> {
             return Advance::Moved;
         }
         let run = &mut *self.0;
-        let open = growth::open_steps(run);
-        if open.is_some_and(|open| current >= open) {
-            return Advance::Waiting;
-        }
         if run.progress.rounds().open_step() != Some(current) {
             if run.is_held(current) {
                 Answers(run).ask_before_run(None);
@@ -171,8 +167,7 @@ impl Steps<'_> {
         }
         // A refinement may have made a writer of a task in an open step.
         Answers(run).ask_before_run(Some(current));
-        let ahead = run_ahead(self.0, current);
-        if self.start(current..open.map_or(ahead, |open| open.min(ahead))) { Advance::Moved } else { Advance::Waiting }
+        if self.start(current..run_ahead(self.0, current)) { Advance::Moved } else { Advance::Waiting }
     }
 
     /// Starts the ready tasks of steps that may run.

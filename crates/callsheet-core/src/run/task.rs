@@ -216,9 +216,6 @@ pub struct TaskRun {
     pub sizes: CallSizes,
     /// When the last of its replies came, in milliseconds since the Unix epoch.
     pub last_turn_at: Option<u64>,
-    /// Milliseconds from the start of the run at which it was listed, if its plan was still being written; `None`: when the
-    /// list was.
-    pub ideal_listed_ms: Option<u64>,
     /// Milliseconds from the start of the run at which its refinement could have ended with unlimited slots.
     pub ideal_refined_ms: u64,
     /// The same for its end.
@@ -308,7 +305,6 @@ impl TaskRun {
             clock: Stopwatch::default(),
             sizes: CallSizes::default(),
             last_turn_at: None,
-            ideal_listed_ms: None,
             ideal_refined_ms: 0,
             ideal_end_ms: 0,
         }

@@ -43,7 +43,7 @@ impl TaskChange<'_> {
         match run.tasks.get_mut(&slug) {
             None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
             Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
-                (task.round, task.ideal_listed_ms) = (round, None);
+                task.round = round;
                 return;
             }
             Some(_) => {

@@ -14,15 +14,13 @@ use crate::spec::Slug;
 use super::places::{Place, Places};
 use super::state::State;
 use super::step_ends::{StepEnd, StepEnds};
-use super::task::{RemovedBy, TaskPhase, TaskRun};
+use super::task::{TaskPhase, TaskRun};
 use super::task_sets::{Sets, Traits, count};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TaskTable {
     list: Vec<TaskRun>,
-    /// So many of them, from the first, are none of the run any more.
-    retired: usize,
     numbers: BTreeMap<Slug, usize>,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
@@ -125,7 +123,7 @@ impl TaskTable {
 
     /// In the order of first appearance.
     pub fn in_order(&self) -> impl Iterator<Item = &TaskRun> {
-        self.list.iter().skip(self.retired)
+        self.list.iter()
     }
 
     /// A task that was not there before.
@@ -171,11 +169,10 @@ impl TaskTable {
         self.mark_all();
     }
 
-    /// Puts a task that is not listed at the end of the last step, or of another one behind it. What is known of the others
-    /// stays.
-    pub fn append(&mut self, step: usize, slug: Slug) {
+    /// Puts a task that is not listed at the end of the last step. What is known of the others stays.
+    pub fn append(&mut self, slug: Slug) {
         let Some(number) = self.numbers.get(&slug).copied() else { return };
-        if step >= self.steps.len() {
+        if self.steps.is_empty() {
             self.places.start_step();
             self.steps.push(Vec::new());
             self.ends.start_step();
@@ -184,21 +181,6 @@ impl TaskTable {
         self.steps.last_mut().into_iter().for_each(|step| step.push(slug.clone()));
         let place = self.places.add(number);
         self.move_to(number, at, place);
-    }
-
-    /// None of these tasks is one of the run any more: others may have their names. Their numbers stay taken.
-    pub fn retire(&mut self) {
-        for number in self.retired..self.list.len() {
-            self.mark(number);
-            if let Some(task) = self.list.get_mut(number) {
-                task.release_slots();
-                task.phase = TaskPhase::Dropped(RemovedBy::Caller);
-            }
-        }
-        self.retired = self.list.len();
-        self.numbers.clear();
-        self.below.clear();
-        self.set_steps(Vec::new());
     }
 
     /// Puts a task of a template below the task that calls it.
@@ -226,19 +208,6 @@ impl TaskTable {
     /// Tasks of templates that a task calls, in the order they were opened.
     pub fn below(&self, caller: &Slug) -> impl Iterator<Item = &TaskRun> {
         self.below.get(caller).into_iter().flatten().filter_map(|slug| self.get(slug))
-    }
-
-    /// A later list may have left the task out: it gets a step of its own, behind what it reads. Gives the place of
-    /// that step.
-    pub fn place(&mut self, slug: &Slug) -> Option<usize> {
-        let task = self.get(slug).filter(|task| task.is_own() && self.step_of(slug).is_none())?;
-        let producers = task.producers().filter_map(|producer| self.find(producer));
-        let pending = producers.filter(|producer| !producer.state().is_ended());
-        let at = pending.filter_map(|producer| self.step_of(&producer.task.slug)).max().map_or(0, |step| step + 1);
-        let mut steps = self.steps.clone();
-        steps.insert(at, vec![slug.clone()]);
-        self.set_steps(steps);
-        Some(at)
     }
 
     /// The 0-based step of a task in the current list.
@@ -287,8 +256,8 @@ impl TaskTable {
         }
     }
 
-    /// Tasks whose outputs a task reads and that are still to give them. Only an earlier step can; anything else is left to
-    /// the check at the start.
+    /// Tasks whose outputs a task reads and that are still to give them. Only one that is listed before it can; anything else
+    /// is left to the check at the start.
     pub fn awaited_by<'a>(&'a self, task: &'a TaskRun) -> impl Iterator<Item = &'a TaskRun> {
         let producers = task.producers().filter_map(move |slug| self.find(slug));
         producers.filter(move |producer| {
@@ -296,8 +265,13 @@ impl TaskTable {
         })
     }
 
+    /// Whether a task is listed before another one: in an earlier step, or before it in the same one.
     fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
-        match (self.step_of(producer), self.step_of(reader)) {
+        let place = |slug: &Slug| {
+            let known = self.known.get(*self.numbers.get(slug)?)?;
+            known.step.map(|_| known.place)
+        };
+        match (place(producer), place(reader)) {
             (Some(producer), Some(reader)) => producer < reader,
             _ => false,
         }

@@ -64,7 +64,6 @@ impl<'a> Units<'a> {
     pub(super) fn of_list(self) -> impl Iterator<Item = Unit<'a>> {
         let phase = match self.0.stage() {
             Stage::Prepare => Some(Phase::Plan),
-            Stage::Pass if self.0.progress.growth().is_some() => Some(Phase::Plan),
             Stage::Iterate => Some(Phase::Iterate),
             Stage::Continue => Some(Phase::Continue),
             Stage::Join(_) => Some(Phase::Join),

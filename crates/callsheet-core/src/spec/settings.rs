@@ -187,8 +187,6 @@ pub struct Settings {
     pub comm_tries: u32 = 3,
     /// Whether a request is planned (spec 2.3). `auto`: unless it is one task.
     pub plan: Policy = Policy::Auto,
-    /// Tasks that only read begin while the plan is still being written (spec 2.3).
-    pub start_early: bool = true,
     /// Refinement policy (spec 2.12).
     pub refine: Policy = Policy::Auto,
     /// Iteration policy (spec 2.13).

@@ -3,8 +3,9 @@
 use crate::record::Outcome;
 use crate::run::{Joined, Run, TaskRun};
 
-/// The answer that a model wrote from the results of a finished run; else these results: one stands as it is, several stand
-/// each under the name of its task. A run that is not finished has no answer, nor has one of a template: that has a result.
+/// The answer that a model wrote from the results of a run that ended; else these results: one stands as it is, several stand
+/// each under the name of its task. A run that goes on, waits or was stopped has no answer, nor has one of a template: that has a
+/// result.
 ///
 /// `shown`: a text of these tasks as the person is to read it, its links leading from where the person stands.
 pub fn answer(run: &Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> String {
@@ -67,5 +68,5 @@ pub fn listed(results: &[(&TaskRun, String)]) -> String {
 }
 
 fn is_answered(run: &Run) -> bool {
-    run.operators().tree().is_none() && run.outcome().is_some_and(Outcome::is_finished)
+    run.operators().tree().is_none() && run.outcome().is_some_and(Outcome::has_answer)
 }

@@ -330,8 +330,7 @@ fn left_ms(run: &Run) -> Option<u64> {
         }
     }
     let left = all.max(work / u64::from(run.settings().jobs).max(1));
-    // Of a plan that is still being written nobody knows what is to come.
-    Some(left).filter(|left| matches!(run.stage(), Stage::Pass) && !run.is_growing() && *left > 0)
+    Some(left).filter(|left| matches!(run.stage(), Stage::Pass) && *left > 0)
 }
 
 fn stage_words(run: &Run, waiting: usize) -> &'static str {

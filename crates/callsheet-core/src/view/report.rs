@@ -3,7 +3,7 @@
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
 use crate::record::Outcome;
-use crate::run::{Joined, Problem, ProblemKind, Review, Run, State, TaskRun};
+use crate::run::{Joined, Problem, ProblemKind, RemovedBy, Review, Run, State, TaskPhase, TaskRun};
 use crate::template::TaskResult;
 use crate::visible::readable;
 
@@ -51,6 +51,7 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
             text.push_str(&item(problem));
         }
     }
+    text.push_str(&plan_changes(run));
     let kept: String = run.tasks().map(|task| kept(run, task)).collect();
     if !kept.is_empty() {
         text.push_str(&format!("\n## Finished parts of failed tasks\n{kept}"));
@@ -68,7 +69,7 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
 
 /// The answer that a model wrote from the results, or why they stand as a list.
 fn joined(run: &Run, outcome: Option<Outcome>) -> String {
-    match run.joined().filter(|_| outcome.is_some_and(Outcome::is_finished)) {
+    match run.joined().filter(|_| outcome.is_some_and(Outcome::has_answer)) {
         Some(Joined::Answer { text, unsupported }) => {
             format!("\n## Answer\n\n{}\n{}", text.trim(), not_found(unsupported))
         }
@@ -83,6 +84,29 @@ fn joined(run: &Run, outcome: Option<Outcome>) -> String {
 fn not_found(marks: &[String]) -> String {
     let line = unsupported_line(marks.iter().map(String::as_str));
     line.map(|line| format!("\nWarning: {line}\n")).unwrap_or_default()
+}
+
+/// What was taken off the plan, and what reviews said of their changes.
+fn plan_changes(run: &Run) -> String {
+    let removed: String = removals(run).iter().map(|line| item(line)).collect();
+    let said: String = run.remarks().iter().map(|words| item(words)).collect();
+    let mut text = String::new();
+    for (title, lines) in [("Removed from the plan", removed), ("What reviews said of the plan", said)] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n## {title}\n\n{lines}"));
+        }
+    }
+    text
+}
+
+/// Tasks that were removed from the plan, a line each, in words for a person.
+pub fn removals(run: &Run) -> Vec<String> {
+    let line = |task: &TaskRun| match &task.phase {
+        TaskPhase::Dropped(RemovedBy::Person) => Some(format!("{} was removed by you", task.task.name)),
+        TaskPhase::Dropped(RemovedBy::Reply { reason }) => Some(format!("{} was removed: {reason}", task.task.name)),
+        _ => None,
+    };
+    run.tasks().filter_map(line).collect()
 }
 
 /// Whether tasks should change files, none did, and none could change any in another way.

@@ -56,7 +56,6 @@ fn known(task: Task, done: bool) -> Arc<KnownTask> {
         step: (!done).then_some(1),
         done,
         denied: false,
-        outstanding: !done,
         headings: vec!["result-summary".to_owned()],
         details: Vec::new(),
         tokens: 10,

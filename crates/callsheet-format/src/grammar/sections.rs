@@ -163,7 +163,6 @@ impl<'a> Lists<'a> {
         self.add(name.clone(), Expr::Choice(fewer.into_iter().chain([own]).collect()));
         Some(Expr::rule(name))
     }
-
 }
 
 fn rest_name(before: u32) -> String {

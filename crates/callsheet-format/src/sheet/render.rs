@@ -116,7 +116,12 @@ impl<'a> SheetTask<'a> {
 
 /// The saved sheet (spec 3.4): the prompt, the goals, every task of the plan in its step, and what is no longer relevant
 /// (canonical targets, spec 5.10).
-pub fn render_sheet(prompt: &str, goals: &Goals, steps: &[Vec<SheetTask<'_>>], no_longer_relevant: &[String]) -> String {
+pub fn render_sheet(
+    prompt: &str,
+    goals: &Goals,
+    steps: &[Vec<SheetTask<'_>>],
+    no_longer_relevant: &[String],
+) -> String {
     let mut out = String::new();
     if !prompt.is_empty() {
         // A fence ends its last line; a line feed that the prompt ends with is one of its own.

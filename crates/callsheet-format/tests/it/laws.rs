@@ -50,7 +50,7 @@ fn accepted_lists_read_back_from_their_rendering() {
         let rendered = match world.kind {
             ReplyKind::Sheet => {
                 let prompt = first.value.prompt.as_deref().unwrap_or("");
-                render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.no_longer_relevant)
+                render_sheet(prompt, &list.goals, &SheetTask::of_list(&list), &first.value.beside.no_longer_relevant)
             }
             _ => render_plan(&list),
         };
@@ -60,7 +60,10 @@ fn accepted_lists_read_back_from_their_rendering() {
         assert_eq!(again.value.list, list, "value of\n{text}\nrendered\n{rendered}");
         assert_eq!(again.value.prompt, first.value.prompt, "prompt of\n{rendered}");
         if world.kind == ReplyKind::Sheet {
-            assert_eq!(again.value.no_longer_relevant, first.value.no_longer_relevant, "marks of\n{rendered}");
+            assert_eq!(
+                again.value.beside.no_longer_relevant, first.value.beside.no_longer_relevant,
+                "marks of\n{rendered}"
+            );
         }
         assert!(again.repairs.is_empty(), "repairs {:?} in\n{rendered}", again.repairs);
         for issue in &again.issues {

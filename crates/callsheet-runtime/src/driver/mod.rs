@@ -32,7 +32,6 @@ use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::effects::growth::{self, PlanText};
 use crate::effects::{Completion, EffectResult, Kept, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::Services;
@@ -100,8 +99,6 @@ struct Driver {
     /// Something that the run has in flight is not performed: all that is pending is looked at.
     look_at_all: bool,
     kept: Kept,
-    /// What of a plan was written so far.
-    plan: Arc<PlanText>,
     tasks: JoinSet<Completion>,
     stop: CancellationToken,
     only_plan: bool,
@@ -117,7 +114,6 @@ impl Driver {
             losses: 0,
             look_at_all: true,
             kept: Kept::default(),
-            plan: Arc::default(),
             tasks: JoinSet::new(),
             stop,
             only_plan,
@@ -162,7 +158,6 @@ impl Driver {
                     if self.apply_edit()? != EditCheck::Unsettled {
                         inbox::read_inbox(&mut self.session, &self.services)?;
                     }
-                    self.grow()?;
                     self.session.write_views_beside(&self.services)?;
                 }
             }
@@ -208,18 +203,6 @@ impl Driver {
             }
             self.start_all(fresh)?;
         }
-    }
-
-    /// Takes in the whole tasks of a plan that is still being written.
-    fn grow(&mut self) -> Result<(), DriveFault> {
-        let run = self.session.run();
-        if self.only_plan || !run.settings().start_early {
-            return Ok(());
-        }
-        let Some(written) = self.plan.news() else { return Ok(()) };
-        let events = growth::whole_tasks(&self.services, run, &written)?;
-        self.session.note(&self.services, events);
-        Ok(())
     }
 
     /// Starts effects once their starts are on disk.
@@ -290,7 +273,7 @@ impl Driver {
         let cancel = CancellationToken::new();
         self.in_flight.insert(key.clone(), cancel.clone());
         let turn = self.services.slots.turn();
-        let work = Work { services: Arc::clone(&self.services), cancel, turn, plan: Arc::clone(&self.plan) };
+        let work = Work { services: Arc::clone(&self.services), cancel, turn };
         let future = perform(work, effect, self.session.run());
         self.tasks.spawn(async move {
             let result = future.await;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{Event, LogEntry, VERSION};
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{SkillPolicy, Slug};
 use callsheet_format::skill::SkillSeverity;
 
@@ -25,7 +25,7 @@ pub(crate) fn changed_skills(
     let mut changed = BTreeMap::new();
     let mut notices: BTreeMap<&String, String> = BTreeMap::new();
     let mut loaded = None;
-    for task in run.tasks().filter(|task| task.state().is_problem()) {
+    for task in run.tasks().filter(|task| is_without(task)) {
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
@@ -57,8 +57,8 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
         // One that came back with another is refused, and is back.
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
-    let problems = run.tasks().filter(|task| task.state().is_problem());
-    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state().is_problem()));
+    let problems = run.tasks().filter(|task| is_without(task));
+    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !is_without(now)));
     back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
 }
 
@@ -68,4 +68,9 @@ fn lost(services: &Services, loaded: &LoadedSkills, task: &TaskRun, name: &str) 
     let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
     let why = fault.map_or_else(|| "no longer exists".to_owned(), |issue| format!("is not usable now: {issue}"));
     Ok(format!("note: the skill {name} {why}; the retry uses its previous version"))
+}
+
+/// It ended without output, or was removed.
+fn is_without(task: &TaskRun) -> bool {
+    task.state().is_problem() || task.state() == State::Dropped
 }

@@ -6,7 +6,6 @@ pub(crate) mod conclude;
 mod evaluate;
 mod gate;
 mod gate_view;
-pub(crate) mod growth;
 pub(crate) mod hunks;
 mod lookup;
 mod merge;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree, Usage};
 use callsheet_core::run::{ModelCall, Run};
-use callsheet_core::spec::{Phase, SkillMode};
+use callsheet_core::spec::SkillMode;
 
 use crate::ports::{Clock, Model, ModelFault, ModelInfo, ModelReply, Observer, Signal};
 use crate::transport_policy::{Permit, RetryPolicy, jitter, send};
@@ -259,16 +259,8 @@ async fn once(
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.services.observer;
     let heard = AtomicBool::new(false);
-    // A reply under a constraint names no skills: its tasks cannot begin early.
-    let plan = (key.phase == Phase::Plan && prompt.request.constraint.is_none()).then_some(&work.plan);
-    if let Some(plan) = plan {
-        plan.begin(key, work.services.clock.now_ms());
-    }
     let deltas = |text: &str| {
         heard.store(true, Ordering::Relaxed);
-        if let Some(plan) = plan {
-            plan.push(text);
-        }
         observer.see(&Signal::Delta { key, text });
     };
     let mut request = prompt.request.clone();

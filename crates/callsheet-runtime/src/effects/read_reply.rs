@@ -123,8 +123,9 @@ impl RecordedReply<'_> {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
         if reading.value.list.tasks().any(|task| task.skill.is_none()) {
-            let (key, list) = (self.asked.key.clone(), reading.value.list);
-            return Ok(Event::ListDrafted { key, list, repairs: reading.repairs, issues: reading.issues });
+            let (key, ListReply { list, beside, .. }) = (self.asked.key.clone(), reading.value);
+            let Reading { repairs, issues, .. } = reading;
+            return Ok(Event::ListDrafted { key, list, beside, repairs, issues });
         }
         let list = reconcile(self.services, self.run, reading.value, &loaded, false)?;
         let origin = ListOrigin::Reply(self.asked.key.clone());
@@ -152,7 +153,7 @@ impl RecordedReply<'_> {
         let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
         let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names);
         let skill = chosen.as_deref().filter(|name| loaded.catalog.get(name).is_some());
-        let Some(mut list) = run.drafted().cloned() else {
+        let Some((mut list, beside)) = run.drafted().map(|(list, beside)| (list.clone(), beside.clone())) else {
             if skill.is_some() || run.settings().plan == Policy::Never {
                 return direct_list(self.services, run, &loaded, (key, skill));
             }
@@ -165,7 +166,7 @@ impl RecordedReply<'_> {
         let last = run.routed_task(key).map(|task| task.slug.clone());
         let last = list.tasks_mut().filter(|task| Some(&task.slug) == last.as_ref() && task.skill.is_none());
         last.for_each(|task| task.skill.clone_from(&skill));
-        let list = reconcile(self.services, run, ListReply { list, ..ListReply::default() }, &loaded, false)?;
+        let list = reconcile(self.services, run, ListReply { list, beside, ..ListReply::default() }, &loaded, false)?;
         Ok(Event::ListAdopted { origin: ListOrigin::Reply(key.clone()), list, repairs: Vec::new(), issues })
     }
 
@@ -330,10 +331,6 @@ impl RecordedReply<'_> {
 
 /// A handler of a template knows no other task, and its run may have very many.
 fn knows_no_task(run: &Run, asked: &ModelCall) -> bool {
-    if asked.key.phase == Phase::Plan {
-        // What stands of it already is what it says itself.
-        return true;
-    }
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     task.is_some_and(TaskRun::is_handler) && !writes

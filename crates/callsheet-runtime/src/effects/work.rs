@@ -7,7 +7,6 @@ use std::sync::Arc;
 use callsheet_core::record::{EffectKey, Event, Outcome};
 use tokio_util::sync::CancellationToken;
 
-use crate::effects::growth::PlanText;
 use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::transport_policy::Turn;
@@ -35,8 +34,6 @@ pub(crate) struct Work {
     pub(crate) cancel: CancellationToken,
     /// Its place among those that were started.
     pub(crate) turn: Turn,
-    /// Where the text of a plan goes while it is being written.
-    pub(crate) plan: Arc<PlanText>,
 }
 
 /// An effect in flight.

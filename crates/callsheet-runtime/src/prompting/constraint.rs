@@ -7,8 +7,8 @@ use callsheet_core::links;
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
-use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::grammar;
+use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use serde_json::Value;
 
 use crate::material::named_at;
@@ -16,7 +16,7 @@ use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::reading::aim::WriteAim;
 use crate::references::Resolved;
 
-use super::{project, texts};
+use super::project;
 use crate::services::{ModelSet, Services};
 
 /// How the form of a reply is held.
@@ -113,8 +113,10 @@ impl ListOffer {
                 .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
         );
         // Problems first: they are what a reply has to do with.
-        let (problems, pending): (Vec<&TaskRun>, Vec<&TaskRun>) =
-            run.tasks().filter(|task| task.state().may_become(State::Dropped)).partition(|task| task.state().is_problem());
+        let (problems, pending): (Vec<&TaskRun>, Vec<&TaskRun>) = run
+            .tasks()
+            .filter(|task| task.state().may_become(State::Dropped))
+            .partition(|task| task.state().is_problem());
         let open = problems.into_iter().chain(pending).take(MAX_REMOVED).map(|task| task.task.name.clone()).collect();
         let first_number = run
             .taken()

@@ -33,16 +33,13 @@ pub(crate) fn reconcile(
     }
     let former: Vec<Former<'_>> = run
         .tasks()
-        // A plan that is being written is read as if none of it were there.
-        .filter(|task| !run.is_growing() && task.state() != State::Done)
+        .filter(|task| task.state() != State::Done)
         .map(|task| Former { task: &task.task, ended: task.state().is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();
     let edit = edit.then_some(&reply.ended);
     let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };
     let mut adopted = adopt::adopt(&reply.list, &adoption);
-    adopted.no_longer_relevant = reply.no_longer_relevant;
-    adopted.removed = reply.removed;
-    adopted.remarks = reply.remarks;
+    adopted.beside = reply.beside;
     Ok(adopted)
 }

@@ -245,12 +245,13 @@ fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<I
 
 /// Goals, steps and tasks are those of the run.
 fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
-    let shown = |slug: &&Slug| run.task(slug).is_some_and(|task| !matches!(task.state(), State::Done | State::Dropped));
-    let steps = run.steps().iter().map(|step| step.iter().filter(shown).collect::<Vec<_>>());
-    let steps: Vec<Vec<&Slug>> = steps.filter(|step| !step.is_empty()).collect();
-    let listed: Vec<Vec<&Slug>> =
+    // What is done is read as it is and not listed.
+    let open = |slug: &&Slug| run.task(slug).is_some_and(|task| task.state() != State::Done);
+    let steps: Vec<Vec<&Slug>> = run.steps().iter().map(|step| step.iter().filter(open).collect()).collect();
+    let mut listed: Vec<Vec<&Slug>> =
         list.steps.iter().map(|step| step.iter().map(|planned| &planned.task.slug).collect()).collect();
+    listed.resize(listed.len().max(steps.len()), Vec::new());
     let same_plan = list.goals == *run.goals() && steps == listed;
-    let same_marks = list.no_longer_relevant == run.no_longer_relevant();
+    let same_marks = list.beside.no_longer_relevant == run.no_longer_relevant();
     same_plan && same_marks && list.steps.iter().flatten().all(|planned| planned.unchanged)
 }

@@ -1,7 +1,7 @@
 //! A sheet file that a run begins with (spec 2.2).
 
 use callsheet_core::issue::{IssueCode, Severity};
-use callsheet_core::record::{Event, ListOrigin};
+use callsheet_core::record::{Beside, Event, ListOrigin};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Settings, TaskList};
 use callsheet_format::reading::{KnownTasks, Reading};
@@ -38,7 +38,7 @@ pub(crate) fn read_sheet(services: &Services, text: &str, prompt: Option<&str>, 
     }
     let Reading { value, repairs, issues, wanted } = reading;
     let list = Reading { value: value.list, repairs, issues, wanted };
-    SheetReading { list, prompt: value.prompt, no_longer_relevant: value.no_longer_relevant }
+    SheetReading { list, prompt: value.prompt, no_longer_relevant: value.beside.no_longer_relevant }
 }
 
 /// The fact of a list that the host read or made.
@@ -52,7 +52,8 @@ pub(crate) fn adopt_host_list(
     let mut list = reading.value;
     // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
     list.goals.plan_complete = !list.goals.plan_continues;
-    let reply = ListReply { list, no_longer_relevant: sheet.no_longer_relevant, ..ListReply::default() };
+    let beside = Beside { no_longer_relevant: sheet.no_longer_relevant, ..Beside::default() };
+    let reply = ListReply { list, beside, ..ListReply::default() };
     let loaded = services.skills(settings);
     let list = reconcile(services, run, reply, &loaded, false)?;
     Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })

@@ -15,7 +15,8 @@ pub fn sheet_text(run: &Run) -> String {
         let output = task.result().map_or("", |result| result.summary.as_str());
         Some(SheetTask { task: &task.task, state: state(run, task), output })
     };
-    let steps: Vec<Vec<SheetTask<'_>>> = run.steps().iter().map(|step| step.iter().filter_map(shown).collect()).collect();
+    let steps: Vec<Vec<SheetTask<'_>>> =
+        run.steps().iter().map(|step| step.iter().filter_map(shown).collect()).collect();
     sheet::render_sheet(run.prompt(), run.goals(), &steps, run.no_longer_relevant())
 }
 

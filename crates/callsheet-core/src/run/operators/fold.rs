@@ -169,7 +169,7 @@ impl Trees<'_> {
         self.0.tasks.insert(slug.clone(), task);
         match caller {
             Some(caller) => self.0.tasks.list_below(&caller, slug),
-            None => self.0.tasks.append(0, slug),
+            None => self.0.tasks.append(slug),
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
+use callsheet_core::placement::place;
 use callsheet_core::record::{
     Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
-    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,
-    ToolRecord, Usage, Verdict,
+    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, Removal, ResultParts, StopReason,
+    ToolPolicy, ToolRecord, Usage, Verdict,
 };
-use callsheet_core::run::{CallRecord, Effect};
+use callsheet_core::run::{CallRecord, Effect, State};
 use callsheet_core::spec::{
     BlobId, ExecutionMode, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target,
     Task, ToolCall, ToolEffect,
@@ -78,7 +79,7 @@ impl Player {
             }
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
             ["person", "edits"] => {
-                let (list, origin) = (self.list(block), ListOrigin::Edit(blob("sheet")));
+                let (list, origin) = (self.edited(block), ListOrigin::Edit(blob("sheet")));
                 self.fact(Event::ListAdopted { origin, list, repairs: vec![], issues: vec![] })
             }
             ["concluded"] => match self.find(|effect| matches!(effect, Effect::Conclude(_)))? {
@@ -181,6 +182,10 @@ impl Player {
                 ("plan", "complete") => list.goals.plan_complete = true,
                 ("plan", "continues") => list.goals = Goals { plan_continues: true, ..list.goals },
                 ("step", _) => list.steps.push(Vec::new()),
+                ("removes", rest) => {
+                    let (task, reason) = rest.split_once(" because ").unwrap();
+                    list.beside.removed.push(Removal { task: Slug::new(task), reason: reason.to_owned() });
+                }
                 _ => list.steps.last_mut().expect("a step comes first").push(self.planned(line)),
             }
         }
@@ -190,6 +195,33 @@ impl Player {
             {
                 list.skills.insert(name.clone(), policy.clone());
             }
+        }
+        list
+    }
+
+    /// A reply, its tasks in the steps of the plan that they get.
+    fn placed(&self, block: &[&str]) -> ListAdopted {
+        let mut list = self.list(block);
+        let known = |planned: &PlannedTask| self.run.step_of(&planned.task.slug);
+        let sections: Vec<_> = list.steps.iter().map(|step| step.iter().map(known).collect()).collect();
+        let places = place(&sections, self.run.steps().len());
+        let tasks: Vec<PlannedTask> = std::mem::take(&mut list.steps).into_iter().flatten().collect();
+        for (task, at) in tasks.into_iter().zip(places.into_iter().flatten()) {
+            list.steps.resize(list.steps.len().max(at + 1), Vec::new());
+            list.steps[at].push(task);
+        }
+        list
+    }
+
+    /// An edit: its steps are those of the plan with something that is not done, and further ones behind them.
+    fn edited(&self, block: &[&str]) -> ListAdopted {
+        let mut list = self.list(block);
+        let is_open = |slug: &Slug| self.run.task(slug).is_some_and(|task| task.state() != State::Done);
+        let plan = self.run.steps();
+        let open = plan.iter().enumerate().filter(|(_, step)| step.iter().any(is_open)).map(|(at, _)| at);
+        for (at, step) in open.chain(plan.len()..).zip(std::mem::take(&mut list.steps)) {
+            list.steps.resize(list.steps.len().max(at + 1), Vec::new());
+            list.steps[at] = step;
         }
         list
     }
@@ -235,12 +267,6 @@ impl Player {
 
     fn model(&mut self, unit: &str, verb: &str, tail: &str, block: &[&str]) -> Happened {
         let key = self.call(unit)?;
-        if let "writes" | "writes-last" = verb {
-            self.pass_time(1_000);
-            let task = Box::new(self.planned(tail));
-            let skill = task.task.skill.as_ref().and_then(|skill| self.skills.get(skill)).cloned();
-            return self.fact(Event::TaskPlanned { key, task, skill, ends_section: verb == "writes-last", ms: 1_000 });
-        }
         if verb == "failed" {
             let fault = match tail {
                 "communication" => CallFault::Communication,
@@ -313,10 +339,11 @@ impl Player {
                 Event::Routed { key, skill, issues }
             }
             Phase::Plan | Phase::Iterate | Phase::Continue if tail == "without skills" => {
-                Event::ListDrafted { key, list: self.list(block).list(), repairs, issues }
+                let list = self.placed(block);
+                Event::ListDrafted { key, list: list.list(), beside: list.beside, repairs, issues }
             }
             Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue => {
-                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.list(block), repairs, issues }
+                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.placed(block), repairs, issues }
             }
             Phase::Refine => {
                 let mut refinement = Refinement::default();

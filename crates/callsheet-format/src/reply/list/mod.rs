@@ -19,7 +19,7 @@ mod unread;
 use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, Span};
-use callsheet_core::record::Removal;
+use callsheet_core::record::Beside;
 use callsheet_core::spec::{Goals, Phase, Slug, TaskList};
 use collect::{Collected, collect};
 
@@ -57,14 +57,10 @@ pub struct ListReply {
     pub list: TaskList,
     /// `Original prompt` of a sheet file; ignored in replies.
     pub prompt: Option<String>,
-    /// Canonical targets listed under `No longer relevant` (spec 5.10).
-    pub no_longer_relevant: Vec<String>,
-    /// Tasks under `Removed tasks`, each with its reason.
-    pub removed: Vec<Removal>,
+    /// `Removed tasks`, canonical targets under `No longer relevant`, and `Issues with the tasks`.
+    pub beside: Beside,
     /// Tasks of an edit that stand there with the `State` that they ended in: unless their words changed, they stay so.
     pub ended: BTreeSet<Slug>,
-    /// Body of `Issues with the tasks`, for the person only.
-    pub remarks: String,
     /// Lines of each task, in sheet order.
     pub spans: Vec<Span>,
 }
@@ -173,10 +169,8 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
     let reply = ListReply {
         list: TaskList { goals, steps },
         prompt: collected.prompt.filter(|prompt| kind == Kind::Sheet && !prompt.is_empty()),
-        no_longer_relevant,
-        removed,
+        beside: Beside { removed, no_longer_relevant, remarks: collected.remarks },
         ended,
-        remarks: collected.remarks,
         spans,
     };
     (reply, notes)

@@ -8,13 +8,7 @@ use crate::reading::{Diagnostics, KnownTask, ReadContext, numbered_start};
 use crate::reply::references::is_none;
 
 /// Reads the body of a section, which begins at line `first`.
-pub(super) fn read(
-    text: &str,
-    first: u32,
-    context: &ReadContext,
-    removed: &mut Vec<Removal>,
-    notes: &mut Diagnostics,
-) {
+pub(super) fn read(text: &str, first: u32, context: &ReadContext, removed: &mut Vec<Removal>, notes: &mut Diagnostics) {
     for (number, line) in (first..).zip(text.lines()) {
         let line = line.trim().trim_start_matches(['-', '*', '+', ' ']);
         if !line.chars().any(char::is_alphanumeric) || is_none(line) {

@@ -9,7 +9,7 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::links::link;
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
 use callsheet_core::placement::place;
-use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
+use callsheet_core::spec::{Slug, Step, Task, TaskList};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
 use crate::reply::references::{Producer, Producers, Scope, check_value, named_files, one_run};

@@ -307,8 +307,10 @@ fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagn
 
 fn unknown(name: &str, span: Span, notes: &mut Diagnostics) {
     let issue = notes.issue(IssueCode::UnknownKey, "", span, &[("label", name)]).warning().key(name);
-    let known =
-        TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::STATE | label::SKILL_CALL));
+    let known = TASK_LABELS
+        .iter()
+        .map(|rule| rule.name)
+        .filter(|name| !matches!(*name, label::OUTPUT | label::STATE | label::SKILL_CALL));
     notes.push(issue.allowed(name, known));
 }
 

@@ -115,7 +115,7 @@ impl Case {
                 if self.is("current", &task.slug) {
                     context.current = Some(task.clone());
                 }
-                let (done, failed) = (self.is("done", &task.slug), self.is("failed", &task.slug));
+                let done = self.is("done", &task.slug);
                 let policy = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
                 context.tasks.push(Arc::new(KnownTask {
                     writer: policy.is_some_and(|skill| skill.policy.writer.is_some()),

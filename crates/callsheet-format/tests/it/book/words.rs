@@ -33,8 +33,11 @@ pub fn list(reply: &ListReply) -> String {
     if goals.plan_complete {
         out.push_str("plan complete\n");
     }
-    line(&mut out, "remarks", &reply.remarks);
-    line(&mut out, "no longer relevant", &reply.no_longer_relevant.join(" "));
+    for removal in &reply.beside.removed {
+        line(&mut out, "removed", &format!("{}: {}", removal.task, removal.reason));
+    }
+    line(&mut out, "remarks", &reply.beside.remarks);
+    line(&mut out, "no longer relevant", &reply.beside.no_longer_relevant.join(" "));
     for (number, step) in (1..).zip(&reply.list.steps) {
         writeln!(out, "step {number}").expect("write");
         step.tasks.iter().for_each(|one| task(&mut out, one));

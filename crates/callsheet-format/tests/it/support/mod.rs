@@ -325,8 +325,11 @@ pub fn describe(reading: &Reading<ListReply>) -> String {
         out.push_str("plan continues\n");
     }
     line(&mut out, "prompt", reply.prompt.as_deref().unwrap_or(""));
-    line(&mut out, "remarks", &reply.remarks);
-    line(&mut out, "no longer relevant", &reply.no_longer_relevant.join(" "));
+    for removal in &reply.beside.removed {
+        line(&mut out, "removed", &format!("{}: {}", removal.task, removal.reason));
+    }
+    line(&mut out, "remarks", &reply.beside.remarks);
+    line(&mut out, "no longer relevant", &reply.beside.no_longer_relevant.join(" "));
     for (number, step) in reply.list.steps.iter().enumerate() {
         writeln!(out, "step {}", number + 1).expect("write");
         for task in &step.tasks {

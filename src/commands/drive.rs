@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::spec::{RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
     Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
@@ -339,6 +339,12 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     }
     if let Some(Joined::Failed(why)) = joined(run) {
         tell!("  no answer was written from the results: {}", term::one_line(why, 300));
+    }
+    if outcome == Outcome::InputRequired && !run.held_by_edit().is_empty() {
+        let held: Vec<&str> = run.held_by_edit().iter().map(Slug::as_str).collect();
+        let sheet = setup.seen_from_here(&run_folder(id));
+        tell!("  {sheet}/sheet.md has errors, so these tasks do not start: {}", held.join(", "));
+        tell!("Next: fix them, then {} resume {id}", setup.command);
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");

@@ -57,15 +57,14 @@ fn tools() -> Vec<ToolSpec> {
 fn all() -> Vec<(&'static str, Grammar)> {
     let references = texts(&["[Net](src/net.rs#L10-L60)", "[Manual](docs/manual.md)", "[](README.md)"]);
     let shape = ListShape { references: &references, max_sections: 4, max_tasks: 3, first_number: 1 };
-    let kept = "- **Name** Old\n- **What is needed** Old work.\n- **Expected output** A note.";
-    let outstanding = [texts(&[kept, "- **Name** Older\n- **What is needed** Work."]), texts(&[kept])];
+    let open = texts(&["Old", "Older"]);
     let files = [
         EditableFile { path: "src/net.rs".into(), shown_in_full: true },
         EditableFile { path: "a b/c.md".into(), shown_in_full: false },
     ];
     let forms = vec![
         ("plan", grammar::plan(&shape)),
-        ("iteration", grammar::iteration(&shape, &outstanding)),
+        ("iteration", grammar::iteration(&shape, &open)),
         ("continuation", grammar::continuation(&shape, &[])),
         ("refinement", grammar::refinement(&references, &tools(), false)),
         ("refinement with a call", grammar::refinement(&references, &tools(), true)),

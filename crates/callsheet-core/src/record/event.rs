@@ -64,6 +64,11 @@ pub enum Event {
         /// How the run had ended.
         outcome: Outcome,
     },
+    /// An edit of the sheet has errors: until it is right, nothing of these tasks starts (spec 2.18). None: it is right again.
+    EditHeld {
+        /// Tasks that the edit changes or lacks.
+        tasks: BTreeSet<Slug>,
+    },
     /// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
     SheetRendered {
         /// Hash of the content.

@@ -1,6 +1,6 @@
 //! What the driver, prompts and views read off the parts of a run, and where one of them is reached through another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::issue::Issue;
 use crate::record::{Beside, CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
@@ -444,6 +444,11 @@ impl Run {
     /// What is known of a tool (spec 11.1).
     pub fn policy(&self, tool: &str) -> ToolPolicy {
         self.setup.policy(tool)
+    }
+
+    /// Tasks that an edit of the sheet with errors changes or lacks: nothing of them starts until it is right (spec 2.18).
+    pub fn held_by_edit(&self) -> &BTreeSet<Slug> {
+        self.sheet.held()
     }
 
     /// Whether the effect is outstanding.

@@ -37,7 +37,7 @@ impl<'a> Check<'a> {
         match event {
             Event::RunStarted { .. } => return require(run.id().is_none(), || Reject::AlreadyStarted),
             _ if run.id().is_none() => return Err(Reject::NotStarted),
-            Event::RunResumed { .. } | Event::SheetRendered { .. } => return Ok(()),
+            Event::RunResumed { .. } | Event::SheetRendered { .. } | Event::EditHeld { .. } => return Ok(()),
             Event::RunContinued { .. } => {
                 let ended = matches!(run.stage(), Stage::Concluded(_) | Stage::Continue);
                 return require(ended, || Reject::NotEnded);
@@ -261,7 +261,7 @@ impl<'a> Check<'a> {
         let approval = Approval(run);
         let waits = match outcome {
             Outcome::ApprovalRequired => approval.open_gates().next().is_some(),
-            Outcome::InputRequired => approval.questions().next().is_some(),
+            Outcome::InputRequired => approval.questions().next().is_some() || !run.sheet.held().is_empty(),
             _ => false,
         };
         require(run.stage().is_working() && waits, || Reject::NotWaiting(outcome))

@@ -43,6 +43,10 @@ impl Fold<'_> {
             Event::RunContinued { text, settings } => Continuation(run).ask(text, settings),
             Event::FollowUpWithdrawn { outcome } => Continuation(run).withdraw(*outcome),
             Event::SheetRendered { hash } => run.sheet.note_file(hash, at),
+            Event::EditHeld { tasks } => {
+                run.sheet.hold(tasks);
+                run.tasks.look_again();
+            }
             Event::TaskRetried { task, .. } if run.operators.tree().is_some() => Trees(run).retry(task),
             Event::TaskRetried { task, skills } if run.operators.named(task).is_some() => {
                 Commands(run).retry_in_call(task, skills);

@@ -23,6 +23,8 @@ impl Resume<'_> {
     pub fn resume(&mut self, settings: &Settings) {
         self.stop_clocks();
         self.0.setup.set(settings);
+        // A resume reads the sheet first, and refuses an edit with errors.
+        self.0.sheet.hold(&BTreeSet::new());
         self.0.progress.stop_waiting();
         self.settle_in_flight();
         Changing(self.0).skip_lost_checks();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::record::ListAdopted;
-use crate::spec::{BlobId, Goals};
+use crate::spec::{BlobId, Goals, Slug};
 
 /// The sheet beside its tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +18,8 @@ pub(super) struct Sheet {
     remarks: Vec<String>,
     /// Hashes of every rendered sheet (spec 2.18).
     rendered: BTreeSet<BlobId>,
+    /// Tasks that an edit with errors changes or lacks.
+    held: BTreeSet<Slug>,
     /// What the file was to hold last, or was read last, and when that was.
     last: Option<(BlobId, u64)>,
 }
@@ -71,8 +73,19 @@ impl Sheet {
         self.mark_irrelevant(list);
     }
 
+    /// An edit with errors touches these tasks; none: there is no such edit any more.
+    pub fn hold(&mut self, tasks: &BTreeSet<Slug>) {
+        self.held.clone_from(tasks);
+    }
+
+    /// Tasks that an edit with errors changes or lacks: nothing of them starts.
+    pub fn held(&self) -> &BTreeSet<Slug> {
+        &self.held
+    }
+
     /// A person edited it.
     pub fn edit(&mut self, list: &ListAdopted) {
+        self.held.clear();
         if list.goals != self.goals {
             let goals = Goals { text: list.goals.text.clone(), ..list.goals };
             self.former_goals.push(std::mem::replace(&mut self.goals, goals));

@@ -51,7 +51,7 @@ impl Steps<'_> {
             TaskChange(run).enter(slug, TaskPhase::Ready);
             return true;
         }
-        if state == State::Running || begun {
+        if state == State::Running || begun || run.sheet.held().contains(slug) {
             return false;
         }
         if task.skill_lost && matches!(state, State::Planned | State::Waiting) {
@@ -220,7 +220,8 @@ pub(super) fn run_ahead(run: &Run, current: usize) -> usize {
 }
 
 fn may_start(run: &Run, task: &TaskRun) -> bool {
-    task.state() == State::Ready && !task.has_begun() && Approval(run).has(task)
+    let held = run.sheet.held().contains(&task.task.slug);
+    task.state() == State::Ready && !task.has_begun() && !held && Approval(run).has(task)
 }
 
 /// What a step of the pass gave.

@@ -130,7 +130,7 @@ pub fn render_sheet(
     }
     out.push_str(&render_goals(goals));
     out.push_str("## Tasks\n");
-    for (number, step) in steps.iter().enumerate() {
+    for (number, step) in steps.iter().enumerate().filter(|(_, step)| !step.is_empty()) {
         out.push_str(&format!("### Task section {}\n", number + 1));
         for shown in step {
             out.push_str(&render_task(shown.task, TaskForm::List, None));

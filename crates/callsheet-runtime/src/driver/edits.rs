@@ -1,11 +1,14 @@
 //! Applying a person's edit of `sheet.md` to a run (spec 2.18), before anything else starts.
 
+use std::collections::BTreeSet;
+
 use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::spec::Slug;
 
 use crate::fault::{DriveFault, InputFault};
 use crate::runfiles::SheetFile;
 use crate::services::Services;
-use crate::sheetfile::{Edit, Look};
+use crate::sheetfile::{Edit, Look, Refused};
 
 use super::session::Session;
 
@@ -31,7 +34,7 @@ impl Session {
     pub(super) fn apply_settled_edit(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
         let (run, views) = self.run_and_views();
         let found = match views.sheet.settled(services, run) {
-            Look::Nothing => return Ok(EditCheck::Nothing),
+            Look::Nothing => return self.release_held(services),
             Look::Unsettled => return Ok(EditCheck::Unsettled),
             Look::Edit(found) => found,
         };
@@ -51,18 +54,30 @@ impl Session {
     fn apply(&mut self, services: &Services, found: SheetFile) -> Result<bool, DriveFault> {
         let hash = found.hash.clone();
         let (run, views) = self.run_and_views();
-        match views.sheet.read(services, run, found) {
+        match views.sheet.read(services, run, found)? {
             Ok(Some(edit)) => self.record_edit(services, None, &edit),
             Ok(None) => {
                 self.views.stale.note_sheet();
                 Ok(false)
             }
-            Err(DriveFault::Input(InputFault::EditedSheet(lines))) => {
+            Err(Refused { lines, touched }) => {
                 self.views.sheet.reject(services, hash, &lines);
-                Ok(false)
+                Ok(*self.run().held_by_edit() != touched && self.hold(services, touched)?)
             }
-            Err(fault) => Err(fault),
         }
+    }
+
+    /// Nothing of these tasks starts until the sheet is right. True if that was recorded.
+    fn hold(&mut self, services: &Services, tasks: BTreeSet<Slug>) -> Result<bool, DriveFault> {
+        Ok(self.record(services, vec![Event::EditHeld { tasks }])? > 0)
+    }
+
+    /// An edit with errors is fixed or taken back: what it held may start.
+    fn release_held(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
+        if self.run().held_by_edit().is_empty() || self.views.sheet.stands_rejected(services) {
+            return Ok(EditCheck::Nothing);
+        }
+        Ok(if self.hold(services, BTreeSet::new())? { EditCheck::Applied } else { EditCheck::Nothing })
     }
 
     /// The edit that is to be recorded right after `event`, or now.
@@ -80,7 +95,8 @@ impl Session {
             run.apply(&entry).map_err(InputFault::NotResumable)?;
         }
         let Some(found) = self.views.sheet.unread_at_rest(services, &run) else { return Ok(None) };
-        let edit = self.views.sheet.read(services, &run, found)?;
+        let read = self.views.sheet.read(services, &run, found)?;
+        let edit = read.map_err(|refused| InputFault::EditedSheet(refused.lines))?;
         if edit.is_none() {
             self.views.stale.note_sheet();
         }

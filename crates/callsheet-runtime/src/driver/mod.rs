@@ -253,7 +253,9 @@ impl Driver {
         if self.session.run().outcome().is_some() {
             return Ok(false);
         }
-        let Some(outcome) = self.unanswered.values().copied().min() else { return Ok(false) };
+        // A sheet with errors that holds what is left waits for a person, too.
+        let held = || (!self.session.run().held_by_edit().is_empty()).then_some(Outcome::InputRequired);
+        let Some(outcome) = self.unanswered.values().copied().min().or_else(held) else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.services)?;
         Ok(self.session.record(&self.services, vec![Event::RunWaiting { outcome }])? > 0)

@@ -1,7 +1,7 @@
 //! A person's edit of `sheet.md` (spec 2.18): read like a sheet and matched with the tasks of the run. A sheet with
 //! errors changes nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
@@ -39,8 +39,17 @@ pub(super) enum EditReading {
     Unchanged(Vec<String>),
     /// A valid edit.
     Valid(Box<Edit>),
-    /// It has errors, here in lines for a person.
-    Rejected(Vec<String>),
+    /// It has errors.
+    Rejected(Refused),
+}
+
+/// An edit with errors.
+#[derive(Debug)]
+pub(crate) struct Refused {
+    /// The errors, in lines for a person.
+    pub(crate) lines: Vec<String>,
+    /// Tasks that have not begun and that the edit changes or lacks.
+    pub(crate) touched: BTreeSet<Slug>,
 }
 
 impl Edit {
@@ -115,7 +124,8 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
     let understood = Understood::of(services, run, &text)?;
     let file = services.files.directory().join("sheet.md").display().to_string();
     if understood.has_errors() {
-        return Ok(EditReading::Rejected(understood.issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
+        let lines = understood.issues.iter().map(|issue| line_of(&file, &text, issue)).collect();
+        return Ok(EditReading::Rejected(Refused { lines, touched: touched(run, &understood.list) }));
     }
     if understood.prompt.as_ref().is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
         services.notice("note: an edit cannot change the request; follow up with `callsheet continue`");
@@ -130,6 +140,14 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
     let Understood { list, repairs, issues, .. } = understood;
     let event = adopted(services, &bytes, (list, repairs, issues))?;
     Ok(EditReading::Valid(Box::new(Edit { event, warnings: lines, hash, text: bytes })))
+}
+
+/// Tasks that have not begun and that a list changes or lacks.
+fn touched(run: &Run, list: &ListAdopted) -> BTreeSet<Slug> {
+    let stays =
+        |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
+    let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
+    open.map(|task| task.task.slug.clone()).filter(|slug| !stays(slug)).collect()
 }
 
 /// What an edit of a sheet would come to.

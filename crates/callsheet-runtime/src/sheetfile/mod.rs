@@ -7,7 +7,7 @@ mod text;
 mod tracker;
 mod watch;
 
-pub(crate) use edit::Edit;
+pub(crate) use edit::{Edit, Refused};
 pub use edit::{EditPreview, preview_edit};
 pub(crate) use given::adopt_host_list;
 pub use given::{SheetReading, check_sheet};

@@ -4,11 +4,11 @@
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
 
-use crate::fault::{DriveFault, InputFault};
+use crate::fault::DriveFault;
 use crate::runfiles::{RunFiles, SheetFile, SheetMark, trace_fault};
 use crate::services::Services;
 
-use super::edit::{Edit, EditReading, keep, read_edit};
+use super::edit::{Edit, EditReading, Refused, keep, read_edit};
 
 /// Milliseconds after which a file that changes again is sure to have another mark.
 const MARKED_MS: u64 = 100;
@@ -124,16 +124,22 @@ impl SheetTracker {
         on_disk(services).filter(|found| !self.is_read(run, found))
     }
 
-    /// Reads what a person wrote, for `run`; `None` if it changes nothing.
+    /// Whether the file still holds an edit with errors.
+    pub(crate) fn stands_rejected(&self, services: &Services) -> bool {
+        let Content::Rejected(hash) = &self.content else { return false };
+        on_disk(services).is_some_and(|found| found.hash == *hash)
+    }
+
+    /// Reads what a person wrote, for `run`; `None` if it changes nothing; or it has errors.
     ///
     /// # Errors
-    /// The edited sheet has errors, or what the store says.
+    /// What the store says.
     pub(crate) fn read(
         &mut self,
         services: &Services,
         run: &Run,
         found: SheetFile,
-    ) -> Result<Option<Edit>, DriveFault> {
+    ) -> Result<Result<Option<Edit>, Refused>, DriveFault> {
         let (hash, bytes) = (found.hash.clone(), found.bytes.clone());
         match read_edit(services, run, found)? {
             EditReading::Unchanged(notes) => {
@@ -142,16 +148,16 @@ impl SheetTracker {
                 }
                 notes.iter().for_each(|line| services.notice(line));
                 self.content = Content::Unchanged(hash);
-                Ok(None)
+                Ok(Ok(None))
             }
-            EditReading::Valid(edit) => Ok(Some(*edit)),
-            EditReading::Rejected(lines) => Err(InputFault::EditedSheet(lines).into()),
+            EditReading::Valid(edit) => Ok(Ok(Some(*edit))),
+            EditReading::Rejected(refused) => Ok(Err(refused)),
         }
     }
 
     /// Notes an edit with errors, which is not read again before it changes.
     pub(crate) fn reject(&mut self, services: &Services, hash: BlobId, errors: &[String]) {
-        services.notice("the edited sheet has errors; the list is unchanged:");
+        services.notice("the edited sheet has errors; what it changes or lacks does not start before they are fixed:");
         errors.iter().for_each(|line| services.notice(line));
         self.content = Content::Rejected(hash);
     }

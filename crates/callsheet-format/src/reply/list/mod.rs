@@ -127,9 +127,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
     }
     // A review that only says that the plan is complete, or what of it goes, adds nothing.
     let adds_nothing = matches!(kind, Kind::Iteration | Kind::Continuation) && (plan_complete || !removed.is_empty());
-    if collected.has_tasks || !adds_nothing {
-        missing(&document, &collected, kind, context, &mut notes);
-    }
+    missing(&document, &collected, adds_nothing, (kind, context), &mut notes);
     cut_off(&document, &collected, kind, &mut notes);
     let irrelevant = collected.irrelevant.as_ref();
     let no_longer_relevant =
@@ -188,12 +186,21 @@ fn marked(document: &Document, marker: &str, end: usize, notes: &mut Diagnostics
     found | document.take_marker(marker, from..end.max(from), notes)
 }
 
-/// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off.
-fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) {
+/// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off. `adds_nothing`: it needs no list.
+fn missing(
+    document: &Document,
+    collected: &Collected<'_>,
+    adds_nothing: bool,
+    (kind, context): (Kind, &ReadContext),
+    notes: &mut Diagnostics,
+) {
     let whole = document.span(0..document.len());
     let last = Span::line(whole.last);
     if context.length_stop && !collected.cut && !document.ended {
         notes.push(notes.issue(IssueCode::ReplyTruncated, "", last, &[]));
+    }
+    if !collected.has_tasks && adds_nothing {
+        return;
     }
     if !collected.has_tasks {
         notes.push(notes.issue(IssueCode::TasksMissing, "", whole, &[]));

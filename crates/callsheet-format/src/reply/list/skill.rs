@@ -5,6 +5,7 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{Skill, SkillMode};
 
 use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::list::Kind;
 use crate::reply::references::{is_none, says_none};
 
 /// Suggestions for an unknown skill when the catalog is long (spec 7.7).
@@ -19,10 +20,12 @@ enum Fit<'a> {
     Unknown,
 }
 
-/// The skill as the catalog names it. An unknown one is kept as written, with its issue; none is a warning.
+/// The skill as the catalog names it; that of a reply may be written a little differently. An unknown one is kept as written,
+/// with its issue; none is a warning.
 pub fn read(
     written: Option<(&str, Span)>,
     task: Span,
+    kind: Kind,
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Option<String> {
@@ -39,6 +42,12 @@ pub fn read(
     }
     match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
+        // What a person wrote is not changed by a guess.
+        Fit::Near(name) if kind == Kind::Sheet => {
+            let issue = notes.issue(IssueCode::SkillUnknown, "", span, &[("skill", value)]).key(super::label::SKILL);
+            notes.push(issue.allowed(value, [name]));
+            Some(value.to_owned())
+        }
         Fit::Near(name) => {
             notes.repair(RepairCode::SkillNear, span, value, name);
             Some(name.to_owned())

@@ -109,6 +109,7 @@ impl Case {
             reading = read_sheet(&self.sheet, context);
         }
         assert!(reading.is_accepted(), "the sheet of a case has issues: {:?}", reading.issues);
+        context.steps = reading.value.list.steps.len();
         for (step, tasks) in (0_u32..).zip(reading.value.list.steps) {
             for task in tasks.tasks {
                 context.taken.insert(task.slug.clone());

@@ -99,6 +99,7 @@ impl World {
                 let known = known(key, value);
                 context.taken.insert(known.task.slug.clone());
                 context.tasks.push(known.into());
+                context.steps = 1;
             }
             "dropped" => {
                 let task = known(key, value).task;
@@ -328,9 +329,12 @@ pub fn describe(reading: &Reading<ListReply>) -> String {
     for removal in &reply.beside.removed {
         line(&mut out, "removed", &format!("{}: {}", removal.task, removal.reason));
     }
+    for slug in &reply.ended {
+        line(&mut out, "as it ended", slug.as_str());
+    }
     line(&mut out, "remarks", &reply.beside.remarks);
     line(&mut out, "no longer relevant", &reply.beside.no_longer_relevant.join(" "));
-    for (number, step) in reply.list.steps.iter().enumerate() {
+    for (number, step) in reply.list.steps.iter().enumerate().filter(|(_, step)| !step.tasks.is_empty()) {
         writeln!(out, "step {}", number + 1).expect("write");
         for task in &step.tasks {
             describe_task(&mut out, task);

@@ -7,7 +7,7 @@ use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
-    Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
+    CALLS_FAILED, Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
 };
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
@@ -333,6 +333,9 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         if review.failed().is_some() {
             tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
         }
+    }
+    for task in run.tasks().filter(|task| task.is_done_without_calls()) {
+        tell!("  {}: {CALLS_FAILED}", task.task.slug);
     }
     if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
         tell!("  {}", term::one_line(&line, 600));

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use callsheet_core::links::link_target;
-use callsheet_core::spec::{Fragment, Phase, Policy, Settings, Target, Task, TaskList};
+use callsheet_core::spec::{
+    ExecutionMode, Fragment, MergePolicy, Phase, Policy, Settings, SkillMode, SkillPolicy, Target, Task, TaskList,
+};
 use callsheet_core::view::{counted, dollars, thousands};
 use callsheet_models::config::{ModelRef, Prices, Provider};
 use callsheet_runtime::skills::LoadedSkills;
@@ -28,6 +30,8 @@ pub(super) struct Estimate {
     tasks: usize,
     sections: usize,
     writers: usize,
+    /// Readers that ask for approval before they run.
+    askers: usize,
     least_calls: usize,
     most_calls: usize,
     about_tokens: u64,
@@ -40,25 +44,36 @@ pub(super) struct Estimate {
 impl Estimate {
     pub fn of(setup: &Setup, list: &TaskList, loaded: &LoadedSkills, settings: &Settings) -> Self {
         let tasks: Vec<&Task> = list.steps.iter().flat_map(|step| &step.tasks).collect();
-        let writes = |task: &&&Task| {
+        let policy = |task: &Task| {
             let skill = task.skill.as_deref().and_then(|name| loaded.catalog.get(name));
-            task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some())
+            skill.map(|skill| skill.policy.clone()).unwrap_or_default()
         };
-        let refined = |policy: Policy| if settings.refine == policy { tasks.len() } else { 0 };
-        let once_more = |wanted: bool| usize::from(wanted);
-        let least = tasks.len() + refined(Policy::Always) + once_more(settings.iterate == Policy::Always);
-        let most = tasks.len() * if settings.refine == Policy::Never { 1 } else { 2 }
-            + once_more(settings.iterate == Policy::Always || list.goals.plan_continues);
+        let writes = |task: &&&Task| policy(task).writer.is_some();
+        let asks = |task: &&&Task| task.approval && policy(task).writer.is_none();
+        let iterates = match settings.iterate {
+            Policy::Always => true,
+            Policy::Auto => list.goals.plan_continues,
+            Policy::Never => false,
+        };
+        let mut calls = Calls { least: usize::from(iterates), most: usize::from(iterates) };
+        for task in &tasks {
+            calls.add(Calls::of(setup, task, &policy(task), settings));
+        }
+        if settings.join == Policy::Always && results(&tasks) > 1 {
+            calls.add(Calls { least: 1, most: 1 });
+        }
+        let Calls { least, most } = calls;
         let material: u64 = tasks.iter().map(|task| read_tokens(setup, task, settings)).sum();
-        let calls = u64::try_from((least + most).div_ceil(2)).unwrap_or(u64::MAX);
+        let calls = u64::try_from(least.saturating_add(most).div_ceil(2)).unwrap_or(u64::MAX);
         let (input, output) = (material.saturating_add(calls.saturating_mul(STATIC)), calls.saturating_mul(REPLY));
         let reads = tasks.iter().flat_map(|task| &task.references).filter_map(|reference| file_of(&reference.target));
         Self {
             tasks: tasks.len(),
             sections: list.steps.len(),
             writers: tasks.iter().filter(writes).count(),
+            askers: tasks.iter().filter(asks).count(),
             least_calls: least,
-            most_calls: most.max(least),
+            most_calls: most,
             about_tokens: rounded(input.saturating_add(output)),
             about_usd: prices(setup).and_then(|prices| {
                 let usage = callsheet_core::record::Usage { input, output, ..Default::default() };
@@ -69,6 +84,68 @@ impl Estimate {
     }
 }
 
+/// How many model calls something makes, without repeated ones.
+#[derive(Clone, Copy, Debug)]
+struct Calls {
+    least: usize,
+    most: usize,
+}
+
+impl Calls {
+    fn add(&mut self, other: Self) {
+        self.least = self.least.saturating_add(other.least);
+        self.most = self.most.saturating_add(other.most);
+    }
+
+    /// The calls of a task: refinement, executions (spec 10.1) with their reviews, merge.
+    fn of(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> Self {
+        let needs = skill.needs_arguments && task.calls.is_empty();
+        let refined = match skill.refine.unwrap_or(settings.refine) {
+            Policy::Never => false,
+            Policy::Always => task.skill.is_some(),
+            Policy::Auto => needs,
+        };
+        let review = task.review.or(skill.review).unwrap_or(settings.review) == Policy::Always;
+        let turns = skill.limits.max_turns.unwrap_or(settings.limits.max_turns);
+        let (runs, apart) = runs(setup, task, skill, settings);
+        let merge = skill.merge.unwrap_or(if apart { MergePolicy::Model } else { settings.merge });
+        let merged = usize::from(runs > 1 && merge == MergePolicy::Model);
+        let reviewed = if review && runs == 1 { 1 } else { 0 };
+        let least = usize::from(refined) + runs + merged + reviewed;
+        let more_turns = if skill.mode == SkillMode::Loop { to_usize(turns).saturating_sub(1) } else { 0 };
+        Self { least, most: least.saturating_add(more_turns).saturating_add(reviewed) }
+    }
+}
+
+/// Executions of a task, and whether they read parts of one material, as far as the sheet tells.
+fn runs(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> (usize, bool) {
+    if skill.mode != SkillMode::Interpret || skill.execution == ExecutionMode::Together {
+        return (1, false);
+    }
+    if !task.calls.is_empty() {
+        return (task.calls.len(), false);
+    }
+    let own: BTreeSet<&Target> =
+        task.references.iter().map(|reference| &reference.target).filter(|target| !target.is_shared()).collect();
+    if own.len() < 2 || skill.writer.is_some() || task.approval {
+        return (1, false);
+    }
+    let parts = skill.execution == ExecutionMode::PerReference;
+    let apart = !parts && read_tokens(setup, task, settings) > u64::from(settings.budget.prompt);
+    if parts || apart { (own.len(), apart) } else { (1, false) }
+}
+
+/// Tasks whose results no other task reads.
+fn results(tasks: &[&Task]) -> usize {
+    let read: BTreeSet<_> =
+        tasks.iter().flat_map(|task| &task.references).filter_map(|reference| reference.target.producer()).collect();
+    tasks.iter().filter(|task| !read.contains(&task.slug)).count()
+}
+
+fn to_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
 impl fmt::Display for Estimate {
     /// `12 tasks in 3 sections, 3 write; 15 to 19 calls, about 12,000 tokens, $0.03; reads 5 files`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -77,6 +154,11 @@ impl fmt::Display for Estimate {
             0 => write!(f, ", none writes")?,
             1 => write!(f, ", 1 writes")?,
             more => write!(f, ", {more} write")?,
+        }
+        match self.askers {
+            0 => {}
+            1 => write!(f, ", 1 asks first")?,
+            more => write!(f, ", {more} ask first")?,
         }
         if self.least_calls == self.most_calls {
             write!(f, "; {}", counted(self.most_calls, "call"))?;

@@ -42,7 +42,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(number) = arguments.hunk {
         hunk_to_edit(&hunk(&waits(setup, &*store, &run)?, number, arguments.task.as_deref(), &found.run)?)
     } else if let Some(slug) = &arguments.task {
-        show_task::text(&store, &run, show_task::find(&run, slug)?)?
+        show_task::text(&store, &run, show_task::find(&run, slug)?, found.owner.is_some())?
     } else if let Some(number) = arguments.call {
         call_text(&store, call(&run, number)?)?
     } else if let Some(number) = arguments.prompt {
@@ -51,7 +51,14 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         sheet_text(&run)
     } else {
         let gates = waits(setup, &*store, &run)?;
-        let mut text = run_text(setup, &run, &found.run, &gates, &questions(&run));
+        let saved = is_answered(&*store, &found)?;
+        let mut text = run_text(setup, &run, &found, &gates, &questions(&run));
+        if saved {
+            text.push_str(&format!(
+                "\nYour answer is saved. It takes effect with: {} resume {}\n",
+                setup.command, found.run
+            ));
+        }
         if let Some(result) = result_of_tree(&store, &run) {
             text.push_str(&tree_text(&result));
         }
@@ -78,7 +85,7 @@ fn as_json(
         return Ok(json!({ "run": found.run, "hunk": hunk, "text": hunk_to_edit(&hunk) }));
     }
     if let Some(slug) = &arguments.task {
-        return show_task::json(store, run, show_task::find(run, slug)?);
+        return show_task::json(store, run, show_task::find(run, slug)?, found.owner.is_some());
     }
     if let Some(number) = arguments.call {
         let record = call(run, number)?;
@@ -99,13 +106,19 @@ fn as_json(
         let text = sheet_text(run);
         return Ok(json!({ "run": found.run, "goals": run.goals(), "sections": sections, "text": text }));
     }
-    let mut shown = run_json(setup, run, &found.run);
+    let mut shown = run_json(setup, run, found);
+    shown["saved_answer"] = json!(is_answered(&**store, found)?);
     shown["task_result"] = json!(result_of_tree(store, run));
     shown["waits"] = json!(waits(setup, &**store, run)?);
     let asked: Vec<Value> = questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
     shown["question"] = asked.first().cloned().into();
     shown["questions"] = asked.into();
     Ok(shown)
+}
+
+/// Whether a person's answer waits for the run to be resumed.
+fn is_answered(store: &dyn Store, found: &RunSummary) -> Result<bool, Failure> {
+    Ok(found.owner.is_none() && store.has_messages(&found.run).map_err(store_failure)?)
 }
 
 /// The run with the edit of its sheet, if that is a valid one.
@@ -147,7 +160,8 @@ fn events(facts: &[LogEntry]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -> String {
+fn run_text(setup: &Setup, run: &Run, found: &RunSummary, waits: &[GateView], questions: &[Question]) -> String {
+    let (id, driven) = (&found.run, found.owner.is_some());
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("Run {id}: {state}\nRequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -156,13 +170,13 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     for (index, step) in run.steps().iter().enumerate() {
         text.push_str(&format!("Step {}\n", index + 1));
         for task in step.iter().filter_map(|slug| run.task(slug)) {
-            text.push_str(&task_lines(run, task));
+            text.push_str(&task_lines(run, task, driven));
         }
     }
     let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
     if !earlier.is_empty() {
         text.push_str("From earlier lists\n");
-        earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task)));
+        earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task, driven)));
     }
     for problem in run.all_problems() {
         text.push_str(&format!("Problem: {}\n", one_line(&problem_line(run, &problem), 400)));
@@ -178,7 +192,8 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     for call in run.calls() {
         text.push_str(&call_line(call));
     }
-    text.push_str(&format!("{}Files: {}\n", Summary::of(run), setup.seen_from_here(&run_folder(id))));
+    let summary = if driven { Summary::of(run) } else { Summary::at_rest(run) };
+    text.push_str(&format!("{summary}Files: {}\n", setup.seen_from_here(&run_folder(id))));
     let answer = answer_text(setup, run, id);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
@@ -233,15 +248,25 @@ fn models_text(run: &Run) -> String {
 }
 
 /// A task, and those of the templates that it calls.
-fn task_lines(run: &Run, task: &TaskRun) -> String {
+fn task_lines(run: &Run, task: &TaskRun, driven: bool) -> String {
     let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
-    let below: String = below.map(|task| format!("  {}", task_line(run, task))).collect();
-    format!("{}{below}", task_line(run, task))
+    let below: String = below.map(|task| format!("  {}", task_line(run, task, driven))).collect();
+    format!("{}{below}", task_line(run, task, driven))
 }
 
-pub(super) fn task_line(run: &Run, task: &TaskRun) -> String {
-    let (mark, word) = state_mark(run.standing(task));
-    let writes = if task.writer.is_some() { " (writes)" } else { "" };
+/// Where a task stands. `driven`: a process works at the run; without one nothing runs.
+pub(super) fn standing(run: &Run, task: &TaskRun, driven: bool) -> State {
+    let state = run.standing(task);
+    if driven { state } else { state.at_rest() }
+}
+
+pub(super) fn task_line(run: &Run, task: &TaskRun, driven: bool) -> String {
+    let (mark, word) = state_mark(standing(run, task, driven));
+    let writes = match task.writer {
+        Some(_) if task.may_change() => " (writes)",
+        Some(_) => " (asks first)",
+        None => "",
+    };
     let back = if task.applied.iter().any(|set| set.reverted) { " (changes reverted)" } else { "" };
     format!("  {mark} {} [{}]{writes} {word}{back}\n", one_line(&task.task.name, 60), task.task.slug)
 }

@@ -2,18 +2,20 @@
 
 use callsheet_core::record::CallKey;
 use callsheet_core::run::{CallRecord, Review, Run, TaskRun};
-use callsheet_core::spec::RunId;
 use callsheet_core::view::{Summary, call_words, problem_line};
+use callsheet_runtime::ports::RunSummary;
 use serde_json::{Value, json};
 
 use crate::setup::Setup;
 
 use super::answered::{answer_text, join_json, results_json};
 use super::drive::run_folder;
+use super::show::standing;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
-pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
-    let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task)).collect();
+pub(super) fn run_json(setup: &Setup, run: &Run, found: &RunSummary) -> Value {
+    let (id, driven) = (&found.run, found.owner.is_some());
+    let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task, driven)).collect();
     let problems: Vec<Value> = run
         .all_problems()
         .map(|problem| json!({ "task": problem.task.task.slug, "message": problem_line(run, &problem) }))
@@ -30,12 +32,12 @@ pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
         "answer": answer_text(setup, run, id),
         "join": join_json(run),
         "results": results_json(setup, run, id),
-        "summary": Summary::of(run),
+        "summary": if driven { Summary::of(run) } else { Summary::at_rest(run) },
         "files": run_folder(id),
     })
 }
 
-pub(super) fn task_json(run: &Run, task: &TaskRun) -> Value {
+pub(super) fn task_json(run: &Run, task: &TaskRun, driven: bool) -> Value {
     // Of an earlier list: in no step.
     let step = run.step_of(&task.task.slug).map(|step| step + 1);
     json!({
@@ -43,9 +45,9 @@ pub(super) fn task_json(run: &Run, task: &TaskRun) -> Value {
         "name": task.task.name,
         "skill": task.task.skill,
         "below": task.below,
-        "state": run.standing(task).as_str(),
+        "state": standing(run, task, driven).as_str(),
         "step": step,
-        "writes": task.writer.is_some(),
+        "writes": task.may_change(),
         "changed": task.changed_files(),
         "taken_back": task.taken_back_files(),
         "reviews": task.reviews().map(review_json).collect::<Vec<_>>(),

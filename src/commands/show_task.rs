@@ -28,8 +28,8 @@ pub(super) fn find<'a>(run: &'a Run, slug: &str) -> Result<&'a TaskRun, Failure>
     })
 }
 
-pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun) -> Result<String, Failure> {
-    let mut text = task_line(run, task);
+pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bool) -> Result<String, Failure> {
+    let mut text = task_line(run, task, driven);
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
     text.push('\n');
     if let Some(reason) = &task.writer {
@@ -78,8 +78,8 @@ pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun) -> Result<
 }
 
 /// The same as one object.
-pub(super) fn json(store: &Arc<dyn Store>, run: &Run, task: &TaskRun) -> Result<Value, Failure> {
-    let mut shown = task_json(run, task);
+pub(super) fn json(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bool) -> Result<Value, Failure> {
+    let mut shown = task_json(run, task, driven);
     let changes: Vec<Value> =
         task.applied
             .iter()

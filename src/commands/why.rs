@@ -25,7 +25,7 @@ pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&st
     let at_work = found.owner.is_some();
     for task in &tasks {
         let why = explainer.why(task);
-        let text = one_line(&why_line(run, task, &why), 600);
+        let text = one_line(&why_line(run, task, &why, at_work), 600);
         let advice = advice(&setup.command, &found.run, task, &why, at_work).filter(|_| !is_lost(run, task, &why));
         if setup.json {
             let mut shown = serde_json::json!(why);

@@ -67,7 +67,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::LimitRaised { limit, max } => Some(raised_words(limit, *max)),
         Event::ReferencesChecked { task, apart: Some(apart), .. } => Some(format!(
-            "note: {task}: its references are too large for one prompt (about {} tokens, limit {}); reading them one by one",
+            "note: {task}: its references are too large for one prompt (about {} tokens, limit {}); reading them one by one, then one call over the parts",
             thousands(apart.tokens),
             thousands(apart.most.into())
         )),
@@ -84,9 +84,9 @@ pub(super) fn own_failure_line(event: &Event, run: &Run) -> Option<String> {
 
 /// A reply that is asked again.
 pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String {
-    let error = issues.iter().find(|issue| issue.severity == Severity::Error);
-    let first = error.or(issues.first()).map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-    format!("{}: rejected the reply, {} issues: {first}", call_words(key, run.part(key)), issues.len())
+    let errors = issues.iter().filter(|issue| issue.severity == Severity::Error);
+    let each: String = errors.map(|issue| format!("\n    {}", one_line(&issue.to_string(), 200))).collect();
+    format!("{}: rejected the reply{}{each}", call_words(key, run.part(key)), if each.is_empty() { "" } else { ":" })
 }
 
 /// A call without an answer; `part` as in [`call_words`].

@@ -6,7 +6,7 @@ use std::io::{BufRead, Write};
 use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
-use callsheet_core::spec::{Slug, ToolCall};
+use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible;
 use callsheet_runtime::ports::{CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
@@ -104,10 +104,10 @@ impl TerminalPerson {
         loop {
             let choices = match (before_run, several) {
                 (true, true) => {
-                    "[y] yes to these (Enter)  [a] yes to all in this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
+                    "[y] yes to these  [a] yes to all tasks of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no to these  [s] stop"
                 }
                 (true, false) => {
-                    "[y] yes (Enter)  [a] yes to all in this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
+                    "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
                 (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
                 (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
@@ -116,8 +116,6 @@ impl TerminalPerson {
             let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
             match answer.to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Some(GateAnswer::Answered(Answer::Listed)),
-                // The offered default (spec 11.5). A change or a call is never made on an empty line.
-                "" if before_run => return Some(GateAnswer::Answered(Answer::Listed)),
                 "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
                 "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
                 "p" | "plan" if before_run => show(&format!("{}\n", visible(&view.plan))),
@@ -254,9 +252,12 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
     let mut exact = Exact::default();
     match &view.gate.kind {
         GateKind::BeforeRun(tasks) => {
+            // A reader that only asks before it runs changes nothing.
+            let changes = view.writers.iter().any(|writer| writer.reason != Task::ASKS_FOR_APPROVAL);
+            let what = if changes { "to change something" } else { "your approval" };
             text.push_str(&match tasks.len() {
-                1 => "1 task wants to change something:\n".to_owned(),
-                count => format!("{count} tasks want to change something:\n"),
+                1 => format!("1 task wants {what}:\n"),
+                count => format!("{count} tasks want {what}:\n"),
             });
             for writer in &view.writers {
                 text.push_str(&writer_text(writer, &mut exact));

@@ -47,6 +47,51 @@ fn a_part_is_kept_beside_an_unrelated_edit_of_the_file() {
     assert!(garden.read("rota.md").contains("week 12: Dora"), "what somebody else wrote stays");
 }
 
+/// Somebody writes lines that the gate shows, beside those that change: the gate shows the file as it is now.
+///
+/// covers: 11.4, 3.10
+#[test]
+fn a_gate_shows_the_file_as_it_is_now() {
+    let garden = garden();
+    garden.expect(3, &RUN);
+    garden.write("rota.md", rota().replace("week 5: Ana", "week 5: Dora"));
+    garden.expect(0, &["approve", "--hunks", "3"]);
+    let again = garden.expect(3, &["resume"]);
+    assert!(again.err.contains("here is the change adapted to it"), "{}", again.err);
+    shows(&garden.expect(0, &["show"]), &["week 5: Dora"]);
+    garden.expect(0, &["approve", "--hunks", "3", "--resume"]);
+    let rota = garden.read("rota.md");
+    assert!(rota.contains("week 5: Dora") && rota.contains("week 3: Ana and Ben") && rota.contains("week 24: Ben"));
+}
+
+/// Somebody writes the very lines that change: the gate says what to do, and an approval makes nothing of the old change.
+///
+/// covers: 11.4, 3.10
+#[test]
+fn a_change_that_no_longer_fits_says_what_to_do() {
+    let garden = garden();
+    garden.expect(3, &RUN);
+    let written = rota().replace("week 3: Ana", "week 3: Eve");
+    garden.write("rota.md", &written);
+    garden.expect(0, &["approve", "--hunks", "3"]);
+    let again = garden.expect(3, &["resume"]);
+    assert!(again.err.contains("approve it to have it made anew"), "{}", again.err);
+    garden.call(&["approve", "--resume"]);
+    assert_eq!((garden.count("changes_rejected"), garden.read("rota.md")), (1, written));
+}
+
+/// covers: 11.8
+#[test]
+fn a_saved_answer_is_shown() {
+    let garden = garden();
+    garden.expect(3, &RUN);
+    assert!(!garden.expect(0, &["show"]).out.contains("Your answer is saved"));
+    garden.expect(0, &["approve", "--hunks", "3"]);
+    shows(&garden.expect(0, &["show"]), &["Your answer is saved. It takes effect with:"]);
+    garden.expect(0, &["resume"]);
+    assert!(!garden.expect(0, &["show"]).out.contains("Your answer is saved"));
+}
+
 /// covers: 11.4, 3.10, 11.8
 #[test]
 fn a_part_is_kept_from_another_process_and_undone_byte_for_byte() {

@@ -87,17 +87,14 @@ fn tools() -> Vec<ToolSpec> {
     vec![tool("read_file", path), tool("search_text", search)]
 }
 
-const KEPT: &str =
-    "- **Name** Review 1\n- **What is needed** Look at the result.\n- **Skill** review\n- **Expected output** A list.";
-
 fn form(name: &str) -> Form {
     let references = texts(&LINKS);
     let shape = ListShape { references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
-    let outstanding = [vec![KEPT.to_owned()]];
+    let open = texts(&["Review 1"]);
     match name {
         "plan" => grammar::plan(&shape),
-        "iteration" => grammar::iteration(&shape, &outstanding),
-        "continuation" => grammar::continuation(&shape, &outstanding),
+        "iteration" => grammar::iteration(&shape, &open),
+        "continuation" => grammar::continuation(&shape, &open),
         "refinement" => grammar::refinement(&references, &tools(), true),
         "execution" => grammar::execution(),
         "merge" => grammar::merge(),
@@ -148,7 +145,6 @@ fn context(cut: bool) -> ReadContext {
         step: (!done).then_some(0),
         done,
         denied: false,
-        outstanding: !done,
         headings: Vec::new(),
         details: Vec::new(),
         tokens: 10,

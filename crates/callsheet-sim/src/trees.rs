@@ -181,7 +181,8 @@ impl Trees {
         let taken = taken.map(|call| call.call.id.clone()).collect();
         match read_turn(&text, &calls, &taken, false) {
             Said::Calls(calls, said) => {
-                Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), repairs, issues }
+                let (repeats, stuck) = (BTreeMap::new(), BTreeMap::new());
+                Event::CallsAsked { key, calls, said: Some(said), repeats, stuck, repairs, issues }
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));
@@ -198,16 +199,16 @@ impl Trees {
         }
         if call.name != SCRIPT && call.name != SCRIPT_READ {
             let blob = self.keep(b"lines of a file".to_vec());
-            return ToolRecord::Output { blob, error: random.chance(20) };
+            return ToolRecord::Output { blob, error: random.chance(20).then(|| "it failed".to_owned()) };
         }
         if random.chance(5) {
             let blob = self.keep(b"it cannot be started".to_vec());
-            return ToolRecord::Output { blob, error: true };
+            return ToolRecord::Output { blob, error: Some("it cannot be started".to_owned()) };
         }
         let code = i32::from(random.chance(30));
         let report = json!({ "stdout": "output", "stderr": "", "exit_code": code, "timed_out": random.chance(5) });
         let blob = self.keep(report.to_string().into_bytes());
-        ToolRecord::Output { blob, error: false }
+        ToolRecord::Output { blob, error: None }
     }
 
     /// What memory finds: nothing, or a fault.

@@ -338,7 +338,10 @@ impl World {
                 } else if policy.stages_changes() && self.random.chance(70) {
                     ToolRecord::Changes(changes())
                 } else {
-                    ToolRecord::Output { blob: blob("output"), error: self.random.chance(20) }
+                    ToolRecord::Output {
+                        blob: blob("output"),
+                        error: self.random.chance(20).then(|| "it failed".to_owned()),
+                    }
                 };
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
                 Event::ToolFinished { task, run, call, record, ms: 200 }
@@ -533,7 +536,9 @@ impl World {
             let calls = self.calls();
             let exec = key.run.as_ref().and_then(|id| task?.run(id));
             let repeats = task.zip(exec).map(|(task, exec)| run.repeats(task, exec, &calls)).unwrap_or_default();
-            return Event::CallsAsked { key, calls, said: None, repeats, repairs, issues };
+            let stuck =
+                calls.iter().filter(|_| self.random.chance(5)).map(|call| (call.id.clone(), blob("stuck"))).collect();
+            return Event::CallsAsked { key, calls, said: None, repeats, stuck, repairs, issues };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

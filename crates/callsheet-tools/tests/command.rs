@@ -30,7 +30,7 @@ fn context(project: &TempDir) -> ToolContext {
 }
 
 async fn shell(line: &str, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
-    RunCommand::new().run(&json!({"shell": true, "command": line}), context).await
+    RunCommand::new().run(&json!({"command": line}), context).await
 }
 
 async fn output(line: &str, context: &ToolContext) -> String {

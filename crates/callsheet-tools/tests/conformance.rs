@@ -76,7 +76,9 @@ fn trial(name: &str) -> Trial {
             let paths = [&files[..], &[".git/config", "many/../.callsheet/callsheet.db"]].concat();
             (None, of("path", &paths, json!({"content": "x", "overwrite": true})))
         }
-        "run_command" => (Some(json!({"argv": ["seq", "100000"]})), of("cwd", &folders, json!({"argv": ["true"]}))),
+        "run_command" => {
+            (Some(json!({"command": ["seq", "100000"]})), of("cwd", &folders, json!({"command": ["true"]})))
+        }
         "fetch_url" => {
             let urls = [
                 "http://127.0.0.1:9/",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use callsheet_core::record::{CallKey, EffectKey, Event};
+use callsheet_core::record::{CallKey, EffectKey, Event, Gate, GateKind};
 use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
@@ -77,8 +77,8 @@ pub enum Page {
 
 /// What a typed line is for.
 pub enum Purpose {
-    /// Why a gate is refused.
-    Refuse(Ask),
+    /// Why a gate is refused, or one of the tasks that it asks about.
+    Refuse(Ask, Option<Slug>),
     /// Why not all hunks are kept.
     RefuseHunks(Ask),
     /// The answer to a question.
@@ -179,7 +179,7 @@ impl App {
     pub fn new(own: bool) -> Self {
         let run = Run::new();
         Self {
-            board: Board::of(&run),
+            board: Board::of(&run, own),
             run,
             streams: BTreeMap::new(),
             log: VecDeque::new(),
@@ -224,6 +224,7 @@ impl App {
             News::Notice(text) => self.say(&text),
             News::Driven(driven) => {
                 self.revision += u64::from(self.driven != driven);
+                self.stale |= self.driven != driven;
                 self.driven = driven;
             }
             News::Close => {}
@@ -291,7 +292,7 @@ impl App {
             return false;
         }
         let former: BTreeSet<EffectKey> = self.board.queue.iter().map(|ask| ask.key.clone()).collect();
-        self.board = Board::of(&self.run);
+        self.board = Board::of(&self.run, self.driven);
         let open: BTreeSet<&EffectKey> = self.board.queue.iter().map(|ask| &ask.key).collect();
         self.sent.retain(|key| open.contains(key));
         if self.review.as_ref().is_some_and(|review| !open.contains(&review.ask.key)) {
@@ -357,6 +358,12 @@ impl App {
             Pick::Task(slug) => self.board.row(&slug).map(|row| &row.slug),
             Pick::Run | Pick::Section(_) => None,
         }
+    }
+
+    /// The task that is shown, if a gate asks about it and about others.
+    pub fn picked_of(&self, gate: &Gate) -> Option<&Slug> {
+        let GateKind::BeforeRun(tasks) = &gate.kind else { return None };
+        self.picked_task().filter(|task| tasks.len() > 1 && tasks.contains(task))
     }
 
     /// Its row.

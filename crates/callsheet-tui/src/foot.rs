@@ -73,7 +73,7 @@ fn named(files: &[String]) -> String {
 fn label(purpose: &Purpose, cells: usize) -> String {
     let label = match purpose {
         Purpose::Raise(one) => return cut(&limits::question(one), cells * 4 / 5),
-        Purpose::Refuse(_) => " Why not? (⏎ no reason) ",
+        Purpose::Refuse(..) => " Why not? (⏎ no reason) ",
         Purpose::RefuseHunks(_) => " Why not all of it? (⏎ no reason) ",
         Purpose::Reply(_) => " Your answer: ",
         Purpose::Search => " Search: ",
@@ -96,13 +96,16 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         }
         Some(ask) => match &ask.key {
             EffectKey::Gate(gate) => {
-                keys.extend([("y", "approve"), ("n", "deny")]);
+                let several = matches!(&gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
+                let one = app.picked_of(gate).is_some();
+                keys.push(("y", if several { "approve these" } else { "approve" }));
+                keys.push(("n", if one { "deny this" } else { "deny" }));
                 match &gate.kind {
-                    GateKind::BeforeRun(tasks) => {
-                        if tasks.len() > 1 {
+                    GateKind::BeforeRun(_) => {
+                        if one {
                             keys.push(("o", "only this"));
                         }
-                        keys.push(("a", "always"));
+                        keys.push(("a", "all tasks"));
                     }
                     GateKind::BeforeApply { .. } => keys.push(("h", "hunks")),
                     GateKind::BeforeCall { .. } => {}

@@ -147,10 +147,16 @@ fn said(app: &mut App, desk: &dyn Desk, purpose: Purpose, words: String) -> Next
         Purpose::Raise(one) => limits::raise(app, desk, &one, &words),
         Purpose::FollowUp if words.trim().is_empty() => {}
         Purpose::FollowUp => return Next::Leave(Leave::FollowUp(words)),
-        Purpose::Refuse(ask) => {
+        Purpose::Refuse(ask, one) => {
             if let EffectKey::Gate(gate) = &ask.key {
                 let words = words.trim().to_owned();
-                answer_all(app, desk, &ask, gate, &Answer::Deny { words });
+                match one {
+                    Some(task) => {
+                        let verdicts = BTreeMap::from([(task, Verdict::Deny)]);
+                        send(app, desk, &ask, answer(gate, Answer::Each { verdicts, words }));
+                    }
+                    None => answer_all(app, desk, &ask, gate, &Answer::Deny { words }),
+                }
             }
         }
         Purpose::RefuseHunks(ask) => {
@@ -179,13 +185,14 @@ fn of_ask(app: &mut App, desk: &dyn Desk, ask: &Ask, code: KeyCode) -> bool {
         return replies;
     };
     let before_run = matches!(&gate.kind, GateKind::BeforeRun(_));
-    let several = matches!(&gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
     match code {
         KeyCode::Char('y') => answer_all(app, desk, ask, gate, &Answer::Listed),
-        KeyCode::Char('n') => app.input = Some((Purpose::Refuse(ask.clone()), Input::default())),
+        KeyCode::Char('n') => {
+            app.input = Some((Purpose::Refuse(ask.clone(), app.picked_of(gate).cloned()), Input::default()));
+        }
         KeyCode::Char('a') if before_run => answer_all(app, desk, ask, gate, &Answer::All),
-        KeyCode::Char('o') if several => {
-            let named = app.picked_task().cloned().map(|task| (task, Verdict::Approve));
+        KeyCode::Char('o') if app.picked_of(gate).is_some() => {
+            let named = app.picked_of(gate).cloned().map(|task| (task, Verdict::Approve));
             let verdicts: BTreeMap<_, _> = named.into_iter().collect();
             send(app, desk, ask, answer(gate, Answer::Each { verdicts, words: String::new() }));
         }

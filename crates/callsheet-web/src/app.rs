@@ -48,7 +48,7 @@ impl App {
         let folded = self.record.folded(id)?;
         let folded = locked(&folded);
         let gates = self.desk.gates(&folded.run)?;
-        let board = Board::of(&folded.run);
+        let board = Board::of(&folded.run, summary.owner.is_some());
         see(&RunPage {
             desk: &*self.desk,
             store: &*store,

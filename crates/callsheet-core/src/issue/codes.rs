@@ -119,6 +119,7 @@ codes! {
         ToolDisabled = "tool-disabled",
         ToolArguments = "tool-arguments",
         CallPathMissing = "call-path-missing",
+        CallFailed = "call-failed",
         NoInput = "no-input",
         SkillChange = "skill-change",
         // 3.8 execution, 3.12 merge

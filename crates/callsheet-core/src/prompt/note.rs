@@ -48,6 +48,10 @@ notes! {
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// In the prompt of an execution that reads one of several references, because all of them do not fit one prompt.
+    OnePart = "one_part" ["number", "count"],
+    /// Before such parts, if no call has put them together.
+    PartsApart = "parts_apart" [],
     /// What the host expects of a task that it makes of a request (spec 2.3).
     ExpectedAnswer = "expected_answer" [],
     /// The same, if the task changes files.

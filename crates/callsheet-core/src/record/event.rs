@@ -239,6 +239,9 @@ pub enum Event {
         /// By id, those that are not made since an equal earlier call answers them, with the id of that call.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         repeats: BTreeMap<String, String>,
+        /// By id, those that cannot start, with the words for the model that are their output. They are not made.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        stuck: BTreeMap<String, BlobId>,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
@@ -331,8 +334,8 @@ pub enum Event {
         /// The applied set.
         changes: ChangeSet,
     },
-    /// A file of an approved change set moved before the set was applied; nothing of it is on disk. The set that fits the
-    /// files as they are now takes its place, under the next number of the task (spec 3.10).
+    /// A file of a change set moved before the set was applied, or while a gate shows it; nothing of it is on disk. The set
+    /// that fits the files as they are now takes its place, under the next number of the task (spec 3.10).
     ChangesRebased {
         /// Task.
         task: Slug,

@@ -350,6 +350,8 @@ pub enum CallFault {
     Timeout,
     /// What is left of a token budget leaves no room for a reply: it was not sent (spec "Templates" 9).
     Budget,
+    /// The prompt alone would cost what is left of a limit of cost, or more: it was not sent.
+    Cost,
     /// A reference of the prompt cannot be read any more: it was not sent.
     Reference,
     /// Cancelled by us; not a failure of the call.
@@ -616,8 +618,9 @@ pub enum ToolRecord {
     Output {
         /// Whole output.
         blob: BlobId,
-        /// The tool failed.
-        error: bool,
+        /// The tool failed: the first line of what it said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
     /// Validated file changes that wait to be approved and applied.
     Changes(ChangeSet),

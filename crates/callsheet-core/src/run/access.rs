@@ -7,10 +7,12 @@ use crate::record::{Beside, CallKey, ChangeSet, CheckReport, EffectKey, Entry, O
 use crate::spec::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 
 use super::Run;
+use super::approval::Approval;
 use super::attempts::Attempts;
 use super::changes::SetKey;
 use super::clock::{Reuse, Times};
 use super::execution::{Execution, ToolRun};
+use super::gates::gate_names;
 use super::ledger::Spent;
 use super::limit::Limit;
 use super::operators::{NodeInstance, Operators};
@@ -223,9 +225,27 @@ impl Run {
         self.tasks().flat_map(|task| std::iter::once(task).chain(self.tasks_below(&task.task.slug)))
     }
 
-    /// Where a task stands for people. The work of a task of a template may be done and its result a failure: it failed,
-    /// and until its result is judged it runs.
+    /// Where a task stands for people: it runs only while something works at it. One that merely waits for a person is
+    /// ready, and in a run that has ended or waits every task is as a resume finds it.
     pub fn standing(&self, task: &TaskRun) -> State {
+        let state = self.judged(task);
+        if self.outcome().is_some() || state == State::Running && self.merely_asks(&task.task.slug) {
+            return state.at_rest();
+        }
+        state
+    }
+
+    /// A person is asked about a task, and nothing of it is in flight.
+    fn merely_asks(&self, slug: &Slug) -> bool {
+        let approval = Approval(self);
+        let asks = approval.open_gates().any(|gate| gate_names(&gate, slug))
+            || approval.questions().any(|question| question.task() == Some(slug));
+        asks && !self.flights.works_by_itself(slug)
+    }
+
+    /// The work of a task of a template may be done and its result a failure: it failed, and until its result is judged it
+    /// runs.
+    fn judged(&self, task: &TaskRun) -> State {
         let Some(op) = self.operators.of_leaf(&task.task.slug).filter(|_| task.state() == State::Done) else {
             return task.state();
         };

@@ -147,9 +147,11 @@ impl Advancing<'_> {
             && limit != Limit::Exclusive
         {
             let left = limits::tokens_left(run).filter(|left| limit == Limit::MaxTokens && *left > 0);
-            let message = match left {
-                Some(left) => format!("{} leaves {left} tokens, too few for another call", limit.name()),
-                None => format!("{} is used up", limit.name()),
+            let dollars = limits::least_cost_left(run, None).filter(|(_, left)| limit == Limit::MaxCost && *left > 0.0);
+            let message = match (left, dollars) {
+                (Some(left), _) => format!("{} leaves {left} tokens, too few for another call", limit.name()),
+                (None, Some((_, left))) => format!("{} leaves ${left:.4}, too little for another call", limit.name()),
+                (None, None) => format!("{} is used up", limit.name()),
             };
             run.progress.conclude_by(limit, message);
             work = Schedule(run).work();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::issue::{Issue, IssueCode};
-use crate::record::{ChangeSet, CheckEnd, CheckReport, ResultParts};
+use crate::record::{ChangeSet, CheckEnd, CheckReport, EffectKey, Gate, GateKind, ResultParts};
 use crate::spec::{ExecutionId, Slug};
 
 use super::approval::Approval;
@@ -120,10 +120,16 @@ impl Changing<'_> {
     }
 
     /// A set that fits the files as they are now takes the place of one that does not, under the next number. Where its
-    /// hunks are others than those that were approved, the gate asks again.
+    /// hunks are others than those that were approved, or that a gate shows, the gate asks again.
     pub fn rebased(&mut self, key: &SetKey, changes: &ChangeSet, as_shown: bool) {
         self.0.flights.end(&key.apply());
         let Some(pending) = self.0.changes.take(key) else { return };
+        let as_shown = as_shown && !matches!(pending.stage, SetStage::Gated(_));
+        if let SetStage::Gated(n) = pending.stage {
+            let (task, run, set) = (key.task.clone(), key.run.clone(), key.set);
+            self.0.flights.end(&EffectKey::Gate(Gate { n, kind: GateKind::BeforeApply { task, run, set } }));
+            self.0.progress.stop_waiting();
+        }
         if pending.stale || self.owner_mut(key).is_none() {
             return;
         }

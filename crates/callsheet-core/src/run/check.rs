@@ -8,7 +8,7 @@ use crate::spec::{ExecutionId, Phase, SkillPolicy, Slug, ToolCall};
 use super::Run;
 use super::answers::check_answer;
 use super::approval::Approval;
-use super::changes::SetKey;
+use super::changes::{SetKey, SetStage};
 use super::execution::{Execution, MergeBy};
 use super::limits;
 use super::lists::{check_applies, check_draft, check_drop, check_list, transition};
@@ -159,9 +159,12 @@ impl<'a> Check<'a> {
                 require(same, || Reject::OtherChanges { task: task.clone(), set: *set })?;
                 self.in_flight(key.apply())
             }
-            Event::ChangesRebased { task, run, set, .. } | Event::ChangesRejected { task, run, set, .. } => {
-                self.in_flight(set_key(task, run, *set).apply())
+            Event::ChangesRebased { task, run: exec, set, .. } => {
+                let key = set_key(task, exec, *set);
+                let waits = run.changes.get(&key).is_some_and(|set| matches!(set.stage, SetStage::Gated(_)));
+                if waits { Ok(()) } else { self.in_flight(key.apply()) }
             }
+            Event::ChangesRejected { task, run, set, .. } => self.in_flight(set_key(task, run, *set).apply()),
             Event::ChangesRolledBack { task, run, set } => self.in_flight(set_key(task, run, *set).roll_back()),
             _ => Ok(()),
         }

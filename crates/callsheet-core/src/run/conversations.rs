@@ -24,7 +24,7 @@ impl Conversations<'_> {
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
-        (said, repeats): (Option<&BlobId>, &BTreeMap<String, String>),
+        (said, repeats, stuck): (Option<&BlobId>, &BTreeMap<String, String>, &BTreeMap<String, BlobId>),
         repairs: &[Repair],
         issues: &[Issue],
     ) {
@@ -57,6 +57,8 @@ impl Conversations<'_> {
             let mut tool = ToolRun::new(call.clone());
             if let Some(of) = repeats.get(&call.id) {
                 tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
+            } else if let Some(why) = stuck.get(&call.id) {
+                tool.state = ToolState::Done(ToolOutput::Text { blob: why.clone(), error: true });
             }
             run.calls.push(tool);
         }
@@ -132,6 +134,5 @@ fn equal_before<'a>(whole: &Run, task: &TaskRun, made: &[Former<'a>], call: &Too
 
 /// A call that would have staged changes and was refused before anything was done.
 fn was_refused(run: &Run, call: &ToolRun) -> bool {
-    let failed = matches!(call.output(), Some(ToolOutput::Text { error: true, .. }));
-    failed && run.policy(&call.call.name).stages_changes()
+    call.has_failed() && run.policy(&call.call.name).stages_changes()
 }

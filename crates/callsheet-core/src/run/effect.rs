@@ -21,6 +21,8 @@ pub struct ModelCall {
     pub deadline_ms: u64,
     /// Tokens of prompt and reply that the budgets of its run, its task and the tasks above it leave it; `None`: no budget.
     pub max_tokens: Option<u64>,
+    /// US dollars that the limits of cost of the same leave it; `None`: no limit.
+    pub max_cost_usd: Option<f64>,
     /// Tokens that it reserves of them while it is in flight.
     pub reserved: u64,
     /// Others hold a part of those budgets and will return what they do not use: what does not fit may wait.

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::links::link_target;
 use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{BlobId, ExecutionId, ExecutionMode, MergePolicy, Phase, Reference, SkillMode, Slug, ToolCall};
+use crate::spec::{
+    BlobId, ExecutionId, ExecutionMode, MergePolicy, Phase, Policy, Reference, SkillMode, Slug, ToolCall,
+};
 
 use super::attempts::Attempts;
 use super::effect::Effect;
@@ -15,7 +17,7 @@ use super::failure::{Cause, Failure};
 use super::limit::Limit;
 use super::reviews::has_reviewed_result;
 use super::state::State;
-use super::task::{ExecutionStage, TaskRun};
+use super::task::{ExecutionStage, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::units::Units;
 use super::{Run, limits};
@@ -93,7 +95,7 @@ impl Executing<'_> {
             self.0.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
             moved |= self.end_limited_units(&slug);
-            moved |= self.end(&slug);
+            moved |= self.end_failed_calls(&slug) || self.end(&slug);
         }
         self.0.tasks.refresh();
         let refining = self.0.tasks.unsettled().filter(|task| task.state() == State::Refining).map(TaskRun::slug);
@@ -128,12 +130,33 @@ impl Executing<'_> {
             return true;
         }
         let own = task.skill.as_ref().and_then(|skill| skill.merge);
-        let by_model = own.unwrap_or(self.0.settings().merge) == MergePolicy::Model;
+        // No call has seen parts of one material together (spec 10.1).
+        let default = if task.apart.is_some() { MergePolicy::Model } else { self.0.settings().merge };
+        let by_model = own.unwrap_or(default) == MergePolicy::Model;
         let by = if by_model { MergeBy::Model } else { MergeBy::Code };
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.merges = task.merges.saturating_add(1);
             task.merge = Some(Merge { n: task.merges, by, attempts: Attempts::default() });
         }
+        true
+    }
+
+    /// A task of which every call failed is refined once more, told what they said; then it fails (spec 10.4).
+    fn end_failed_calls(&mut self, slug: &Slug) -> bool {
+        let refine = self.0.settings().refine;
+        let Some(task) = self.0.tasks.get_mut(slug).filter(|task| task.has_only_failed_calls()) else { return false };
+        let policy = task.skill.as_ref().and_then(|skill| skill.refine).unwrap_or(refine);
+        if !task.sent_back && policy != Policy::Never {
+            task.send_back();
+            let mut change = TaskChange(self.0);
+            change.abort_in_flight(slug);
+            change.enter(slug, TaskPhase::Refining);
+            return true;
+        }
+        let calls = task.runs.iter().flat_map(|run| &run.calls);
+        let said: Vec<String> = calls.map(|call| call_fault(&call.call, call.fault.as_deref())).collect();
+        let reason = format!("every call of it failed: {}", said.join("; "));
+        TaskChange(self.0).fail(slug, Failure { reason, ..Failure::default() });
         true
     }
 
@@ -215,6 +238,12 @@ impl Executing<'_> {
             _ => false,
         })
     }
+}
+
+/// A failed call with what its tool said.
+fn call_fault(call: &ToolCall, fault: Option<&str>) -> String {
+    let title = call_title(call);
+    fault.map_or(title.clone(), |fault| format!("{title} ({fault})"))
 }
 
 /// What an execution run is called.

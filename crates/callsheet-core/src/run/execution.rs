@@ -200,6 +200,11 @@ impl Execution {
         !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
     }
 
+    /// It made calls, and each of them failed.
+    pub(super) fn has_only_failed_calls(&self) -> bool {
+        !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
+    }
+
     /// The call with this id.
     pub fn call(&self, id: &str) -> Option<&ToolRun> {
         self.calls.iter().find(|call| call.call.id == id)
@@ -232,13 +237,15 @@ pub struct ToolRun {
     pub state: ToolState,
     /// Milliseconds it took.
     pub ms: u64,
+    /// It failed: the first line of what the tool said.
+    pub fault: Option<String>,
     /// Of a call of a template that came back: the number of its tree.
     pub mount: Option<usize>,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, mount: None }
+        Self { call, state: ToolState::Queued, ms: 0, fault: None, mount: None }
     }
 
     /// The run's time was over before it ended; a resume settles it.
@@ -254,6 +261,11 @@ impl ToolRun {
     /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
     pub fn asks_again(&self) -> bool {
         matches!(self.state, ToolState::Gated { again: true, .. })
+    }
+
+    /// The tool could not do what was asked.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.output(), Some(ToolOutput::Text { error: true, .. }))
     }
 
     /// It ended without any effect that is known of, and without an output of its own.

@@ -126,8 +126,14 @@ impl Fold<'_> {
             Event::Joined { key, answer, unsupported, repairs, issues } => {
                 Joins(self.0).joined(key, (answer, unsupported), repairs, issues);
             }
-            Event::CallsAsked { key, calls, said, repeats, repairs, issues } => {
-                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), repeats), repairs, issues);
+            Event::CallsAsked { key, calls, said, repeats, stuck, repairs, issues } => {
+                Conversations(self.0).tool_calls_requested(
+                    key,
+                    calls,
+                    (said.as_ref(), repeats, stuck),
+                    repairs,
+                    issues,
+                );
             }
             _ => {}
         }

@@ -54,6 +54,8 @@ pub(super) struct Account {
     pub spent: Spent,
     /// What was left of its limit of tokens when a call had no room in it.
     pub no_room: Option<u64>,
+    /// What was left of its limit of cost when the prompt of a call would have cost that.
+    pub too_dear_usd: Option<f64>,
     above: Option<usize>,
 }
 
@@ -85,7 +87,8 @@ impl Spent {
 
 impl Default for Ledger {
     fn default() -> Self {
-        let of_run = Account { holder: Holder::Run, spent: Spent::default(), no_room: None, above: None };
+        let of_run =
+            Account { holder: Holder::Run, spent: Spent::default(), no_room: None, too_dear_usd: None, above: None };
         Self { accounts: vec![of_run], tasks: BTreeMap::new(), ops: BTreeMap::new(), open: BTreeMap::new() }
     }
 }
@@ -124,7 +127,13 @@ impl Ledger {
     }
 
     fn open(&mut self, holder: Holder, above: usize) -> usize {
-        self.accounts.push(Account { holder, spent: Spent::default(), no_room: None, above: Some(above) });
+        self.accounts.push(Account {
+            holder,
+            spent: Spent::default(),
+            no_room: None,
+            too_dear_usd: None,
+            above: Some(above),
+        });
         self.accounts.len().saturating_sub(1)
     }
 
@@ -149,6 +158,18 @@ impl Ledger {
         if let Some(account) = self.accounts.get_mut(account) {
             account.no_room = Some(left);
         }
+    }
+
+    /// The prompt of a call would have cost what is left of the limit of cost of an account.
+    pub fn note_too_dear(&mut self, account: usize, left_usd: f64) {
+        if let Some(account) = self.accounts.get_mut(account) {
+            account.too_dear_usd = Some(left_usd);
+        }
+    }
+
+    /// Whether the account of this number is that of the run.
+    pub fn is_of_run(&self, account: usize) -> bool {
+        self.accounts.get(account).is_some_and(|account| account.holder == Holder::Run)
     }
 
     /// What the run spent.

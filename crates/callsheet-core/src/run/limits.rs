@@ -77,7 +77,9 @@ fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
     if bounds.tokens.is_some_and(|max| no_room(max.saturating_sub(spent.tokens()))) {
         return Some(of_tokens(&account.holder));
     }
-    if bounds.cost_usd.is_some_and(|max| spent.cost_usd >= max) {
+    // Or the prompt of a call would cost what is left, and there is no more since.
+    let too_dear = |left: f64| left <= 0.0 || account.too_dear_usd.is_some_and(|found| left <= found);
+    if bounds.cost_usd.is_some_and(|max| too_dear(max - spent.cost_usd)) {
         return Some(Limit::MaxCost);
     }
     match &account.holder {
@@ -219,6 +221,16 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
 /// without what others in flight have reserved; `None`: there is no budget.
 pub(super) fn tokens_for_call(run: &Run, task: Option<&TaskRun>) -> Option<u64> {
     budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held)).min()
+}
+
+/// The account whose limit of cost leaves a call least, with what is left of it.
+pub(super) fn least_cost_left(run: &Run, task: Option<&TaskRun>) -> Option<(usize, f64)> {
+    let chain = run.ledger.chain(task.map(|task| &task.task.slug));
+    let left = chain.filter_map(|(number, account)| {
+        let max = bounds(run, &account.holder).cost_usd?;
+        Some((number, (max - account.spent.cost_usd).max(0.0)))
+    });
+    left.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
 /// Whether what does not fit may wait: others in flight hold a part of one of these budgets.

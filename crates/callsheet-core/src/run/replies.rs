@@ -210,6 +210,7 @@ impl Replies<'_> {
                 }
             }
             CallFault::Budget => self.left_no_room(key, message, sizes),
+            CallFault::Cost => self.too_dear(key, message),
             // The run's own limit will end it (spec 2.15); the task stays pending.
             CallFault::Timeout if run_is_over => {}
             CallFault::Timeout => {
@@ -249,6 +250,23 @@ impl Replies<'_> {
         if let Some(attempts) = run.attempts_mut(key) {
             attempts.close();
         }
+        self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+    }
+
+    /// A prompt would cost what is left of a limit of cost. That of the run ends the run, and the task stays pending.
+    fn too_dear(&mut self, key: &CallKey, message: &str) {
+        let run = &mut *self.0;
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let Some((account, left)) = limits::least_cost_left(run, task) else { return };
+        run.ledger.note_too_dear(account, left);
+        if run.ledger.is_of_run(account) {
+            return;
+        }
+        run.progress.notified_mut().note_reached(Limit::MaxCost);
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempts.close();
+        }
+        let cause = Cause::Limit(Limit::MaxCost);
         self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
     }
 

@@ -56,10 +56,19 @@ impl State {
             Waiting => matches!(to, Refining | Ready | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Refining => matches!(to, Ready | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Ready => matches!(to, Running | Refining | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
-            Running => matches!(to, Done | Failed | Denied | Ready | Cancelled),
+            Running => matches!(to, Done | Failed | Denied | Ready | Refining | Cancelled),
             Failed | Blocked | Denied => matches!(to, Planned | Dropped),
             Cancelled | Dropped => to == Planned,
             Done => false,
+        }
+    }
+
+    /// The same in a run at which nothing works.
+    pub fn at_rest(self) -> Self {
+        match self {
+            Self::Refining => Self::Planned,
+            Self::Running => Self::Ready,
+            other => other,
         }
     }
 

@@ -11,7 +11,6 @@ use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 use super::Run;
 use super::answers::Answers;
 use super::approval::Approval;
-use super::attempts::Attempts;
 use super::execute::Executing;
 use super::failure::Failure;
 use super::operators::TreeQuery;
@@ -118,11 +117,7 @@ impl Steps<'_> {
             }
             ReferenceStage::Skip => task.must_refine = true,
             ReferenceStage::Start if may_refine && !task.sent_back => {
-                task.sent_back = true;
-                task.forget_hold();
-                task.refined = false;
-                task.must_refine = true;
-                task.refine = Attempts::default();
+                task.send_back();
                 TaskChange(self.0).enter(slug, TaskPhase::Refining);
             }
             ReferenceStage::Start => {

@@ -170,7 +170,7 @@ pub struct TaskRun {
     pub refined: bool,
     /// Refinement cannot be skipped any more: a check or a bad call of the plan said so.
     pub must_refine: bool,
-    /// Went back from the start of execution to refinement once (spec 2.8).
+    /// Went back from execution to refinement once (spec 2.8, 10.4).
     pub sent_back: bool,
     /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
     pub direct: bool,
@@ -418,13 +418,6 @@ impl TaskRun {
         self.execution == ExecutionStage::OnHold
     }
 
-    /// What it had begun is given up: its references changed.
-    pub(super) fn forget_hold(&mut self) {
-        if self.is_on_hold() {
-            self.execution = ExecutionStage::NotBegun;
-        }
-    }
-
     /// `ready` or `running` with executions under way.
     pub(super) fn is_executing(&self) -> bool {
         self.has_begun() && matches!(self.phase, TaskPhase::Ready | TaskPhase::Running)
@@ -433,6 +426,44 @@ impl TaskRun {
     /// A reference check of it is pending.
     pub(super) fn is_being_checked(&self) -> bool {
         matches!(self.check, ReferenceCheck::Pending { .. })
+    }
+
+    /// It is to be refined once more: what it had, or what its calls gave, was of no use.
+    pub(super) fn send_back(&mut self) {
+        self.release_slots();
+        self.sent_back = true;
+        self.execution = ExecutionStage::NotBegun;
+        self.refined = false;
+        self.must_refine = true;
+        self.refine = Attempts::default();
+    }
+
+    /// Its calls are fixed before it is executed, and its model is asked what they gave.
+    fn judges_calls(&self) -> bool {
+        !self.is_loop() && !self.is_process() && !self.calls_template()
+    }
+
+    /// Every call of it failed.
+    pub(super) fn has_only_failed_calls(&self) -> bool {
+        self.judges_calls() && !self.runs.is_empty() && self.runs.iter().all(Execution::has_only_failed_calls)
+    }
+
+    /// The calls of this execution failed, and others of the task have not ended: whether all fail is not known yet.
+    pub(super) fn waits_for_other_calls(&self, run: &Execution) -> bool {
+        let open = |other: &Execution| !other.is_ended() && other.calls.iter().any(|call| call.output().is_none());
+        self.judges_calls() && run.has_only_failed_calls() && self.runs.iter().any(open)
+    }
+
+    /// It is done, and each call of its conversation failed: its result is made without any.
+    pub fn is_done_without_calls(&self) -> bool {
+        let failed = |run: &Execution| run.is_loop && run.has_only_failed_calls();
+        self.state() == State::Done && !self.is_handler() && self.runs.iter().any(failed)
+    }
+
+    /// Calls of the execution after which it was sent back, which failed.
+    pub fn failed_calls(&self) -> impl Iterator<Item = &ToolRun> {
+        let sent_back = self.sent_back && !self.has_begun() && self.has_only_failed_calls();
+        self.runs.iter().filter(move |_| sent_back).flat_map(|run| &run.calls)
     }
 
     /// None of its units holds a slot any more.
@@ -465,6 +496,11 @@ impl TaskRun {
     /// Tasks whose outputs it reads.
     pub fn producers(&self) -> impl Iterator<Item = &Slug> {
         self.task.references.iter().filter_map(|reference| reference.target.producer())
+    }
+
+    /// It may change or run something. A reader that asks for approval before it runs may not.
+    pub fn may_change(&self) -> bool {
+        self.writer.as_deref().is_some_and(|why| why != Task::ASKS_FOR_APPROVAL)
     }
 
     /// What a person refused of changes that are on disk in part (spec 11.4), each once, in the order of the sets.

@@ -17,6 +17,9 @@ impl ToolResults<'_> {
         self.0.flights.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
+            if let ToolRecord::Output { error, .. } = record {
+                tool.fault.clone_from(error);
+            }
         }
         if *record == ToolRecord::Cut {
             return self.cut(task, run, call);
@@ -25,7 +28,7 @@ impl ToolResults<'_> {
         self.note_change(task, run, call);
         let state = match record {
             ToolRecord::Output { blob, error } => {
-                ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: *error })
+                ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: error.is_some() })
             }
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
             ToolRecord::Changes(changes) => {

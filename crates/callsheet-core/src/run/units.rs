@@ -50,7 +50,7 @@ impl<'a> Unit<'a> {
 pub(super) struct UnitWork {
     /// Work, and whether it is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits, or a subtask or a template runs.
+    /// A gate or a question waits, or a subtask, a template or another execution of the task runs.
     pub person: bool,
 }
 
@@ -157,6 +157,7 @@ impl<'a> Units<'a> {
             budget_scale: attempts.scale,
             deadline_ms: limits::deadline_ms(self.0, task),
             max_tokens: limits::tokens_for_call(self.0, task),
+            max_cost_usd: limits::least_cost_left(self.0, task).map(|(_, left)| left),
             reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
         };
@@ -204,7 +205,9 @@ impl<'a> Units<'a> {
             return found;
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
-            if !task.is_process() && has_the_turn {
+            if task.waits_for_other_calls(run) {
+                found.person = true;
+            } else if !task.is_process() && has_the_turn {
                 let phase = if run.is_under_review() { Phase::Review } else { Phase::Execute };
                 found.work.push(self.ask_or_read(phase, Some(task), Some(run), &run.attempts));
             }

@@ -152,14 +152,18 @@ pub fn state_mark(state: State) -> (&'static str, &'static str) {
 }
 
 impl Board {
-    /// The run as it stands.
-    pub fn of(run: &Run) -> Self {
+    /// The run as it stands. `driven`: a process works at it; without one nothing runs.
+    pub fn of(run: &Run, driven: bool) -> Self {
         let queue: Vec<Ask> = run.asking().iter().filter_map(|effect| ask(run, effect)).collect();
-        let mut maker = Maker { run, explainer: run.explainer(), queue: &queue, explained: 0 };
+        let mut maker = Maker { run, driven, explainer: run.explainer(), queue: &queue, explained: 0 };
         let sections = maker.sections();
         let running = |row: &&Row| row.need == Need::Running;
         let running = sections.iter().flat_map(|section| &section.tasks).filter(running).count();
-        Self { header: header(run, running, queue.len()), queue, sections }
+        let mut header = header(run, running, queue.len());
+        if !driven && header.outcome.is_none() {
+            header.doing = "interrupted";
+        }
+        Self { header, queue, sections }
     }
 
     /// Every row, those of templates behind the task that calls them, as they stand in the sections.
@@ -184,6 +188,7 @@ impl Board {
 
 struct Maker<'a> {
     run: &'a Run,
+    driven: bool,
     explainer: Explainer<'a>,
     queue: &'a [Ask],
     explained: usize,
@@ -216,7 +221,7 @@ impl Maker<'_> {
     fn row(&mut self, task: &TaskRun) -> Row {
         let (run, slug) = (self.run, &task.task.slug);
         let below: Vec<Row> = run.tasks_below(slug).map(|below| self.row(below)).collect();
-        let state = run.standing(task);
+        let state = if self.driven { run.standing(task) } else { run.standing(task).at_rest() };
         let (need, line) = self.standing(task, state, &below);
         let calls = || run.calls_of(slug);
         Row {
@@ -226,7 +231,7 @@ impl Maker<'_> {
             mark: if need == Need::Person { "⏸" } else { state_mark(state).0 },
             need,
             line,
-            writes: task.writer.is_some(),
+            writes: task.may_change(),
             changed: task.changed_files().into_iter().map(str::to_owned).collect(),
             tokens: calls().map(|call| call.usage.tokens()).fold(0, u64::saturating_add),
             ms: task.clock.spent_ms(run.now_ms()),
@@ -259,6 +264,7 @@ impl Maker<'_> {
         let run = self.run;
         let line = || why_of_names(run, why);
         match why {
+            Why::Running { .. } if !self.driven => (Need::Next, "was interrupted".to_owned()),
             Why::Running { work } => (Need::Running, work.first().map(|key| doing(run, key)).unwrap_or_default()),
             Why::Owed { .. } => (Need::Next, "is next".to_owned()),
             Why::Ended { state, .. } if state.is_problem() => (Need::Problem, line()),

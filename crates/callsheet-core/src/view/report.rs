@@ -4,6 +4,7 @@ use crate::fence::fence;
 use crate::issue::{Issue, Severity};
 use crate::record::Outcome;
 use crate::run::{Joined, Problem, ProblemKind, RemovedBy, Review, Run, State, TaskPhase, TaskRun};
+use crate::spec::Slug;
 use crate::template::TaskResult;
 use crate::visible::readable;
 
@@ -125,22 +126,33 @@ fn item(words: &str) -> String {
     format!("- {}\n\n{whole}\n", first.trim_end())
 }
 
+/// Said of a conversation that ended with a result all the same.
+pub const CALLS_FAILED: &str = "every tool call of it failed, and its result is made without any";
+
 /// One problem in words for a person.
 pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
     let name = &problem.task.task.name;
     let line = match problem.kind {
-        ProblemKind::Failed { reason, issues, .. } => match first_error(issues) {
-            Some(issue) => format!("{name} failed: {reason}. {issue}"),
-            None => format!("{name} failed: {reason}"),
-        },
+        ProblemKind::Failed { reason, issues, .. } => {
+            let errors = issues.iter().filter(|issue| issue.severity == Severity::Error);
+            let each: Vec<String> = errors.map(Issue::to_string).collect();
+            let reason = if each.is_empty() { reason.to_owned() } else { format!("{reason}. {}", each.join(" ")) };
+            format!("{name} failed: {reason}")
+        }
         ProblemKind::Denied { words } if words.trim().is_empty() => format!("{name} was denied"),
         ProblemKind::Denied { words } => format!("{name} was denied: {}", words.trim()),
         ProblemKind::Blocked { cause } => {
             let known = run.task(cause);
+            let is_cause = |producer: &Slug| run.task(producer).is_some_and(|task| task.task.slug == *cause);
+            let linked = problem.task.producers().any(is_cause);
             let dropped = known.is_some_and(|task| task.state() == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
             let why = if dropped { ", which was dropped" } else { "" };
-            format!("{name} could not run, because it depends on {cause}{why}")
+            if linked {
+                format!("{name} could not run, because it depends on {cause}{why}")
+            } else {
+                format!("{name} did not run: its step was held because of {cause}{why}")
+            }
         }
     };
     format!("{line}{}", changed_words(problem.task))
@@ -150,11 +162,6 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
 fn changed_words(task: &TaskRun) -> String {
     let files: Vec<&str> = task.changed_files().into_iter().collect();
     if files.is_empty() { String::new() } else { format!("; its changes remain: {}", files.join(", ")) }
-}
-
-/// The first error, else the first thing said.
-fn first_error(issues: &[Issue]) -> Option<&Issue> {
-    issues.iter().find(|issue| issue.severity == Severity::Error).or(issues.first())
 }
 
 /// What a template gave, and why it failed.
@@ -184,6 +191,9 @@ fn result(task: &TaskRun) -> String {
     }
     if task.apart.is_some() && task.runs.len() > 1 {
         text.push_str("\nRead one by one, because its references are too large for one prompt.\n");
+    }
+    if task.is_done_without_calls() {
+        text.push_str(&format!("\nWarning: {CALLS_FAILED}.\n"));
     }
     for review in task.reviews() {
         text.push_str(&format!("\n{}\n", review_words(review)));

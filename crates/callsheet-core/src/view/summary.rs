@@ -34,8 +34,10 @@ pub struct Summary {
     pub output_tokens: u64,
     /// Tokens read that the provider had cached.
     pub cached_tokens: u64,
+    /// US dollars; `None`: of some calls nobody knows what they cost.
+    pub cost_usd: Option<f64>,
     /// US dollars, as far as known.
-    pub cost_usd: f64,
+    pub known_cost_usd: f64,
     /// Calls whose cost nobody knows.
     pub unpriced_calls: u32,
     /// What the time went to.
@@ -69,7 +71,8 @@ impl Summary {
             input_tokens: totals.input,
             output_tokens: totals.output,
             cached_tokens: totals.cached,
-            cost_usd: totals.cost_usd,
+            cost_usd: Some(totals.cost_usd).filter(|_| totals.unpriced_calls == 0),
+            known_cost_usd: totals.cost_usd,
             unpriced_calls: totals.unpriced_calls,
             time: run.times(),
             reused: run.reused(),
@@ -77,13 +80,22 @@ impl Summary {
         }
     }
 
+    /// The same of a run at which no process works.
+    pub fn at_rest(run: &Run) -> Self {
+        let mut tasks = BTreeMap::new();
+        for task in run.tasks().filter(|task| task.state() != State::Dropped) {
+            *tasks.entry(run.standing(task).at_rest().as_str()).or_insert(0) += 1;
+        }
+        Self { tasks, ..Self::of(run) }
+    }
+
     /// What it cost, in words; `None`: nothing.
     pub fn cost_words(&self) -> Option<String> {
         let unknown = || counted(usize::try_from(self.unpriced_calls).unwrap_or(usize::MAX), "call");
-        match (self.cost_usd > 0.0, self.unpriced_calls) {
+        match (self.known_cost_usd > 0.0, self.unpriced_calls) {
             (false, 0) => None,
-            (true, 0) => Some(dollars(self.cost_usd)),
-            (true, _) => Some(format!("{}, and {} at an unknown price", dollars(self.cost_usd), unknown())),
+            (true, 0) => Some(dollars(self.known_cost_usd)),
+            (true, _) => Some(format!("{}, and {} at an unknown price", dollars(self.known_cost_usd), unknown())),
             (false, _) => Some(format!("unknown: no price is set for {}", unknown())),
         }
     }

@@ -10,33 +10,35 @@ use super::timeline::{amount, work_words};
 /// More tasks or pieces of work than these are counted.
 const NAMED: usize = 3;
 
-/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`.
-pub fn why_line(run: &Run, task: &Slug, why: &Why) -> String {
+/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`. `driven`: a process
+/// works at the run.
+pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     let explainer = run.explainer();
     let named = |slug: &Slug| {
-        let words = words(run, &explainer.why(slug), &|slug: &Slug| slug.to_string());
+        let words = words(run, &explainer.why(slug), driven, &|slug: &Slug| slug.to_string());
         format!("{slug} ({words})")
     };
-    format!("{task} {}", words(run, why, &named))
+    format!("{task} {}", words(run, why, driven, &named))
 }
 
 /// The same without the task, and without why those are not done that it waits for.
-pub fn why_words(run: &Run, why: &Why) -> String {
-    words(run, why, &|slug: &Slug| slug.to_string())
+pub fn why_words(run: &Run, why: &Why, driven: bool) -> String {
+    words(run, why, driven, &|slug: &Slug| slug.to_string())
 }
 
 /// The same with the names that people gave the tasks.
 pub(super) fn why_of_names(run: &Run, why: &Why) -> String {
     let name = |slug: &Slug| run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone());
-    words(run, why, &name)
+    words(run, why, true, &name)
 }
 
-fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
+fn words(run: &Run, why: &Why, driven: bool, named: &dyn Fn(&Slug) -> String) -> String {
     let tasks = |tasks: &[Slug]| few(tasks.iter().map(named));
     let work = |work: &[EffectKey]| few(work.iter().map(|key| work_words(key, run)));
     match why {
         Why::Ended { state, reason, cause } => ended_words(*state, reason, cause.as_ref()),
-        Why::Running { work: now } => format!("is at work: {}", work(now)),
+        Why::Running { work: now } if driven => format!("is at work: {}", work(now)),
+        Why::Running { work: now } => format!("was interrupted at: {}", work(now)),
         Why::Owed { work: next } => format!("is next: {}", work(next)),
         Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer at gate {n}"),
         Why::Question { question, .. } => format!("asks you \"{}\"", question.trim()),
@@ -50,7 +52,7 @@ fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
         Why::Writer { by } => format!("waits for the writer {}; one writes at a time", named(by)),
         Why::List { phase } => format!("waits for {}", list_words(*phase)),
         Why::Limit { limit, used, max } => format!("is held by the {}", used_words(*limit, *used, *max)),
-        Why::Slot { jobs, work: now } if now.is_empty() => format!("waits for a slot (jobs {jobs})"),
+        Why::Slot { jobs, work: now } if now.is_empty() || !driven => format!("waits for a slot (jobs {jobs})"),
         Why::Slot { jobs, work: now } => format!("waits for a slot (jobs {jobs}); at work: {}", work(now)),
         Why::ExclusiveTool { tool, by: Some(by) } => {
             format!("waits for the tool {tool}, which is used by {}", named(by))

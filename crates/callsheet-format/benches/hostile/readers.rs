@@ -31,7 +31,7 @@ pub const OTHERS: [Other; 13] = [
     ("route", |text| read_route(text, &["find_code", "review"]).issues.len()),
     ("unsupported", |text| unsupported(text, &[text.get(..text.len() / 2).unwrap_or("a")]).len()),
     ("headings", |text| headings(text).len()),
-    ("merge", |text| merge_runs(&[("a", "b", text), ("c", text, "d")]).1.len()),
+    ("merge", |text| merge_runs("", &[("a", "b", text), ("c", text, "d")]).1.len()),
     ("JSON twin", |text| {
         read_json_form(text, &grammar::execution(), Phase::Execute).map_or(0, |form| form.issues.len())
     }),

@@ -103,6 +103,7 @@ pub fn world() -> ReadContext {
 pub fn answer(lookup: &Lookup) -> Answer {
     match lookup {
         Lookup::Symbols(_) => Answer::NoSymbols,
+        Lookup::Call { .. } => Answer::Startable,
         Lookup::Path { path, .. } if path.starts_with("missing") || path.starts_with("new") => {
             Answer::Missing(Candidates { without_slash: None, near: vec!["src/a.rs".to_owned()] })
         }

@@ -27,6 +27,13 @@ pub enum Lookup {
     Content(String),
     /// The symbols of a code file, for changes that name one.
     Symbols(String),
+    /// Whether a tool call can start.
+    Call {
+        /// The tool.
+        tool: String,
+        /// Its arguments, as JSON.
+        arguments: String,
+    },
 }
 
 /// What is known of a path.
@@ -89,6 +96,10 @@ pub enum Answer {
     Symbols(Vec<Symbol>),
     /// There is no parser for the file, or it could not be parsed (`symbol-unsupported`).
     NoSymbols,
+    /// Nothing is known against the call.
+    Startable,
+    /// The call cannot start; the reason.
+    Stuck(String),
 }
 
 /// Answers by lookup.

@@ -6,9 +6,9 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 pub type RunText<'a> = (&'a str, &'a str, &'a str);
 
 /// The summary of each run in run order under its bold title; and a document of that summary, then per run a section
-/// of that title, its headings one level deeper.
-pub fn merge_runs(runs: &[RunText<'_>]) -> (String, String) {
-    let mut summary = String::new();
+/// of that title, its headings one level deeper. `note` stands before all; it may be empty.
+pub fn merge_runs(note: &str, runs: &[RunText<'_>]) -> (String, String) {
+    let mut summary = note.to_owned();
     let mut sections = String::new();
     for (title, text, document) in runs {
         if !summary.is_empty() {
@@ -99,7 +99,7 @@ mod tests {
             ("Net", "Two.", "## Result summary\nTwo.\n```rust\nfn open() {"),
             ("poll.rs", "Three.", "Three."),
         ];
-        let (summary, document) = merge_runs(&runs);
+        let (summary, document) = merge_runs("", &runs);
         assert_eq!(summary, "**search_text retries**\n\nOne.\n\n**Net**\n\nTwo.\n\n**poll.rs**\n\nThree.");
         let expected = format!(
             "## Result summary\n\n{summary}\n\n\

@@ -88,6 +88,7 @@ fn read_all(text: &str) {
                 Lookup::Content(_) => Answer::Content("# é\r\n\r\ntext\n".into()),
                 Lookup::Glob(_) => Answer::Matches(Vec::new()),
                 Lookup::Symbols(_) => Answer::NoSymbols,
+                Lookup::Call { .. } => Answer::Startable,
             };
             context.answers.insert(lookup, answer);
         }
@@ -172,7 +173,7 @@ proptest! {
         let (context, taken) = (context(), BTreeSet::new());
         let allowed = ["search_text".to_owned()];
         let mut notes = Diagnostics::new(Phase::Refine, false);
-        let read = read_calls(&blocks, &CallRules { allowed: &allowed, context: &context, taken_ids: &taken }, &mut notes);
+        let read = read_calls(&blocks, &CallRules { allowed: &allowed, context: &context, taken_ids: &taken, must_start: true }, &mut notes);
         prop_assert_eq!(read, calls);
         prop_assert!(notes.repairs().is_empty() && notes.issues().is_empty());
     }
@@ -285,7 +286,7 @@ fn a_bad_call_of_a_plan_costs_only_a_refinement() {
     let blocks = [block("{\"name\": \"search_text\", \"id\": \"a\"}"), block("{\"name\": \"gone\"}")];
     let (context, taken) = (context(), BTreeSet::new());
     let allowed = ["search_text".to_owned()];
-    let rules = CallRules { allowed: &allowed, context: &context, taken_ids: &taken };
+    let rules = CallRules { allowed: &allowed, context: &context, taken_ids: &taken, must_start: true };
     let mut notes = Diagnostics::new(Phase::Plan, false);
     assert!(read_plan_calls(&blocks, &rules, &mut notes).is_empty());
     let issues = notes.issues();

@@ -229,6 +229,10 @@ impl World {
             },
             Lookup::Glob(_) => Answer::Matches(Vec::new()),
             Lookup::Symbols(path) => self.symbols.get(path).cloned().map_or(Answer::NoSymbols, Answer::Symbols),
+            Lookup::Call { arguments, .. } if arguments.contains("no-such-program") => {
+                Answer::Stuck("no-such-program could not be started: no such program here.".to_owned())
+            }
+            Lookup::Call { .. } => Answer::Startable,
         }
     }
 

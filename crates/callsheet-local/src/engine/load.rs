@@ -138,6 +138,7 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
         window: Some(window),
         window_from: Some(WindowFrom::File),
         unpriced: false,
+        price_input: None,
         capabilities,
     };
     let threads = options.threads.unwrap_or_else(free_cores).max(1);

@@ -113,6 +113,7 @@ impl Scripted {
             window: script.model.window,
             window_from: script.model.window.map(|_| WindowFrom::Script),
             unpriced: false,
+            price_input: None,
             capabilities,
         };
         let mut rules = Vec::with_capacity(script.rule.len());
@@ -140,6 +141,7 @@ impl Scripted {
         }
         self.prices = provider.prices_of(&self.name);
         self.info.unpriced = !self.prices.are_known();
+        self.info.price_input = self.prices.input;
         self
     }
 

@@ -244,6 +244,7 @@ async fn the_suite_finds_what_is_wrong() {
         window: None,
         window_from: None,
         unpriced: false,
+        price_input: None,
         capabilities: able,
     };
     let findings = check_model(&Liar(info)).await;

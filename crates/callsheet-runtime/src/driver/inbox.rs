@@ -170,6 +170,7 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
             match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
                 Some((changes, gate)) => match hunks::answer(services, changes, &part)? {
                     HunkAnswer::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer, by }),
+                    HunkAnswer::Moved(set) => hunks::adapted(services, gate, set),
                     HunkAnswer::Invalid(lines) => {
                         report_invalid(services, &lines);
                         return Ok(None);

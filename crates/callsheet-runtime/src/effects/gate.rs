@@ -7,7 +7,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecutionId, Headless, Phase, Slug};
 
 use crate::effects::gate_view::{gate_view, pending};
-use crate::effects::hunks::{self, HunkAnswer};
+use crate::effects::hunks::{self, HunkAnswer, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
 use crate::ports::{GateAnswer, GateView, QuestionAnswer, QuestionView};
@@ -30,13 +30,35 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
     Box::pin(async move {
         let (answer, by) = match said {
             Some(answer) => (answer, AnsweredBy::Flag),
-            None => match asked(&work, &view, changes.as_ref(), when_absent).await? {
+            // A person is shown the files as they are now.
+            None => match asked_of_now(&work, &view, changes.as_ref(), when_absent).await? {
                 Ok(answered) => answered,
                 Err(landed) => return Ok(landed),
             },
         };
         Ok(EffectResult::Events(vec![Event::GateAnswered { gate, answer, by: Some(by) }]))
     })
+}
+
+/// Asks, unless the change that the gate shows is to be made of other files by now: then the gate is to show that one.
+async fn asked_of_now(
+    work: &Work,
+    view: &GateView,
+    changes: Option<&ChangeSet>,
+    when_absent: Option<Answer>,
+) -> Result<Result<(Answer, AnsweredBy), EffectResult>, DriveFault> {
+    if let (Some(changes), Some(task)) = (changes, &view.task) {
+        match hunks::moved(&work.services, changes)? {
+            Moved::No => {}
+            Moved::Adapted(set) => return Ok(Err(adapted(work, view, set))),
+            Moved::Lost => hunks::tell_lost(&work.services, task),
+        }
+    }
+    asked(work, view, changes, when_absent).await
+}
+
+fn adapted(work: &Work, view: &GateView, set: ChangeSet) -> EffectResult {
+    EffectResult::Events(hunks::adapted(&work.services, &view.gate, set).into_iter().collect())
 }
 
 /// Asks until there is an answer to record, or none is to be had.
@@ -55,6 +77,7 @@ async fn asked(
                 match part {
                     Some(HunkAnswer::Answer(answer)) => return said(answer),
                     Some(HunkAnswer::Invalid(lines)) => report_invalid(&work.services, &lines),
+                    Some(HunkAnswer::Moved(set)) => return Ok(Err(adapted(work, view, set))),
                     None => report_invalid(&work.services, &["there are no changes to choose from".to_owned()]),
                 }
             }

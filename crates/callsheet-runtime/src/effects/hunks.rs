@@ -3,8 +3,8 @@
 
 use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
-use callsheet_core::spec::BlobId;
+use callsheet_core::record::{Answer, ChangeSet, Event, FileChange, Gate, GateKind, RefusedPart};
+use callsheet_core::spec::{BlobId, Slug};
 use callsheet_format::edit;
 use callsheet_format::edit::{FileEdit, Hunk, HunkKind, Picked};
 use callsheet_format::reading::{Answer as LookupAnswer, Lookup};
@@ -22,7 +22,14 @@ pub(crate) enum HunkAnswer {
     Answer(Answer),
     /// It cannot be taken, in lines for a person.
     Invalid(Vec<String>),
+    /// The set as it is to be made of the files as they are now, which the gate is to show in place of the one that was
+    /// answered.
+    Moved(ChangeSet),
 }
+
+/// Said where a change no longer fits, at its gate.
+const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits it: approve it to have it made anew from the \
+     file as it is now, or deny it";
 
 /// The hunks of a set; none if one of its files is no text.
 pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
@@ -58,6 +65,11 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
         Ok(picked) => picked,
         Err(fault) => return Ok(HunkAnswer::Invalid(vec![fault.to_string()])),
     };
+    match moved(services, changes)? {
+        Moved::No => {}
+        Moved::Adapted(set) => return Ok(HunkAnswer::Moved(set)),
+        Moved::Lost => return Ok(HunkAnswer::Invalid(vec![NO_LONGER_FITS.to_owned()])),
+    }
     if picked.edits == edits {
         return Ok(HunkAnswer::Answer(Answer::Listed));
     }
@@ -84,6 +96,49 @@ fn part_of(services: &Services, changes: &ChangeSet, edits: &[FileEdit]) -> Resu
         files.push(FileChange { path: edit.path.clone(), before, after, mode });
     }
     Ok(ChangeSet { files, diff: Some(services.store.put_blob(edit::diff_of(edits).as_bytes())?) })
+}
+
+/// What became of a set that waits at a gate.
+pub(crate) enum Moved {
+    /// A person would see the same lines in it now.
+    No,
+    /// The set as it is to be made of the files as they are now.
+    Adapted(ChangeSet),
+    /// It does not fit the files any more.
+    Lost,
+}
+
+/// Whether the files of a set that waits at a gate have moved so that its gate shows what is not so.
+pub(crate) fn moved(services: &Services, changes: &ChangeSet) -> Result<Moved, DriveFault> {
+    let Some(shown) = edits(&*services.store, changes)? else { return Ok(Moved::No) };
+    let lookups: Vec<Lookup> = shown.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
+    let answers = references::answer(&lookups, services.disk());
+    let is_as_before = |edit: &FileEdit| match answers.get(&Lookup::Content(edit.path.clone())) {
+        Some(LookupAnswer::Content(now)) => edit.before.as_ref() == Some(now),
+        _ => edit.before.is_none(),
+    };
+    if shown.iter().all(is_as_before) {
+        return Ok(Moved::No);
+    }
+    Ok(match rebased(services, changes)? {
+        Ok((_, true)) => Moved::No,
+        Ok((set, false)) => Moved::Adapted(set),
+        Err(_) => Moved::Lost,
+    })
+}
+
+/// Says that a change no longer fits.
+pub(crate) fn tell_lost(services: &Services, task: &Slug) {
+    services.notice(&format!("note: {task}: {NO_LONGER_FITS}"));
+}
+
+/// The event by which a set that fits the files as they are now takes the place of one that waits at a gate; told to the
+/// person.
+pub(crate) fn adapted(services: &Services, gate: &Gate, changes: ChangeSet) -> Option<Event> {
+    let GateKind::BeforeApply { task, run, set } = &gate.kind else { return None };
+    services.notice(&format!("note: {task}: a file changed in the meantime; here is the change adapted to it"));
+    let (task, run, set) = (task.clone(), run.clone(), *set);
+    Some(Event::ChangesRebased { task, run, set, changes, as_shown: false })
 }
 
 /// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the

@@ -1,5 +1,6 @@
 //! Merging the finished runs of a task by code (spec 3.12).
 
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, ResultParts};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Slug, tokens};
@@ -38,7 +39,8 @@ pub(crate) fn merge_by_code(services: &Services, run: &Run, task: &Slug, n: u32)
     }
     let parts: Vec<(&str, &str, &str)> =
         texts.iter().map(|(title, summary, document)| (title.as_str(), summary.as_str(), document.as_str())).collect();
-    let (summary, document) = sheet::merge_runs(&parts);
+    let note = owner.apart.map(|_| Note::PartsApart.text()).unwrap_or_default();
+    let (summary, document) = sheet::merge_runs(note, &parts);
     result.details = owner.details();
     result.headings = document_headings(&document);
     result.tokens = tokens(&document);

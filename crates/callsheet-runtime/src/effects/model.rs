@@ -115,7 +115,11 @@ async fn first_that_answers(
     let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
     while let Some((parts, model)) = prepared.pop_front() {
         let left_ms = || deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
-        event = match parts.render(&work.services, &work.cancel).await {
+        event = match parts
+            .render(&work.services, &work.cancel)
+            .await
+            .and_then(|prompt| affordable(&asked, prompt, &*model))
+        {
             Ok(prompt) => match slot(work, &model.info().provider, left_ms()).await {
                 Ok(_slot) => {
                     asked.deadline_ms = left_ms();
@@ -135,6 +139,11 @@ async fn first_that_answers(
                 let sizes = CallSizes { prompt: used, ..CallSizes::default() };
                 Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
             }
+            Err(PromptFault::OverCost(cost, left)) => {
+                let message =
+                    format!("the prompt alone would cost about ${cost:.4}, and the limit on cost leaves ${left:.4}");
+                Event::CallFailed { key: asked.key.clone(), fault: CallFault::Cost, sends: 0, message, sizes: None }
+            }
             Err(PromptFault::Reference(message)) => {
                 let (key, fault) = (asked.key.clone(), CallFault::Reference);
                 Event::CallFailed { key, fault, sends: 0, message, sizes: None }
@@ -152,6 +161,14 @@ async fn first_that_answers(
         }
     }
     Ok(event)
+}
+
+/// Refuses a prompt that alone would cost what the limits of cost leave.
+fn affordable(asked: &ModelCall, prompt: PromptRecord, model: &dyn Model) -> Result<PromptRecord, PromptFault> {
+    let (Some(left), Some(price)) = (asked.max_cost_usd, model.info().price_input) else { return Ok(prompt) };
+    let tokens = u32::try_from(prompt.request.estimated_tokens()).unwrap_or(u32::MAX);
+    let cost = f64::from(tokens) * price / 1_000_000.0;
+    if cost > 0.0 && cost >= left { Err(PromptFault::OverCost(cost, left)) } else { Ok(prompt) }
 }
 
 /// Waits for a slot of the provider for as long as the call has time.
@@ -328,6 +345,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
+    use callsheet_core::spec::Phase;
 
     use callsheet_core::spec::Phase;
 

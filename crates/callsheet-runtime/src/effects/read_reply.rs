@@ -259,6 +259,7 @@ impl RecordedReply<'_> {
                 Ok(Event::CallsAsked {
                     key: self.asked.key.clone(),
                     repeats: self.run.repeats(task, exec, &calls),
+                    stuck: read_turn::stuck(self.services, &calls),
                     calls,
                     said: None,
                     repairs: reading.repairs,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::issue::Severity;
 use callsheet_core::record::{Event, ResultParts};
 use callsheet_core::run::{ModelCall, Run, TaskRun};
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::spec::{BlobId, ToolCall, ToolSpec};
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::LoopTurn;
 use callsheet_format::reply::task::{TurnInput, read_loop_turn};
@@ -31,6 +31,13 @@ struct AskedWith {
 #[serde(default)]
 struct Offered {
     tools: Vec<serde_json::Value>,
+}
+
+/// Calls of a turn that cannot start, each with the words for the model.
+pub(crate) fn stuck(services: &Services, calls: &[ToolCall]) -> BTreeMap<String, BlobId> {
+    let why = |call: &ToolCall| services.tools.get(&call.name)?.obstacle(&call.arguments, &services.workspace);
+    let words = calls.iter().filter_map(|call| Some((call.id.clone(), why(call)?)));
+    words.map(|(id, why)| (id, services.store.stage_blob(why.into_bytes()))).collect()
 }
 
 /// Reads a turn: calls, or the final reply, which is kept as it came.
@@ -86,7 +93,8 @@ pub(crate) fn read(
     let manual = cut || handler_task(services, run, task)?.manual_xml;
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
-            Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), repairs, issues }
+            let stuck = stuck(services, &calls);
+            Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), stuck, repairs, issues }
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());

@@ -70,8 +70,10 @@ pub(crate) fn run(
             }
         };
         let ms = work.services.clock.now_ms().saturating_sub(begun);
-        let output =
-            |text: String, error| ToolRecord::Output { blob: work.services.store.stage_blob(text.into_bytes()), error };
+        let output = |text: String, failed: bool| {
+            let error = failed.then(|| first_line(&text));
+            ToolRecord::Output { blob: work.services.store.stage_blob(text.into_bytes()), error }
+        };
         let record = match outcome {
             cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
             ToolOutcome::Output(text) => output(text, false),
@@ -84,6 +86,14 @@ pub(crate) fn run(
         };
         Ok(EffectResult::Events(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))
     })
+}
+
+/// Characters of the first line of a failure that the log keeps for a person.
+const FIRST_LINE: usize = 200;
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    line.trim().chars().take(FIRST_LINE).collect()
 }
 
 /// Makes a call; `None`: it was cancelled.

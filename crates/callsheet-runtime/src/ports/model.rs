@@ -74,6 +74,9 @@ pub struct ModelInfo {
     /// Nobody knows what it costs, so no limit of cost can hold it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
+    /// US dollars for a million tokens of input, if they cost something that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price_input: Option<f64>,
     /// What it can do.
     pub capabilities: Capabilities,
 }

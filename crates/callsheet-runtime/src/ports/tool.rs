@@ -62,6 +62,13 @@ pub trait Tool: Send + Sync {
     /// Name, description, schema and effect.
     fn spec(&self) -> &ToolSpec;
 
+    /// Why a call with these arguments cannot start, in words for the model; `None`: nothing is known against it. Starts
+    /// nothing.
+    fn obstacle(&self, arguments: &Value, workspace: &Workspace) -> Option<String> {
+        let _ = (arguments, workspace);
+        None
+    }
+
     /// One call; `arguments` hold against the schema.
     async fn run(&self, arguments: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault>;
 }

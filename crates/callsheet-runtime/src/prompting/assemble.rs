@@ -308,7 +308,8 @@ fn iterate(
 fn refine(services: &Services, run: &Run, asked: &ModelCall, held: bool) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let skill = services.pinned(task.skill.as_ref())?;
-    let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
+    let mut issues = texts::failed_calls(services, task)?;
+    issues.extend(run.attempts(&asked.key).into_iter().flat_map(|attempts| attempts.issues.clone()));
     let tools = services.offered_tools(&skill.policy.tools);
     let reads_only_calls = skill.policy.mode == SkillMode::Template || task.task.references.is_empty();
     let needs_call = skill.policy.needs_arguments && reads_only_calls;
@@ -320,7 +321,7 @@ fn refine(services: &Services, run: &Run, asked: &ModelCall, held: bool) -> Resu
         reference_contents: String::new(),
         task_data: texts::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement),
         checked: texts::issues_text(&task.check_issues),
-        issues: texts::issues_text(issues),
+        issues: texts::issues_text(&issues),
         skill,
     };
     let links = if held { constraint::task_links(services, run, task) } else { Vec::new() };
@@ -356,6 +357,8 @@ fn execute(
     };
     let outputs = if exec.is_loop {
         String::new()
+    } else if let Some(part) = one_part(task, exec) {
+        part
     } else {
         conversation::fixed_outputs(services, run, task, exec, asked.budget_scale)?
     };
@@ -374,6 +377,14 @@ fn execute(
     let edits = prompt.skill.policy.new_files_named;
     let aim = if writes { write_aim(services, &task.task, edits) } else { WriteAim::default() };
     Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, aim })
+}
+
+/// What an execution is told that reads a part of what its task reads (spec 10.1).
+fn one_part(task: &TaskRun, exec: &Execution) -> Option<String> {
+    let at = task.runs.iter().position(|run| run.id == exec.id)?;
+    let (number, count) = ((at + 1).to_string(), task.runs.len().to_string());
+    let parted = task.apart.is_some() && task.runs.len() > 1;
+    parted.then(|| Note::OnePart.fill(&[("number", &number), ("count", &count)]))
 }
 
 fn merge(services: &Services, run: &Run, asked: &ModelCall) -> Result<Job, DriveFault> {

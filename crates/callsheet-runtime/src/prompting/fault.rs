@@ -10,6 +10,8 @@ pub(crate) enum PromptFault {
     TooLarge(u32, u32),
     /// Its tokens, and those that the budgets leave to it and its reply.
     OverBudget(u64, u64),
+    /// Its cost in US dollars, without a reply, and what the limits of cost leave.
+    OverCost(f64, f64),
     /// A reference does not hold; the issue in words.
     Reference(String),
 }

@@ -1,18 +1,42 @@
 //! The state of a run in the words of prompts: tasks, outputs, problems and issues.
 
 use callsheet_core::fence::fence;
-use callsheet_core::issue::Issue;
+use callsheet_core::issue::{Issue, IssueCode, Severity};
+use callsheet_core::names::call_title;
 use callsheet_core::prompt::Note;
-use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, TaskRun};
-use callsheet_core::spec::{Target, Task, TaskList};
+use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, TaskRun, ToolOutput};
+use callsheet_core::spec::{Phase, Target, Task, TaskList};
 use callsheet_format::sheet;
 use callsheet_format::sheet::TaskForm;
 
+use crate::issues::Finding;
+use crate::ports::StoreFault;
 use crate::prompting::reverted;
+use crate::services::Services;
 
 /// The text form of issues, one a line, raw blocks below them (spec 4.8).
 pub(crate) fn issues_text(issues: &[Issue]) -> String {
     issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What the calls said after which a task is refined once more (spec 10.4).
+pub(crate) fn failed_calls(services: &Services, task: &TaskRun) -> Result<Vec<Issue>, StoreFault> {
+    let mut issues = Vec::new();
+    for call in task.failed_calls() {
+        let Some(ToolOutput::Text { blob, .. }) = call.output() else { continue };
+        let finding = Finding {
+            code: IssueCode::CallFailed,
+            severity: Severity::Error,
+            phase: Phase::Refine,
+            task: None,
+            target: &call_title(&call.call),
+            words: "call-failed",
+            values: &[],
+            allowed: Vec::new(),
+        };
+        issues.push(finding.issue().raw(&services.text(blob)?));
+    }
+    Ok(issues)
 }
 
 /// A task in one of the serialisations of spec 9.

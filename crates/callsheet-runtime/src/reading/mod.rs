@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, Settings, Skill};
-use callsheet_format::reading::{KnownTasks, ReadContext, Reading};
+use callsheet_format::reading::{Answer, KnownTasks, Lookup, ReadContext, Reading};
 
 use crate::references;
 use crate::services::Services;
@@ -65,6 +65,15 @@ fn prompt_budget(services: &Services, settings: &Settings) -> u32 {
     window.map_or(settings.budget.prompt, |window| settings.budget.prompt.min(window / 2))
 }
 
+/// Whether a tool call can start.
+fn startable(services: &Services, call: &Lookup) -> Answer {
+    let Lookup::Call { tool, arguments } = call else { return Answer::Startable };
+    let arguments = serde_json::from_str(arguments).unwrap_or_default();
+    let tool = services.tools.get(tool);
+    let obstacle = tool.and_then(|tool| tool.obstacle(&arguments, &services.workspace));
+    obstacle.map_or(Answer::Startable, Answer::Stuck)
+}
+
 /// Reads a text with all its lookups answered: read again as long as that raises new ones (spec 4.1). Most replies ask
 /// nothing and are read once.
 pub(crate) fn read_with<T>(
@@ -78,7 +87,10 @@ pub(crate) fn read_with<T>(
         if reading.wanted.is_empty() {
             break;
         }
-        context.answers.extend(references::answer(&reading.wanted, services.disk()));
+        let (calls, rest): (Vec<_>, Vec<_>) =
+            reading.wanted.iter().partition(|lookup| matches!(lookup, Lookup::Call { .. }));
+        context.answers.extend(references::answer(rest, services.disk()));
+        context.answers.extend(calls.into_iter().map(|call| (call.clone(), startable(services, call))));
         reading = read(text, context);
     }
     reading

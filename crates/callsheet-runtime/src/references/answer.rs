@@ -51,7 +51,7 @@ fn of_path(lookup: &Lookup, path: &str) -> Option<Lookup> {
         Lookup::Path { fragment, .. } => Some(Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }),
         Lookup::Content(_) => Some(Lookup::Content(path.to_owned())),
         Lookup::Symbols(_) => Some(Lookup::Symbols(path.to_owned())),
-        Lookup::Glob(_) => None,
+        Lookup::Glob(_) | Lookup::Call { .. } => None,
     }
 }
 
@@ -110,6 +110,8 @@ impl Asked<'_> {
                 Ok(text) => self.disk.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
                 Err(fault) => self.refusal(&fault, lookup, path),
             },
+            // The tools are not on the disk.
+            Lookup::Call { .. } => Answer::Startable,
         }
     }
 

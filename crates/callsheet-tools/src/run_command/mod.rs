@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,12 +45,19 @@ pub struct RunCommand(ToolSpec);
 
 #[derive(Deserialize)]
 struct Arguments {
-    argv: Option<Vec<String>>,
-    command: Option<String>,
-    #[serde(default)]
-    shell: bool,
+    command: CommandLine,
     cwd: Option<String>,
     timeout_seconds: Option<u64>,
+}
+
+/// What is run.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum CommandLine {
+    /// One text: a line for the shell.
+    Shell(String),
+    /// A program and its arguments.
+    Words(Vec<String>),
 }
 
 impl RunCommand {
@@ -76,6 +84,13 @@ impl Tool for RunCommand {
         &self.0
     }
 
+    fn obstacle(&self, given: &Value, workspace: &Workspace) -> Option<String> {
+        match startable(given, workspace) {
+            Err(Stop::Failed(why)) => Some(why),
+            _ => None,
+        }
+    }
+
     async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
         if context.cancel.is_cancelled() {
             return Err(ToolFault::Cancelled);
@@ -86,7 +101,7 @@ impl Tool for RunCommand {
 
 async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
     let wanted: Arguments = arguments(given)?;
-    let argv = argv(&wanted)?;
+    let argv = argv(&wanted.command)?;
     let temporary = temporary(context)?;
     let Some((program, rest)) = argv.split_first() else { return Err(which_form()) };
     let folder = {
@@ -125,11 +140,32 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     }
 }
 
+/// Fails if the command cannot start whatever earlier tasks make in the project: a program that is named by a path may still
+/// come.
+fn startable(given: &Value, workspace: &Workspace) -> Result<(), Stop> {
+    let wanted: Arguments = arguments(given)?;
+    let argv = argv(&wanted.command)?;
+    may_run(workspace)?;
+    let Some(program) = argv.first().filter(|program| !program.contains('/') && !is_on_path(program)) else {
+        return Ok(());
+    };
+    let reason = say("command-not-found", &[]);
+    Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason)]))
+}
+
+/// Whether a folder of the search path of commands has a program of this name. A folder below the project may get one.
+fn is_on_path(program: &str) -> bool {
+    let path = unsecret().find(|(name, _)| name == "PATH").map(|(_, path)| path).unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.is_relative() || folder.join(program).is_file())
+}
+
+fn may_run(workspace: &Workspace) -> Result<(), Stop> {
+    if workspace.holds_kept() { Err(Stop::failed("command-holds-kept", &[])) } else { Ok(()) }
+}
+
 /// Where a command may write besides the project, if one may run at all.
 pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
-    if context.workspace.holds_kept() {
-        return Err(Stop::failed("command-holds-kept", &[]));
-    }
+    may_run(&context.workspace)?;
     Temporary::of(&context.workspace).map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
 }
 
@@ -145,11 +181,13 @@ pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(
     Err(Stop::Failed(format!("{words}\n{said}")))
 }
 
-/// One of the two forms: a program with arguments, or one text for the shell, which must be asked for.
-fn argv(wanted: &Arguments) -> Result<Vec<String>, Stop> {
-    match (&wanted.argv, &wanted.command, wanted.shell) {
-        (Some(argv), None, false) if argv.first().is_some_and(|program| !program.is_empty()) => Ok(argv.clone()),
-        (None, Some(line), true) if !line.trim().is_empty() => Ok(vec!["sh".to_owned(), "-c".to_owned(), line.clone()]),
+/// A program and its arguments: those that are listed, or the shell with its line.
+fn argv(command: &CommandLine) -> Result<Vec<String>, Stop> {
+    match command {
+        CommandLine::Words(words) if words.first().is_some_and(|program| !program.trim().is_empty()) => {
+            Ok(words.clone())
+        }
+        CommandLine::Shell(line) if !line.trim().is_empty() => Ok(vec!["sh".to_owned(), "-c".to_owned(), line.clone()]),
         _ => Err(which_form()),
     }
 }

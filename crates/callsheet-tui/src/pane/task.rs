@@ -27,7 +27,7 @@ impl Teller<'_> {
         let why = self.app.run.explain(slug);
         if !matches!(why, Why::Ended { .. }) {
             let line = self.app.board.row(slug).map(|row| row.line.clone()).filter(|line| !line.is_empty());
-            self.value("now", &line.unwrap_or_else(|| why_words(&self.app.run, &why)));
+            self.value("now", &line.unwrap_or_else(|| why_words(&self.app.run, &why, !self.app.rests())));
         }
         self.outcome(task);
         let streams: Vec<&str> = self
@@ -42,7 +42,11 @@ impl Teller<'_> {
 
     fn head(&mut self, task: &TaskRun) {
         let (_, word) = state_mark(self.app.run.standing(task));
-        let writes = task.writer.as_ref().map(|why| format!(", writes ({})", one_line(why))).unwrap_or_default();
+        let writes = task
+            .writer
+            .as_ref()
+            .map(|why| format!(", {} ({})", if task.may_change() { "writes" } else { "asks first" }, one_line(why)))
+            .unwrap_or_default();
         self.value("task", &format!("{} · {word}{writes}", task.task.slug));
         self.value("needed", &task.task.need);
         self.value("skill", task.task.skill.as_deref().unwrap_or_default());

@@ -82,7 +82,7 @@ impl RunPage<'_> {
         if rest.is_empty() { format!("/runs/{id}") } else { format!("/runs/{id}/{rest}") }
     }
 
-    fn is_driven(&self) -> bool {
+    pub(crate) fn is_driven(&self) -> bool {
         self.summary.owner.is_some()
     }
 

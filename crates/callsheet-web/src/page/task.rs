@@ -83,7 +83,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         @if let Some(reason) = &task.writer { p.soft { "Needs approval: " (readable(reason)) } }
         @if !state.is_ended() && asked.is_none() {
             @let now = page.run.explain(slug);
-            p { strong { "Now: " } (readable(&why_words(page.run, &now))) "." }
+            p { strong { "Now: " } (readable(&why_words(page.run, &now, page.is_driven()))) "." }
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if state.is_problem() && page.run.may_retry(slug) {

@@ -340,7 +340,7 @@ impl Player {
                 self.starts(effect);
                 let given = self.script.processes.get_mut(task.as_str()).and_then(VecDeque::pop_front);
                 let text = given.unwrap_or_else(|| format!("output of {}", call.name));
-                let error = text.starts_with("error:");
+                let error = text.strip_prefix("error:").map(|said| said.trim().to_owned());
                 let question = text.strip_prefix("question:").map(str::to_owned);
                 let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
@@ -514,7 +514,8 @@ impl Player {
         match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
                 let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
-                self.happens(Event::CallsAsked { key, calls, said, repeats: BTreeMap::new(), repairs, issues });
+                let (repeats, stuck) = (BTreeMap::new(), BTreeMap::new());
+                self.happens(Event::CallsAsked { key, calls, said, repeats, stuck, repairs, issues });
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

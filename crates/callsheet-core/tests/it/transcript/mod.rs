@@ -90,7 +90,7 @@ impl Player {
             return self.why(&Slug::new(task));
         }
         if line == "board" {
-            return board(&Board::of(&self.run));
+            return board(&Board::of(&self.run, true));
         }
         if line == "waits" {
             return waits(&callsheet_core::view::waits(&self.log));
@@ -138,7 +138,7 @@ impl Player {
 
     /// Why a task is not done.
     fn why(&self, task: &Slug) -> String {
-        format!("? {}\n", why_line(&self.run, task, &self.run.explain(task)))
+        format!("? {}\n", why_line(&self.run, task, &self.run.explain(task), true))
     }
 
     /// New states, effects and the standing of the run; then the shell starts all that is owed.

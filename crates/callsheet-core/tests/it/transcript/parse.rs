@@ -267,6 +267,10 @@ impl Player {
 
     fn model(&mut self, unit: &str, verb: &str, tail: &str, block: &[&str]) -> Happened {
         let key = self.call(unit)?;
+        if verb == "unaffordable" {
+            let message = "the prompt alone costs too much".to_owned();
+            return self.fact(Event::CallFailed { key, fault: CallFault::Cost, sends: 0, message, sizes: None });
+        }
         if verb == "failed" {
             let fault = match tail {
                 "communication" => CallFault::Communication,
@@ -311,7 +315,15 @@ impl Player {
                 let task = key.task.as_ref().and_then(|slug| self.run.task(slug));
                 let repeats = task.zip(run).map(|(task, run)| self.run.repeats(task, run, &calls));
                 let (repeats, repairs, issues) = (repeats.unwrap_or_default(), vec![], vec![]);
-                Event::CallsAsked { key, calls, said: None, repeats, repairs, issues }
+                Event::CallsAsked {
+                    key,
+                    calls,
+                    said: None,
+                    repeats,
+                    stuck: std::collections::BTreeMap::new(),
+                    repairs,
+                    issues,
+                }
             }
             "replied" => self.accepted(key, tail, block),
             "says" => {
@@ -396,8 +408,8 @@ impl Player {
         };
         let Effect::RunTool { task, run, call, .. } = self.find(wanted)? else { return Ok(()) };
         let record = match kind {
-            "output" => ToolRecord::Output { blob: blob(tail), error: false },
-            "error" => ToolRecord::Output { blob: blob(tail), error: true },
+            "output" => ToolRecord::Output { blob: blob(tail), error: None },
+            "error" => ToolRecord::Output { blob: blob(tail), error: Some(tail.to_owned()) },
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
             "cut" => ToolRecord::Cut,

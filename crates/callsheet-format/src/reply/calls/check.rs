@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
-use callsheet_core::spec::{ToolCall, ToolSpec, canonical_tools};
+use callsheet_core::spec::{ToolCall, ToolEffect, ToolSpec, canonical_tools};
 use serde_json::{Map, Value};
 
-use crate::reading::{Diagnostics, ReadContext, clause};
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, clause};
 use crate::reply::json::{Mend, read_document};
 
 use super::arguments::{Fitted, Schema};
@@ -28,6 +28,8 @@ pub struct CallRules<'a> {
     pub context: &'a ReadContext,
     /// Ids that earlier calls of the task have.
     pub taken_ids: &'a BTreeSet<String>,
+    /// A call that cannot start is refused. In a conversation it is not: its model reads why as the output.
+    pub must_start: bool,
 }
 
 impl CallRules<'_> {
@@ -153,6 +155,8 @@ enum Refusal {
     Tool(IssueCode),
     Object(IssueCode, String, String),
     Schema(String, String),
+    /// It cannot start.
+    Stuck(String, String),
 }
 
 /// Checks calls one by one and keeps the compiled schemas.
@@ -228,7 +232,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether tool and arguments of a reading hold. The arguments are taken out of it.
-    fn fit(&mut self, call: &mut Shaped, notes: &Diagnostics) -> Result<Fit, Refusal> {
+    fn fit(&mut self, call: &mut Shaped, notes: &mut Diagnostics) -> Result<Fit, Refusal> {
         let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
         let (arguments, mends) =
             object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
@@ -241,6 +245,12 @@ impl<'a> Checker<'a> {
             Fitted::Coerced { arguments, before, after, count } => (arguments, Some((before, after, count))),
             Fitted::Refused(problems) => return Err(Refusal::Schema(tool.name.clone(), problems)),
         };
+        if self.rules.must_start && tool.effect == ToolEffect::Execute {
+            let lookup = Lookup::Call { tool: tool.name.clone(), arguments: arguments.to_string() };
+            if let Some(Answer::Stuck(why)) = notes.answer(self.rules.context, lookup) {
+                return Err(Refusal::Stuck(tool.name.clone(), why.clone()));
+            }
+        }
         Ok(Fit { tool: tool.name.clone(), id: call.id.clone(), arguments, mends, coerced })
     }
 
@@ -258,6 +268,9 @@ impl<'a> Checker<'a> {
             Refusal::Object(code, tool, why) => notes.issue(code, "arguments", span, &[("tool", &tool), ("why", &why)]),
             Refusal::Schema(tool, problems) => {
                 notes.issue(IssueCode::ToolArguments, "", span, &[("tool", &tool), ("problems", &problems)])
+            }
+            Refusal::Stuck(tool, why) => {
+                notes.issue(IssueCode::ToolArguments, "start", span, &[("tool", &tool), ("why", &why)])
             }
         }
     }

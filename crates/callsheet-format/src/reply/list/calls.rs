@@ -29,5 +29,5 @@ pub fn read(
     let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
     let allowed = skill.map(|skill| skill.policy.tools.as_slice()).unwrap_or_default();
     let taken_ids = BTreeSet::new();
-    read_plan_calls(&blocks, &CallRules { allowed, context, taken_ids: &taken_ids }, notes)
+    read_plan_calls(&blocks, &CallRules { allowed, context, taken_ids: &taken_ids, must_start: true }, notes)
 }

@@ -241,7 +241,7 @@ impl Reader<'_> {
         let policy = skill_policy(self.context);
         let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
         let taken = BTreeSet::new();
-        let rules = CallRules { allowed, context: self.context, taken_ids: &taken };
+        let rules = CallRules { allowed, context: self.context, taken_ids: &taken, must_start: true };
         self.value.calls = read_calls(&blocks, &rules, notes);
         let span =
             sections.first().map_or_else(|| self.document.span(0..self.document.len()), |section| section.span());

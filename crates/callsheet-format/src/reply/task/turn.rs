@@ -41,7 +41,7 @@ pub fn read_loop_turn(text: &str, input: TurnInput<'_>, context: &ReadContext) -
 fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let policy = skill_policy(context);
     let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
-    let rules = CallRules { allowed, context, taken_ids: input.taken_ids };
+    let rules = CallRules { allowed, context, taken_ids: input.taken_ids, must_start: false };
     notes.set_section(Some("Tool Calls"));
     if !input.native.is_empty() {
         return check_native(input.native, &rules, notes);

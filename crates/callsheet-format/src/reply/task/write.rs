@@ -221,7 +221,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         },
         Some(Answer::Unreadable(why)) => return refuse(IssueCode::FileUnreadable, "change", why, &none, notes),
         Some(Answer::Protected) => return refuse(IssueCode::ProtectedPath, "change", "", &none, notes),
-        Some(Answer::Matches(_) | Answer::Content(_) | Answer::Symbols(_) | Answer::NoSymbols) => {
+        Some(_) => {
             return refuse(IssueCode::LookupMissing, "change", "", &none, notes);
         }
     }

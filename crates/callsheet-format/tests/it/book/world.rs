@@ -75,6 +75,7 @@ impl World {
                 Answer::Matches(self.files.keys().filter(|path| path.ends_with(ending)).take(10).cloned().collect())
             }
             Lookup::Symbols(_) => Answer::NoSymbols,
+            Lookup::Call { .. } => Answer::Startable,
         }
     }
 

@@ -175,6 +175,7 @@ impl World {
             },
             Lookup::Glob(pattern) => Answer::Matches(self.globs.get(pattern).cloned().unwrap_or_default()),
             Lookup::Content(_) | Lookup::Symbols(_) => Answer::Missing(Candidates::default()),
+            Lookup::Call { .. } => Answer::Startable,
         }
     }
 

@@ -1,0 +1,136 @@
+//! Calls that cannot start, calls that fail, and material that does not fit one prompt: none of it is silently done.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use crate::support::garden::TestProject;
+
+const WORK: &str = "## Goals / summary\nTry.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Try\n\
+    - **What is needed** Make a file.\n- **Skill** run_checks\n";
+const DONE: &str = "[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nIt is made.\n'''\n";
+
+/// A refinement for each call.
+fn garden(calls: &[&str]) -> TestProject {
+    let reply = |arguments: &&str| {
+        format!(
+            "[[rule.reply]]\ntext = '''\n## Task\n- **What is needed** Make a file.\n## Tool Calls\n```json\n\
+             {{\"name\": \"run_command\", \"id\": \"c1\", \"arguments\": {arguments}}}\n```\n'''\n"
+        )
+    };
+    let replies: String = calls.iter().map(reply).collect();
+    let garden = TestProject::scripted(&format!("[[rule]]\nphase = \"refine\"\n{replies}{DONE}"));
+    garden.write("work.md", WORK);
+    garden
+}
+
+/// covers: 10.4, json-coerced
+#[test]
+fn a_text_is_a_line_for_the_shell_and_a_list_a_program_whatever_the_key() {
+    for arguments in [
+        r#"{"command": "echo a > made && true"}"#,
+        r#"{"cmd": "touch made"}"#,
+        r#"{"argv": ["touch", "made"]}"#,
+        r#"{"command": ["touch", "made"], "shell": false}"#,
+        r#"{"command": "touch made", "shell": true}"#,
+    ] {
+        let garden = garden(&[arguments]);
+        garden.expect(0, &["run", "--sheet", "work.md", "--approval", "never"]);
+        assert!(garden.path("made").exists(), "{arguments}");
+        assert_eq!(garden.asked().len(), 2, "{arguments}");
+    }
+}
+
+/// covers: 10.4, tool-arguments
+#[test]
+fn a_command_that_cannot_start_goes_back_to_refinement_before_any_gate() {
+    for arguments in [
+        r#"{"command": ["no-such-program-here", "x"]}"#,
+        r#"{"command": ["touch made"]}"#,
+        r#"{"command": "  "}"#,
+        r#"{"command": []}"#,
+        "{}",
+        r#"{"argv": ["touch"], "command": "touch made"}"#,
+    ] {
+        let garden = garden(&[arguments, r#"{"command": ["touch", "made"]}"#]);
+        let ended = garden.expect(3, &["run", "--sheet", "work.md"]);
+        assert_eq!(garden.count("reply_refused"), 1, "{arguments}: {}", ended.err);
+        garden.expect(3, &["approve", "--resume"]);
+        assert!(!garden.path("made").exists());
+        garden.expect(0, &["approve", "--resume"]);
+        assert!(garden.path("made").exists(), "{arguments}");
+    }
+}
+
+/// covers: 10.4, call-failed
+#[test]
+fn a_task_whose_calls_all_failed_is_refined_once_more_and_then_fails_with_what_they_said() {
+    let wrong = r#"{"command": ["./not-there"]}"#;
+    let garden = garden(&[wrong, r#"{"command": ["touch", "made"]}"#]);
+    garden.expect(0, &["run", "--sheet", "work.md", "--approval", "never"]);
+    assert!(garden.path("made").exists());
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("the call run_command ./not-there failed"), "{prompt}");
+
+    let garden = self::garden(&[wrong, r#"{"command": ["./not-there-either"]}"#]);
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--approval", "never", "--iterate", "never"]);
+    assert!(ended.err.contains("every call of it failed: run_command ./not-there-either"), "{}", ended.err);
+    assert!(ended.err.contains("no such program"), "{}", ended.err);
+    assert_eq!(garden.asked().len(), 2, "nothing is there to be judged");
+}
+
+/// Six files of about 6,000 tokens.
+fn large(script: &str) -> TestProject {
+    let garden = TestProject::scripted(script);
+    let mut references = String::new();
+    for number in 1..=6 {
+        let line = format!("the value of record {number} is {number}00 and nothing else\n");
+        garden.write(&format!("notes/n{number}.md"), line.repeat(24_000 / line.len()));
+        references.push_str(&format!(" [N{number}](notes/n{number}.md)"));
+    }
+    garden.write(
+        "work.md",
+        format!(
+            "## Goals / summary\nCompare.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Compare\n\
+             - **What is needed** Which record has the largest value?\n- **Skill** answer_from_documents\n- **References**{references}\n"
+        ),
+    );
+    garden
+}
+
+const PART: &str = "[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nThis part has one value.\n'''\n";
+
+/// covers: 10.1, 3.12
+#[test]
+fn what_does_not_fit_one_prompt_is_put_together_by_one_more_call() {
+    let garden = large(&format!(
+        "{PART}[[rule]]\nphase = \"merge\"\ntext = '''\n## Result summary\nRecord six has the largest value.\n'''\n"
+    ));
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
+    assert!(checked.err.contains("; 7 calls,") || checked.out.contains("; 7 calls,"), "{}{}", checked.out, checked.err);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert_eq!(ended.out.trim(), "Record six has the largest value.");
+    assert_eq!(garden.asked().len(), 7);
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("This is part 2 of 6"), "{prompt}");
+}
+
+/// covers: 3.12
+#[test]
+fn parts_that_nothing_put_together_say_so_in_the_answer() {
+    let garden = large(PART);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--max-calls", "6"]);
+    assert!(ended.out.starts_with("Each part below was read alone"), "{}", ended.out);
+}
+
+/// covers: 2.15
+#[test]
+fn a_prompt_that_alone_costs_more_than_the_limit_is_not_sent() {
+    let garden = garden(&[r#"{"command": ["touch", "made"]}"#]);
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let prices = "[providers.scripted]\nprice_input = 1000\nprice_output = 1000\n";
+    std::fs::write(garden.home().join("config.toml"), prices).unwrap();
+    let run = ["run", "--sheet", "work.md", "--approval", "never", "--max-cost", "0.05"];
+    let ended = garden.expect(6, &run);
+    assert!(ended.err.contains("max_cost"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 0);
+    garden.expect(0, &["resume", "--max-cost", "100"]);
+    assert!(garden.path("made").exists());
+}

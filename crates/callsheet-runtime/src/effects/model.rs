@@ -347,8 +347,6 @@ mod tests {
     use async_trait::async_trait;
     use callsheet_core::spec::Phase;
 
-    use callsheet_core::spec::Phase;
-
     use super::*;
 
     /// Does not wait and remembers how long it was asked to.

@@ -15,6 +15,8 @@ pub enum PromptKey {
     Direct,
     /// `task_direct_write`.
     DirectWrite,
+    /// `task_document`.
+    Document,
     /// `task_execution`.
     Execution,
     /// `task_execution_loop`.
@@ -152,11 +154,16 @@ const ROUTE: &[Slot] = &[
 ];
 
 // The material first: what any two requests about a project share.
-const DIRECT: &[Slot] = &[need("precursor", Cap::Whole), SKILL, ISSUES, need("request", Cap::Whole)];
+const MATERIAL: Slot = Slot { name: "precursor", part: Part::System, required: true, cap: Cap::Whole };
+const REQUEST: Slot = need("request", Cap::Whole);
+
+const DIRECT: &[Slot] = &[MATERIAL, SKILL, REQUEST, ISSUES];
 
 // Its form stands behind the material, too.
-const DIRECT_WRITE: &[Slot] =
-    &[need("precursor", Cap::Whole), SKILL, Slot { part: Part::User, ..FORM }, ISSUES, need("request", Cap::Whole)];
+const DIRECT_WRITE: &[Slot] = &[MATERIAL, SKILL, REQUEST, Slot { part: Part::User, ..FORM }, ISSUES];
+
+// The request stands in the task of a request that is one task; any other task has it beside its own text.
+const DOCUMENT: &[Slot] = &[MATERIAL, ORIGINAL, SKILL, REQUEST, need("path", Cap::Whole), ISSUES];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
@@ -205,6 +212,7 @@ impl PromptKey {
         Self::Plan,
         Self::Direct,
         Self::DirectWrite,
+        Self::Document,
         Self::Execution,
         Self::ExecutionLoop,
         Self::ExecutionWrite,
@@ -223,6 +231,7 @@ impl PromptKey {
             Self::Plan => "task_creation_initial",
             Self::Direct => "task_direct",
             Self::DirectWrite => "task_direct_write",
+            Self::Document => "task_document",
             Self::Execution => "task_execution",
             Self::ExecutionLoop => "task_execution_loop",
             Self::ExecutionWrite => "task_execution_write",
@@ -242,6 +251,7 @@ impl PromptKey {
             Self::Plan => &["task_creation_initial"],
             Self::Direct => &["task_direct"],
             Self::DirectWrite => &["task_direct_write"],
+            Self::Document => &["task_document"],
             Self::Execution => &["task_execution"],
             Self::ExecutionLoop => &["task_execution_loop"],
             Self::ExecutionWrite => &["task_execution_write"],
@@ -263,6 +273,7 @@ impl PromptKey {
             Self::Route => ROUTE,
             Self::Direct => DIRECT,
             Self::DirectWrite => DIRECT_WRITE,
+            Self::Document => DOCUMENT,
             Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,

@@ -14,10 +14,10 @@ pub mod task;
 mod unsupported;
 mod value;
 
-pub use answer::read_answer;
+pub use answer::{read_answer, read_document};
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use review::read_review;
-pub use route::read_route;
+pub use route::{Route, read_route};
 pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, ExecutionReply, LoopTurn};
 

@@ -130,6 +130,7 @@ fn route() -> RoutePrompt {
         name: name.to_owned(),
         description: description.to_owned(),
         examples: vec![example.to_owned()],
+        writes: false,
     };
     RoutePrompt {
         candidates: vec![
@@ -137,6 +138,7 @@ fn route() -> RoutePrompt {
             candidate("translate", "Translate a text", "Say it in French."),
         ],
         request: "Where are retries counted?".to_owned(),
+        paths: Vec::new(),
     }
 }
 

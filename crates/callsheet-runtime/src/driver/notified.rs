@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Event, PromptFile};
-use callsheet_core::run::{Effect, LimitUse, ModelCall, Run};
+use callsheet_core::run::{Effect, LimitUse, ModelCall, Run, TaskRun};
 use callsheet_core::spec::Phase;
 use callsheet_format::prompt::PromptKey;
 
+use crate::reading::aim::document;
 use crate::services::Services;
 
 /// The template a call is made of.
-fn prompt_key(run: &Run, asked: &ModelCall) -> PromptKey {
+fn prompt_key(services: &Services, run: &Run, asked: &ModelCall) -> PromptKey {
     match asked.key.phase {
         Phase::Route => PromptKey::Route,
         Phase::Plan => PromptKey::Plan,
@@ -21,17 +22,22 @@ fn prompt_key(run: &Run, asked: &ModelCall) -> PromptKey {
         Phase::Merge => PromptKey::Merge,
         Phase::Join => PromptKey::Join,
         Phase::Execute | Phase::Review => match asked.key.task.as_ref().and_then(|slug| run.task(slug)) {
-            Some(task) if task.is_loop() => PromptKey::ExecutionLoop,
-            Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => {
-                if task.direct {
-                    PromptKey::DirectWrite
-                } else {
-                    PromptKey::ExecutionWrite
-                }
-            }
-            Some(task) if task.direct => PromptKey::Direct,
-            _ => PromptKey::Execution,
+            Some(task) => execution_key(services, task),
+            None => PromptKey::Execution,
         },
+    }
+}
+
+fn execution_key(services: &Services, task: &TaskRun) -> PromptKey {
+    let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+    match (writes, task.direct) {
+        _ if task.is_loop() => PromptKey::ExecutionLoop,
+        // Without its skill the call says so itself.
+        (true, _) if document(services, task).is_ok_and(|path| path.is_some()) => PromptKey::Document,
+        (true, true) => PromptKey::DirectWrite,
+        (true, false) => PromptKey::ExecutionWrite,
+        (false, true) => PromptKey::Direct,
+        (false, false) => PromptKey::Execution,
     }
 }
 
@@ -45,7 +51,7 @@ pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -
     let mut prompts = BTreeMap::new();
     for effect in effects {
         let Effect::AskModel(asked) = effect else { continue };
-        let key = prompt_key(run, asked);
+        let key = prompt_key(services, run, asked);
         if let Some(file) = file(services, key).filter(|file| run.prompts_used().get(key.as_str()) != Some(file)) {
             prompts.insert(key.as_str().to_owned(), file);
         }

@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity, Span};
+use callsheet_core::links;
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
-use callsheet_core::spec::{Phase, Policy, Refinement, tokens};
+use callsheet_core::spec::{Phase, Policy, Reference, Refinement, Target, tokens};
+use callsheet_format::edit::{Change, ChangeWay};
 use callsheet_format::grammar::Form;
 use callsheet_format::reading::{KnownTasks, ReadContext, Reading};
 use callsheet_format::reply;
@@ -15,7 +18,7 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_review};
+use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_document, read_review};
 
 use crate::effects::stage::ShownFiles;
 use crate::effects::unsupported::not_found;
@@ -24,7 +27,7 @@ use crate::fault::DriveFault;
 use crate::ports::ModelReply;
 use crate::prompting::recorded;
 use crate::reading;
-use crate::reading::aim::write_aim;
+use crate::reading::aim::{files_named, write_aim};
 use crate::reading::known::TaskIndex;
 use crate::reading::list::reconcile;
 use crate::reading::route::direct_list;
@@ -150,17 +153,18 @@ impl RecordedReply<'_> {
         let loaded = self.services.skills(run.settings());
         let candidates = reading::route::candidates(run, &loaded);
         let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-        let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names);
-        let skill = chosen.as_deref().filter(|name| loaded.catalog.get(name).is_some());
+        let paths = if run.drafted().is_none() { files_named(self.services, run.prompt()) } else { Vec::new() };
+        let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names, &paths);
+        let skill = chosen.skill.as_deref().filter(|name| loaded.catalog.get(name).is_some());
         let Some(mut list) = run.drafted().cloned() else {
             if skill.is_some() || run.settings().plan == Policy::Never {
-                return direct_list(self.services, run, &loaded, (key, skill));
+                return direct_list(self.services, run, &loaded, (key, skill, &chosen.writes));
             }
-            return Ok(Event::Routed { key: key.clone(), skill: None, issues });
+            return Ok(Event::Routed { key: key.clone(), skill: None, writes: chosen.writes, issues });
         };
         let skill = skill.map(str::to_owned);
         if run.unrouted_tasks().nth(1).is_some() {
-            return Ok(Event::Routed { key: key.clone(), skill, issues });
+            return Ok(Event::Routed { key: key.clone(), skill, writes: Vec::new(), issues });
         }
         let last = run.routed_task(key).map(|task| task.slug.clone());
         let last = list.tasks_mut().filter(|task| Some(&task.slug) == last.as_ref() && task.skill.is_none());
@@ -230,6 +234,9 @@ impl RecordedReply<'_> {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
+        if let Some(path) = &self.shown.document {
+            return self.document(path, &context);
+        }
         let edits = task.skill.as_ref().is_some_and(|skill| skill.new_files_named);
         context.expected_file = write_aim(self.services, &task.task, edits).one();
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_write_execution);
@@ -242,6 +249,31 @@ impl RecordedReply<'_> {
             }
         }
         self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
+    }
+
+    /// The reply is the text of a new file: its change set is the host's.
+    fn document(&self, path: &str, context: &ReadContext) -> Result<Event, DriveFault> {
+        let Reading { value: content, repairs, mut issues, wanted } =
+            read_document(&self.reply.text, path, self.length_stop);
+        let mut changes = None;
+        if issues.iter().all(|issue| issue.severity != Severity::Error) {
+            let way = ChangeWay::Whole { content: content.clone(), overwrite: false };
+            match stage::stage(
+                self.services,
+                &[Change { path: path.to_owned(), way, span: Span::line(1) }],
+                &self.shown,
+            )? {
+                Ok(set) => changes = Some(set),
+                Err(refused) => issues.extend(refused),
+            }
+        }
+        let written = links::link(&Reference {
+            title: path.to_owned(),
+            target: Target::File { path: path.to_owned(), fragment: None },
+        });
+        let summary = Note::DocumentWritten.fill(&[("link", &written)]);
+        let value = ExecutionReply { summary, document: content, ..ExecutionReply::default() };
+        self.finished(Reading { value, repairs, issues, wanted }, context, changes)
     }
 
     fn turn(&self, task: &TaskRun, exec: &Execution, mut context: ReadContext) -> Result<Event, DriveFault> {
@@ -282,8 +314,9 @@ impl RecordedReply<'_> {
     ) -> Result<Vec<String>, DriveFault> {
         let merges = self.asked.key.phase == Phase::Merge;
         let runs = task.runs.iter().filter(|_| merges).filter_map(Execution::result);
-        let mut own = String::new();
-        for file in changes.into_iter().flat_map(|set| &set.files) {
+        // Of a file that is the reply only its path is the host's.
+        let mut own = self.shown.document.clone().unwrap_or_default();
+        for file in changes.filter(|_| own.is_empty()).into_iter().flat_map(|set| &set.files) {
             let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
             own.push_str(&format!("{}\n{}\n", file.path, after.unwrap_or_default()));
         }

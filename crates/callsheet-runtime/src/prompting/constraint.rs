@@ -8,6 +8,7 @@ use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
+use callsheet_format::prompt::RoutePrompt;
 use callsheet_format::{grammar, sheet};
 use serde_json::Value;
 
@@ -53,9 +54,10 @@ impl Notation {
     }
 }
 
-/// The name of a skill.
-pub(crate) fn route(names: Vec<String>) -> Form {
-    grammar::route(&names)
+/// The name of a skill, and the files that it writes.
+pub(crate) fn route(prompt: &RoutePrompt) -> Form {
+    let skills = prompt.candidates.iter().map(|candidate| (candidate.name.clone(), candidate.writes));
+    grammar::route(&skills.collect::<Vec<_>>(), &prompt.paths)
 }
 
 /// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every

@@ -145,8 +145,10 @@ const REFINEMENT: &[Slot] = &[
 ];
 
 // What tasks of all skills share comes first, so that a provider reads it once.
-const EXECUTION: &[Slot] =
-    &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
+const EXECUTION: &[Slot] = &[FORM, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
+
+// Only who makes calls has to know where.
+const LOOP: &[Slot] = &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
 const ROUTE: &[Slot] = &[
     Slot { name: "skill_names", part: Part::System, required: true, cap: Cap::Tokens(4_000) },
@@ -274,7 +276,8 @@ impl PromptKey {
             Self::Direct => DIRECT,
             Self::DirectWrite => DIRECT_WRITE,
             Self::Document => DOCUMENT,
-            Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
+            Self::Execution | Self::ExecutionWrite => EXECUTION,
+            Self::ExecutionLoop => LOOP,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,
             Self::Join => JOIN,

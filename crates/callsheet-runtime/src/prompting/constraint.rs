@@ -238,7 +238,7 @@ pub(crate) fn write_execution(resolved: &Resolved, aim: &WriteAim, skill: &Skill
         files,
         made: aim.made.clone(),
         named: aim.named.clone(),
-        creates: !skill.new_files_named,
+        creates: !skill.new_files_named && aim.named.is_empty(),
         may_decline: !direct,
     })
 }

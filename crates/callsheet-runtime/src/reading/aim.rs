@@ -98,8 +98,14 @@ fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSe
         _ if missing.len() == 1 && (there.is_empty() || !edits) => missing.into_iter().next(),
         _ => None,
     };
+    // The one file that is expected, such as what a route named, is changed; it is not the place of another one.
+    let wanted = matches!(expected, [(_, true)]);
     let alone = there.len() == 1 && linked.iter().all(|path| there.contains(*path));
-    let named = if made.is_none() && (edits || alone) { there.into_iter().collect() } else { Vec::new() };
+    let named = match (&made, wanted) {
+        (None, true) => paths(expected, true).into_iter().collect(),
+        (None, false) if edits || alone => there.into_iter().collect(),
+        _ => Vec::new(),
+    };
     WriteAim { made, named }
 }
 
@@ -136,7 +142,9 @@ mod tests {
         assert_eq!(aim(&[old], &[old], &["README.md"], false), "- README.md");
         assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], false), "- ");
         assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], true), "- README.md");
-        assert_eq!(aim(&[old, other], &[old], &[], false), "- ");
+        assert_eq!(aim(&[old, other], &[old], &[], false), "- README.md");
+        assert_eq!(aim(&[new, old], &[], &["README.md"], false), "notes.md ");
+        assert_eq!(aim(&[new, old], &[], &["README.md"], true), "- README.md");
         assert_eq!(aim(&[old, other], &[], &[], true), "- README.md docs/manual.md");
         assert_eq!(aim(&[], &[], &["README.md"], true), "- ");
     }

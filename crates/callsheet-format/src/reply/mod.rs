@@ -7,6 +7,7 @@ pub mod json;
 pub mod json_form;
 pub mod list;
 mod placeholder;
+mod recited;
 pub mod references;
 mod review;
 mod route;
@@ -16,6 +17,7 @@ mod value;
 
 pub use answer::{read_answer, read_document};
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
+pub use recited::recited;
 pub use review::read_review;
 pub use route::{Route, read_route};
 pub use unsupported::{still_said, unsupported};

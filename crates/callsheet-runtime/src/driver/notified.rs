@@ -12,7 +12,7 @@ use crate::reading::aim::document;
 use crate::services::Services;
 
 /// The template a call is made of.
-fn prompt_key(services: &Services, run: &Run, asked: &ModelCall) -> PromptKey {
+pub(crate) fn prompt_key(services: &Services, run: &Run, asked: &ModelCall) -> PromptKey {
     match asked.key.phase {
         Phase::Route => PromptKey::Route,
         Phase::Plan => PromptKey::Plan,

@@ -18,10 +18,11 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_document, read_review};
+use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_document, read_review, recited};
 
+use crate::driver::prompt_key;
 use crate::effects::stage::ShownFiles;
-use crate::effects::unsupported::not_found;
+use crate::effects::unsupported::{not_found, shown_text};
 use crate::effects::{read_turn, stage};
 use crate::fault::DriveFault;
 use crate::ports::ModelReply;
@@ -136,7 +137,8 @@ impl RecordedReply<'_> {
 
     /// The answer that joins results. What they say without having read it, it says as well.
     fn join(&self) -> Result<Event, DriveFault> {
-        let reading = read_answer(&self.reply.text, self.length_stop);
+        let mut reading = read_answer(&self.reply.text, self.length_stop);
+        reading.issues.extend(self.recited(&reading.value)?);
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
@@ -305,6 +307,14 @@ impl RecordedReply<'_> {
         }
     }
 
+    /// A sentence of the host's own that the reply repeats.
+    fn recited(&self, text: &str) -> Result<Option<Issue>, DriveFault> {
+        let key = prompt_key(self.services, self.run, self.asked);
+        let Ok(template) = self.services.templates.get(key) else { return Ok(None) };
+        let shown = shown_text(&self.prompt)?;
+        Ok(recited(text, &template.static_text(), &shown, self.asked.key.phase))
+    }
+
     /// What the result says word for word and its prompt did not show. What a merge takes over of its runs stays marked.
     fn unsupported(
         &self,
@@ -326,10 +336,11 @@ impl RecordedReply<'_> {
     /// An execution or merge reply as a fact, texts kept as blobs.
     fn finished(
         &self,
-        reading: Reading<ExecutionReply>,
+        mut reading: Reading<ExecutionReply>,
         context: &ReadContext,
         changes: Option<ChangeSet>,
     ) -> Result<Event, DriveFault> {
+        reading.issues.extend(self.recited(&reading.value.document)?);
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }

@@ -164,8 +164,7 @@ const DIRECT: &[Slot] = &[MATERIAL, SKILL, REQUEST, ISSUES];
 // Its form stands behind the material, too.
 const DIRECT_WRITE: &[Slot] = &[MATERIAL, SKILL, REQUEST, Slot { part: Part::User, ..FORM }, ISSUES];
 
-// The request stands in the task of a request that is one task; any other task has it beside its own text.
-const DOCUMENT: &[Slot] = &[MATERIAL, ORIGINAL, SKILL, REQUEST, need("path", Cap::Whole), ISSUES];
+const DOCUMENT: &[Slot] = &[MATERIAL, SKILL, REQUEST, need("path", Cap::Whole), ISSUES];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 

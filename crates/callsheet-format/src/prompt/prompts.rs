@@ -126,8 +126,6 @@ pub enum ExecutionKind {
     Document {
         /// Its path.
         path: String,
-        /// The task is the request.
-        direct: bool,
     },
     /// A tool conversation (spec 10.7).
     Loop {
@@ -163,7 +161,7 @@ impl ExecutionPrompt {
     /// The new file whose text the reply is.
     pub fn document(&self) -> Option<&str> {
         match &self.kind {
-            ExecutionKind::Document { path, .. } => Some(path),
+            ExecutionKind::Document { path } => Some(path),
             _ => None,
         }
     }
@@ -202,9 +200,7 @@ impl ExecutionPrompt {
         fill.material("precursor", &self.precursor);
         match &self.kind {
             ExecutionKind::Direct | ExecutionKind::DirectWrite => fill.plain("request", &self.need),
-            ExecutionKind::Document { path, direct } => {
-                let original = if *direct { "" } else { &self.original_prompt };
-                fill.quoted("original_prompt", "Original prompt", "text", original);
+            ExecutionKind::Document { path } => {
                 fill.plain("request", &self.need);
                 fill.plain("path", path);
             }

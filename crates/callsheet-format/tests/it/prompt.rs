@@ -183,7 +183,7 @@ fn sample(fixture: &Fixture) -> Sample {
         "direct" => Sample::Execution(execution(ExecutionKind::Direct)),
         "document" => {
             let path = "docs/retries.md".to_owned();
-            Sample::Execution(execution(ExecutionKind::Document { path, direct: false }))
+            Sample::Execution(execution(ExecutionKind::Document { path }))
         }
         "direct write" => Sample::Execution(execution(ExecutionKind::DirectWrite)),
         "route" => Sample::Route(route()),

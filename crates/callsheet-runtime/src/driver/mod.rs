@@ -17,8 +17,6 @@ mod undo;
 mod views;
 mod withdraw;
 
-pub(crate) use notified::prompt_key;
-
 pub use begin::{EntrySpec, begin, begin_in};
 pub use reopen::{ResumeKind, apply_edit_if_idle, reopen};
 pub use session::Session;

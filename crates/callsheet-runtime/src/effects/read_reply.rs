@@ -20,12 +20,12 @@ use callsheet_format::reply::task::{
 };
 use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_document, read_review, recited};
 
-use crate::driver::prompt_key;
 use crate::effects::stage::ShownFiles;
 use crate::effects::unsupported::{not_found, shown_text};
 use crate::effects::{read_turn, stage};
 use crate::fault::DriveFault;
 use crate::ports::ModelReply;
+use crate::prompting::keys::prompt_key;
 use crate::prompting::recorded;
 use crate::reading;
 use crate::reading::aim::{files_named, write_aim};

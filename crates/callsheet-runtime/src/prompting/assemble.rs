@@ -345,7 +345,7 @@ fn execute(
     let kind = if exec.is_loop {
         ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
     } else if let Some(path) = document(services, task)? {
-        ExecutionKind::Document { path, direct: task.direct }
+        ExecutionKind::Document { path }
     } else if skill.policy.writes_files {
         if task.direct { ExecutionKind::DirectWrite } else { ExecutionKind::Write }
     } else if task.direct {

@@ -72,11 +72,11 @@ pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteA
     choose(&named(&need), &named(&expected), &linked, edits)
 }
 
-/// The new file whose text the reply of a task is (spec 3.9): it makes this one and does nothing else, by a bundled skill. A
-/// person's skill may say more of what is to be written.
+/// The new file whose text the reply of a task is (spec 3.9): the request is to make this one, by a bundled skill. A person's
+/// skill, or a plan, may say more of what is to be written.
 pub(crate) fn document(services: &Services, task: &TaskRun) -> Result<Option<String>, DriveFault> {
     let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
-    if !writes || task.is_loop() || task.is_handler() {
+    if !writes || !task.direct || task.is_loop() {
         return Ok(None);
     }
     let skill = services.pinned(task.skill.as_ref())?;

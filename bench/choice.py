@@ -36,7 +36,9 @@ def chosen(need, world, server, model):
         command = [binary(), "run", need, "--max-calls", "1", "--approval", "never", "--plain", "--record", folder / "tape"]
         subprocess.run(command, cwd=folder / world, env=home, check=False, capture_output=True)
         replies = sorted((folder / "tape").glob("*-route.json"))
-        return json.loads(replies[0].read_text())["outcome"]["reply"]["text"].strip() if replies else "(no reply)"
+        text = json.loads(replies[0].read_text())["outcome"]["reply"]["text"] if replies else "(no reply)"
+        # Behind a colon stand the files that the request asks for.
+        return text.partition(":")[0].strip()
 
 
 def main():

@@ -173,6 +173,14 @@ def aims():
     held[0]["false_success"] = True
     if all(passed for passed, _ in table.aims(jobs, rows)):
         wrong.append("a false success is not seen")
-    if f"{len(jobs)} of {len(jobs)}" not in table.text(jobs, rows):
-        wrong.append(f"the table does not say {len(jobs)} of {len(jobs)}")
+    every = f"{len(jobs)} {len(jobs)} {len(jobs)} of {len(jobs)}"
+    if every not in table.text(jobs, rows):
+        wrong.append(f"the table does not say {every}")
+    if "Not to be published" not in table.text(jobs, [found for found in rows if found["seed"] < 3]):
+        wrong.append("two seeds make a table that is published")
+    if not 0.05 < table.wilson(1 / 6, 24)[0] < 1 / 6 < table.wilson(1 / 6, 24)[1] < 0.4:
+        wrong.append("the interval of Wilson is wrong")
+    gain, low, high = table.difference(rows[: 3 * len(jobs)], [found for found in rows if found["side"] == "plain"])
+    if not low <= gain <= high or gain != 1.0:
+        wrong.append("the paired difference is wrong")
     return wrong

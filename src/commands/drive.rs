@@ -8,6 +8,7 @@ use callsheet_core::spec::{RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
     CALLS_FAILED, Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
+    unwritten_words,
 };
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
@@ -307,7 +308,9 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(setup, run, id),
-            "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates, "next": next,
+            "read_only": run.is_read_only(), "unwritten": run.unwritten(),
+            "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates,
+            "next": next,
         }));
     }
     tell!();
@@ -319,7 +322,13 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
         words = format!("{words}: {}", term::one_line(message, 600));
     }
+    if outcome.is_finished() && run.is_read_only() {
+        words.push_str(" (read only)");
+    }
     tell!("{}", term::sentence(&words));
+    if outcome.is_finished() && !run.unwritten().is_empty() {
+        tell!("  {}", term::one_line(&unwritten_words(run), 600));
+    }
     for problem in run.all_problems() {
         tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
     }

@@ -31,6 +31,7 @@ mod e2e_safety;
 mod e2e_screen;
 mod e2e_sheets;
 mod e2e_skills;
+mod e2e_small;
 mod e2e_steering;
 mod e2e_story;
 mod e2e_symbols;

@@ -16,7 +16,9 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
         return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
     }
     let skill = (run.drafted().is_some() && world.random.chance(80)).then(|| "write".to_owned());
-    Event::Routed { key, skill, issues: Vec::new() }
+    let asks = run.drafted().is_none() && world.random.chance(10);
+    let writes = if asks { vec!["asked.md".to_owned()] } else { Vec::new() };
+    Event::Routed { key, skill, writes, issues: Vec::new() }
 }
 
 /// A list whose tasks are to get their skills; `None`: it has no task.

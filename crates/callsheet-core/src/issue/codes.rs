@@ -154,6 +154,7 @@ codes! {
         RouteUnreadable = "route-unreadable",
         ReviewUnreadable = "review-unreadable",
         EmptyReply = "empty-reply",
+        PromptRecited = "prompt-recited",
         ReplyTruncated = "reply-truncated",
         ReplyTooLarge = "reply-too-large",
         LookupMissing = "lookup-missing",

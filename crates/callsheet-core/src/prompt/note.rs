@@ -56,6 +56,10 @@ notes! {
     ExpectedAnswer = "expected_answer" [],
     /// The same, if the task changes files.
     ExpectedChanges = "expected_changes" [],
+    /// The result of a task whose reply was the text of a new file (spec 3.9); `link` leads to it.
+    DocumentWritten = "document_written" ["link"],
+    /// The same, if it writes one file; `path` is its path.
+    ExpectedFile = "expected_file" ["path"],
     /// The choice that is no skill (spec 2.3): its name, a colon, and when it is right.
     RouteSeveral = "route_several" [],
     /// The user message behind the result of an execution that is reviewed (spec 10.9).

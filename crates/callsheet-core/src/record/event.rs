@@ -184,6 +184,9 @@ pub enum Event {
         /// The skill; `None`: it names none, or several tasks are needed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         skill: Option<String>,
+        /// Files that the request asks for, by their paths in it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        writes: Vec<String>,
         /// Why it names none.
         issues: Vec<Issue>,
     },

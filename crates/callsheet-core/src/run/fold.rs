@@ -116,7 +116,7 @@ impl Fold<'_> {
                 replies.refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => replies.finished(key, result, repairs, issues),
-            Event::Routed { key, skill, issues } => replies.routed(key, skill.as_deref(), issues),
+            Event::Routed { key, skill, writes, issues } => replies.routed(key, skill.as_deref(), writes, issues),
             Event::ListDrafted { key, list, beside, repairs, issues } => {
                 replies.drafted(key, (list, beside), repairs, issues);
             }

@@ -91,7 +91,8 @@ fn is_join(key: &EffectKey) -> bool {
 }
 
 fn verdict(run: &Run) -> Outcome {
-    if run.tasks().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+    let is_problem = run.tasks().any(|task| task.state().is_problem());
+    if is_problem || !run.unwritten().is_empty() { Outcome::Incomplete } else { Outcome::Complete }
 }
 
 /// One result needs no joining, and the same results are joined once.
@@ -114,6 +115,28 @@ fn slugs(run: &Run) -> Vec<Slug> {
 }
 
 impl Run {
+    /// Files that the request asks for and that no change set has written. Empty where something else may have written
+    /// them, such as a command.
+    pub fn unwritten(&self) -> Vec<&str> {
+        let other =
+            |task: &TaskRun| task.writer.is_some() && !task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+        if self.done().any(other) {
+            return Vec::new();
+        }
+        let written: BTreeSet<&str> = self.all_tasks().flat_map(TaskRun::changed_files).collect();
+        let is_written = |asked: &str| {
+            let inside = |path: &&str| path.strip_suffix(asked).is_some_and(|folder| folder.ends_with('/'));
+            written.contains(asked) || written.iter().any(inside)
+        };
+        self.progress.routing().writes().iter().map(String::as_str).filter(|path| !is_written(path)).collect()
+    }
+
+    /// Whether a request was answered by tasks none of which may change anything.
+    pub fn is_read_only(&self) -> bool {
+        let asked = matches!(self.entry(), Some(Entry::Prompt { .. }));
+        asked && self.done().next().is_some() && self.all_tasks().all(|task| task.writer.is_none())
+    }
+
     /// Tasks whose results answer the request: done ones whose output no other done task reads. After a follow-up only its
     /// own count, if it has any.
     pub fn results(&self) -> Vec<&TaskRun> {

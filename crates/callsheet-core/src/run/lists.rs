@@ -41,6 +41,9 @@ impl Lists<'_> {
             }
             ListOrigin::Reply(key) => {
                 Replies(self.0).accept(key, repairs, issues);
+                if key.phase == Phase::Route && key.run.is_none() {
+                    self.0.progress.routing_mut().ask_for(&list.writes);
+                }
                 let of_list = list_phase(self.0, key);
                 if of_list == Phase::Continue {
                     // Rounds count anew.

@@ -21,6 +21,9 @@ impl NextStage<'_> {
         if !failed.is_empty() && failed.iter().all(|unreached| *unreached) {
             return self.0.progress.conclude(Outcome::Unreachable);
         }
+        if self.has_nothing_to_read() {
+            return Joins(self.0).finish();
+        }
         let iterate = self.0.settings().iterate;
         if iterate == Policy::Never {
             self.block_held_tasks();
@@ -34,6 +37,13 @@ impl NextStage<'_> {
         run.progress.rounds_mut().set_iteration_due(true);
         run.calls.forget_list(Phase::Iterate);
         run.progress.go(Stage::Iterate);
+    }
+
+    /// Whether all that failed is a question about nothing: no other list would give it something to read.
+    fn has_nothing_to_read(&self) -> bool {
+        let mut problems = self.0.tasks().filter(|task| task.state().is_problem()).peekable();
+        let reads_nothing = |task: &TaskRun| task.direct && task.writer.is_none() && task.task.references.is_empty();
+        problems.peek().is_some() && problems.all(reads_nothing)
     }
 
     /// Without an iteration nobody will release them.

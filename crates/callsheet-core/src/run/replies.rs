@@ -115,10 +115,11 @@ impl Replies<'_> {
     }
 
     /// The reply of a routing call was read, or there is none.
-    pub fn routed(&mut self, key: &CallKey, skill: Option<&str>, issues: &[Issue]) {
+    pub fn routed(&mut self, key: &CallKey, skill: Option<&str>, writes: &[String], issues: &[Issue]) {
         self.accept(key, &[], issues);
         if key.run.is_none() {
             self.0.calls.restart_list(Phase::Route);
+            self.0.progress.routing_mut().ask_for(writes);
         }
         self.0.progress.routing_mut().routed(key.run.as_ref(), skill);
     }
@@ -279,7 +280,7 @@ impl Replies<'_> {
         let max = limits::attempts(run);
         let no_list = |what: &str| format!("{what} valid task list {}.", given_up.words("tries", max));
         let phase = match key.phase {
-            Phase::Route if key.run.is_none() => return self.routed(key, None, &[]),
+            Phase::Route if key.run.is_none() => return self.routed(key, None, &[], &[]),
             Phase::Route => run.progress.routing().phase(),
             phase => phase,
         };

@@ -25,6 +25,8 @@ struct Draft {
 pub(super) struct Routing {
     /// The request needs several tasks, or no skill was found for it as a whole.
     is_several: bool,
+    /// Files that the request asks for, by their paths in it.
+    writes: Vec<String>,
     draft: Option<Draft>,
 }
 
@@ -32,6 +34,16 @@ impl Routing {
     /// Whether a routing call for the request as a whole comes before the call for the list of `phase`.
     pub fn is_due(&self, phase: Phase, plan: Policy) -> bool {
         phase == Phase::Plan && plan != Policy::Always && !self.is_several
+    }
+
+    /// The request asks for these files.
+    pub fn ask_for(&mut self, writes: &[String]) {
+        self.writes = writes.to_vec();
+    }
+
+    /// Files that the request asks for.
+    pub fn writes(&self) -> &[String] {
+        &self.writes
     }
 
     /// Each task of this list is to get a skill.

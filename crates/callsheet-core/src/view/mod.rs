@@ -17,7 +17,7 @@ pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_
 pub use board::{Board, state_mark};
 pub use limits::{limit_number, limit_unit, most_used_limit, pressing_limit, raised_words};
 pub use moments::{civil, outcome_words};
-pub use report::{CALLS_FAILED, outcome_word, problem_line, removals, report, review_words};
+pub use report::{CALLS_FAILED, outcome_word, problem_line, removals, report, review_words, unwritten_words};
 pub use summary::{Summary, reuse_words};
 pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};
 pub use units::{counted, dollars, duration, thousands, time_parts, time_words};

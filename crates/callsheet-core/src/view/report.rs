@@ -15,6 +15,9 @@ use super::answer::unsupported_line;
 pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>) -> String {
     let mut text = String::from("# Report\n\n");
     text.push_str(&format!("Outcome: {}", outcome.map_or("not finished", outcome_word)));
+    if outcome.is_some_and(Outcome::is_finished) && run.is_read_only() {
+        text.push_str(", read only");
+    }
     if let Some(message) = run.message() {
         text.push_str(&format!(". {}", message.trim_end_matches('.')));
     }
@@ -45,6 +48,9 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
     if of_tree.is_none() && changed_nothing(run) {
         text.push_str("\nNo file was changed.\n");
     }
+    if outcome.is_some_and(Outcome::is_finished) && !run.unwritten().is_empty() {
+        text.push_str(&format!("\n{}\n", unwritten_words(run)));
+    }
     let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
     if !problems.is_empty() {
         text.push_str("\n## Problems\n\n");
@@ -66,6 +72,12 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     readable(&text)
+}
+
+/// The files that were asked for and are not written, in a sentence; empty if there are none.
+pub fn unwritten_words(run: &Run) -> String {
+    let files = run.unwritten();
+    if files.is_empty() { String::new() } else { format!("Asked for and not written: {}.", files.join(", ")) }
 }
 
 /// The answer that a model wrote from the results, or why they stand as a list.

@@ -9,6 +9,8 @@ use super::sections::{ListShape, MAX_GOALS, MAX_LINKS, one_line};
 /// Characters of a line of words in a list, at least: one more than its longest title, `General information for all
 /// tasks`, has with a colon.
 const MIN_SENTENCE: u32 = 35;
+/// Files that a routed request writes at most.
+const MAX_ROUTED: u32 = 6;
 /// Changes of one reply at most.
 const MAX_CHANGES: u32 = 4;
 
@@ -141,10 +143,25 @@ pub fn review() -> Form {
     Form { parts: vec![Part::OneOf { name: "verdict".into(), ways }] }
 }
 
-/// The name of a skill (spec 2.3).
-pub fn route(names: &[String]) -> Form {
-    let ways = names.iter().map(|name| (name.clone(), vec![Part::text(name)])).collect();
-    Form { parts: vec![Part::OneOf { name: "skill".into(), ways }] }
+/// The name of a skill (spec 2.3), and behind that of one that writes the files that it writes, of those that the request
+/// names. `skills`: each name with whether it writes.
+pub fn route(skills: &[(String, bool)], paths: &[String]) -> Form {
+    let paths: Vec<String> = paths.iter().filter(|path| stands_in_a_line(path)).cloned().collect();
+    let path = |before: &str| vec![Member::needed("file_path", before, Value::Path(paths.clone()))];
+    let max = u32::try_from(paths.len()).unwrap_or(MAX_ROUTED).min(MAX_ROUTED);
+    let written = || Part::List {
+        name: "writes".into(),
+        first: Some(path(": ")),
+        item: path(", "),
+        min: 0,
+        max,
+        empty: Vec::new(),
+    };
+    let way = |(name, writes): &(String, bool)| {
+        let files = (*writes && max > 0).then(written);
+        (name.clone(), [Part::text(name)].into_iter().chain(files).collect())
+    };
+    Form { parts: vec![Part::OneOf { name: "skill".into(), ways: skills.iter().map(way).collect() }] }
 }
 
 /// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.

@@ -144,12 +144,12 @@ impl Fill {
         self.set(name, header(title, &blocks.join("\n\n")));
     }
 
-    /// Issues under a title, after a note that says what to do about them.
-    pub(super) fn issues(&mut self, name: &'static str, title: &str, note: Note, issues: &str) {
+    /// Issues after a sentence that says what to do about them. They have no title, which a reply could repeat.
+    pub(super) fn issues(&mut self, name: &'static str, note: Note, issues: &str) {
         let text = if issues.trim().is_empty() {
             String::new()
         } else {
-            header(title, &format!("{}\n\n{}", note.text(), self.capped(name, issues.trim_matches('\n'))))
+            format!("{}\n{}", note.text(), self.capped(name, issues.trim_matches('\n')))
         };
         self.set(name, text);
     }
@@ -170,7 +170,7 @@ impl Fill {
     pub(super) fn retry(&mut self, retry: Option<&Retry>) {
         let (proposal, issues) = retry.map_or(("", ""), |retry| (retry.proposal.as_str(), retry.issues.as_str()));
         self.quoted("previous_proposal", "Previous proposal", "markdown", proposal);
-        self.issues("previous_proposal_issues", "Issues with the tasks", Note::IssuesList, issues);
+        self.issues("previous_proposal_issues", Note::IssuesList, issues);
     }
 
     /// The catalog, or a note that there is none.

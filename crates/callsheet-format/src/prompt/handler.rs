@@ -61,7 +61,7 @@ impl HandlerPrompt {
         fill.titled("task", "Task", &self.task);
         fill.titled("expected_output", "Expected output", &self.expected);
         fill.titled("output_format", "Output format", &self.output_format);
-        fill.issues("issues", "Issues with the last try", Note::IssuesReply, &self.issues);
+        fill.issues("issues", Note::IssuesReply, &self.issues);
         rendered(templates, PromptKey::Handler, fill)
     }
 }

@@ -15,6 +15,8 @@ pub enum PromptKey {
     Direct,
     /// `task_direct_write`.
     DirectWrite,
+    /// `task_document`.
+    Document,
     /// `task_execution`.
     Execution,
     /// `task_execution_loop`.
@@ -143,8 +145,10 @@ const REFINEMENT: &[Slot] = &[
 ];
 
 // What tasks of all skills share comes first, so that a provider reads it once.
-const EXECUTION: &[Slot] =
-    &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
+const EXECUTION: &[Slot] = &[FORM, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
+
+// Only who makes calls has to know where.
+const LOOP: &[Slot] = &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
 const ROUTE: &[Slot] = &[
     Slot { name: "skill_names", part: Part::System, required: true, cap: Cap::Tokens(4_000) },
@@ -152,11 +156,15 @@ const ROUTE: &[Slot] = &[
 ];
 
 // The material first: what any two requests about a project share.
-const DIRECT: &[Slot] = &[need("precursor", Cap::Whole), SKILL, ISSUES, need("request", Cap::Whole)];
+const MATERIAL: Slot = Slot { name: "precursor", part: Part::System, required: true, cap: Cap::Whole };
+const REQUEST: Slot = need("request", Cap::Whole);
+
+const DIRECT: &[Slot] = &[MATERIAL, SKILL, REQUEST, ISSUES];
 
 // Its form stands behind the material, too.
-const DIRECT_WRITE: &[Slot] =
-    &[need("precursor", Cap::Whole), SKILL, Slot { part: Part::User, ..FORM }, ISSUES, need("request", Cap::Whole)];
+const DIRECT_WRITE: &[Slot] = &[MATERIAL, SKILL, REQUEST, Slot { part: Part::User, ..FORM }, ISSUES];
+
+const DOCUMENT: &[Slot] = &[MATERIAL, SKILL, REQUEST, need("path", Cap::Whole), ISSUES];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
@@ -205,6 +213,7 @@ impl PromptKey {
         Self::Plan,
         Self::Direct,
         Self::DirectWrite,
+        Self::Document,
         Self::Execution,
         Self::ExecutionLoop,
         Self::ExecutionWrite,
@@ -223,6 +232,7 @@ impl PromptKey {
             Self::Plan => "task_creation_initial",
             Self::Direct => "task_direct",
             Self::DirectWrite => "task_direct_write",
+            Self::Document => "task_document",
             Self::Execution => "task_execution",
             Self::ExecutionLoop => "task_execution_loop",
             Self::ExecutionWrite => "task_execution_write",
@@ -242,6 +252,7 @@ impl PromptKey {
             Self::Plan => &["task_creation_initial"],
             Self::Direct => &["task_direct"],
             Self::DirectWrite => &["task_direct_write"],
+            Self::Document => &["task_document"],
             Self::Execution => &["task_execution"],
             Self::ExecutionLoop => &["task_execution_loop"],
             Self::ExecutionWrite => &["task_execution_write"],
@@ -263,7 +274,9 @@ impl PromptKey {
             Self::Route => ROUTE,
             Self::Direct => DIRECT,
             Self::DirectWrite => DIRECT_WRITE,
-            Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
+            Self::Document => DOCUMENT,
+            Self::Execution | Self::ExecutionWrite => EXECUTION,
+            Self::ExecutionLoop => LOOP,
             Self::Handler => HANDLER,
             Self::Merge => MERGE,
             Self::Join => JOIN,

@@ -2,7 +2,7 @@
 
 use callsheet_core::fence::fence;
 use callsheet_core::prompt::{Note, PromptError};
-use callsheet_core::spec::{Skill, ToolSpec};
+use callsheet_core::spec::{Skill, SkillLayer, ToolSpec};
 
 use crate::skill::skill_input_requirements;
 
@@ -101,10 +101,10 @@ impl RefinementPrompt {
         fill.material("task_reference_contents", &self.reference_contents);
         fill.titled("task_data", "Task", &self.task_data);
         if self.issues.trim().is_empty() {
-            fill.issues("issues", "Issues with the references", Note::IssuesReferences, &self.checked);
+            fill.issues("issues", Note::IssuesReferences, &self.checked);
         } else {
             let issues = [self.checked.as_str(), &self.issues].join("\n");
-            fill.issues("issues", "Issues with the current call", Note::IssuesReply, &issues);
+            fill.issues("issues", Note::IssuesReply, &issues);
         }
         rendered(templates, PromptKey::Refinement, fill)
     }
@@ -122,6 +122,11 @@ pub enum ExecutionKind {
     Direct,
     /// Changes, from such material.
     DirectWrite,
+    /// The text of one new file: the reply is the file (spec 3.9).
+    Document {
+        /// Its path.
+        path: String,
+    },
     /// A tool conversation (spec 10.7).
     Loop {
         /// Tools to be called by text, for a provider without tool calling; empty: natively, or none.
@@ -153,6 +158,14 @@ pub struct ExecutionPrompt {
 }
 
 impl ExecutionPrompt {
+    /// The new file whose text the reply is.
+    pub fn document(&self) -> Option<&str> {
+        match &self.kind {
+            ExecutionKind::Document { path } => Some(path),
+            _ => None,
+        }
+    }
+
     /// The template it uses.
     pub fn key(&self) -> PromptKey {
         match self.kind {
@@ -160,6 +173,7 @@ impl ExecutionPrompt {
             ExecutionKind::Write => PromptKey::ExecutionWrite,
             ExecutionKind::Direct => PromptKey::Direct,
             ExecutionKind::DirectWrite => PromptKey::DirectWrite,
+            ExecutionKind::Document { .. } => PromptKey::Document,
             ExecutionKind::Loop { .. } => PromptKey::ExecutionLoop,
         }
     }
@@ -175,17 +189,27 @@ impl ExecutionPrompt {
                 let tools = Note::LoopTextTools.fill(&[("tools", &tool_instructions(text_tools))]);
                 fill.plain("skill_definition", &format!("{}\n\n{tools}", self.skill.execution));
             }
+            ExecutionKind::Direct | ExecutionKind::DirectWrite | ExecutionKind::Document { .. } => {
+                // The bundled skills say how to use tools, or what the request says itself; a person's say more.
+                let bundled = self.skill.source.layer == SkillLayer::Bundled;
+                fill.plain("skill_definition", if bundled { "" } else { &self.skill.execution });
+            }
             _ => fill.plain("skill_definition", &self.skill.execution),
         }
         fill.place(&self.environment, &self.project_description);
         fill.material("precursor", &self.precursor);
-        if matches!(self.kind, ExecutionKind::Direct | ExecutionKind::DirectWrite) {
-            fill.plain("request", &self.need);
-        } else {
-            fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
-            fill.query(&self.need, &self.expected);
+        match &self.kind {
+            ExecutionKind::Direct | ExecutionKind::DirectWrite => fill.plain("request", &self.need),
+            ExecutionKind::Document { path } => {
+                fill.plain("request", &self.need);
+                fill.plain("path", path);
+            }
+            _ => {
+                fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+                fill.query(&self.need, &self.expected);
+            }
         }
-        fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
+        fill.issues("issues", Note::IssuesReply, &self.issues);
         rendered(templates, self.key(), fill)
     }
 }
@@ -255,7 +279,7 @@ impl MergePrompt {
         let share = (RUN_DOCUMENTS / runs).saturating_sub(50);
         let cut = self.run_documents.iter().map(|(label, document)| (label, cut_tokens(document, share)));
         fill.plain("run_documents", &documents(cut));
-        fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
+        fill.issues("issues", Note::IssuesReply, &self.issues);
         rendered(templates, PromptKey::Merge, fill)
     }
 }

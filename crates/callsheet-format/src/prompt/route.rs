@@ -19,6 +19,8 @@ pub struct Candidate {
     pub description: String,
     /// Requests for which it is right.
     pub examples: Vec<String>,
+    /// It writes files.
+    pub writes: bool,
 }
 
 /// Chooses the skill of one request.
@@ -28,6 +30,8 @@ pub struct RoutePrompt {
     pub candidates: Vec<Candidate>,
     /// The request, or what is needed of a task.
     pub request: String,
+    /// Files that the request names.
+    pub paths: Vec<String>,
 }
 
 impl RoutePrompt {
@@ -42,8 +46,9 @@ impl RoutePrompt {
         fill.plain("skill_names", &lines.join("\n"));
         fill.plain("request", &self.request);
         let mut rendered = rendered(templates, PromptKey::Route, fill)?;
-        rendered.examples.retain(|example| self.candidates.iter().any(|one| one.name == example.assistant));
-        let shown: Vec<String> = rendered.examples.iter().map(|example| example.assistant.clone()).collect();
+        rendered.examples.retain(|example| self.candidates.iter().any(|one| one.name == skill_of(&example.assistant)));
+        let shown: Vec<String> =
+            rendered.examples.iter().map(|example| skill_of(&example.assistant).to_owned()).collect();
         for candidate in self.candidates.iter().filter(|candidate| !shown.contains(&candidate.name)) {
             let own = candidate
                 .examples
@@ -53,6 +58,11 @@ impl RoutePrompt {
         }
         Ok(rendered)
     }
+}
+
+/// The skill of a reply, without the files.
+fn skill_of(reply: &str) -> &str {
+    reply.split_once(':').map_or(reply, |(skill, _)| skill)
 }
 
 fn line(candidate: &Candidate) -> String {

@@ -55,6 +55,7 @@ impl Templates {
             PromptKey::Refinement => include_str!("../../prompts/task_refinement.md"),
             PromptKey::Direct => include_str!("../../prompts/task_direct.md"),
             PromptKey::DirectWrite => include_str!("../../prompts/task_direct_write.md"),
+            PromptKey::Document => include_str!("../../prompts/task_document.md"),
             PromptKey::Route => include_str!("../../prompts/task_route.md"),
             PromptKey::Execution => include_str!("../../prompts/task_execution.md"),
             PromptKey::ExecutionWrite => include_str!("../../prompts/task_execution_write.md"),

@@ -1,10 +1,11 @@
-//! The answer that a model writes from several results (spec 2.15): prose, taken as it is.
+//! Replies that are taken as they are: an answer in prose (spec 2.3, 2.15), and the text of a new file (spec 3.9).
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::Phase;
 
 use crate::markdown::{Document, Fence, Format, Prepare};
 use crate::reading::{Diagnostics, Reading};
+use crate::reply::json;
 
 /// An answer has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
@@ -36,6 +37,73 @@ pub fn read_answer(text: &str, cut: bool) -> Reading<String> {
 
 /// Whether the whole reply stands in one fence of Markdown. A fence of anything else may be what was asked for.
 fn is_wrapper(fence: &Fence, whole: &str) -> bool {
+    matches!(fence.lang.as_str(), "markdown" | "md") && stands_alone(fence, whole)
+}
+
+/// Whether a fence is all of the reply.
+fn stands_alone(fence: &Fence, whole: &str) -> bool {
     let lines = usize::try_from(fence.span.last.saturating_sub(fence.span.first)).unwrap_or_default() + 1;
-    matches!(fence.lang.as_str(), "markdown" | "md") && whole.lines().count() == lines
+    whole.lines().count() == lines
+}
+
+/// Reads the text of a new file: the reply is the file (spec 3.9). Words around one fence that holds a file of this kind are
+/// no part of it. Nothing at all, a part of a file, and a JSON file that holds no JSON value are none.
+pub fn read_document(text: &str, path: &str, cut: bool) -> Reading<String> {
+    let mut notes = Diagnostics::new(Phase::Execute, false);
+    let prepare = Prepare { length_stop: cut, ..Prepare::default() };
+    let document = Document::read(text, &FORMAT, prepare, &mut notes);
+    let whole = document.whole();
+    let mut content = match file_fence(&document, path) {
+        Some(fence) => {
+            notes.repair(RepairCode::ReplyUnfenced, fence.span, "", "");
+            fence.content.clone()
+        }
+        None => whole.trim().to_owned(),
+    };
+    let whole_cut = cut && !document.ended;
+    if content.trim().is_empty() {
+        notes.push(notes.issue(IssueCode::EmptyReply, "", Span::line(1), &[]));
+    } else if whole_cut {
+        notes.push(notes.issue(IssueCode::ReplyTruncated, "", Span::line(1), &[]));
+    } else if extension(path) == "json" {
+        read_json(&mut content, &mut notes);
+    }
+    if !content.ends_with('\n') {
+        content.push('\n');
+    }
+    notes.finish(content)
+}
+
+/// A JSON file holds exactly one value. What is no JSON is mended as in calls (spec 4.4), or refused.
+fn read_json(content: &mut String, notes: &mut Diagnostics) {
+    let refused = |notes: &mut Diagnostics, what: &str| {
+        let issue = notes.issue(IssueCode::JsonInvalid, "file", Span::line(1), &[("what", what)]);
+        notes.push(issue);
+    };
+    match json::read_document(content) {
+        Ok(read) => match read.values.as_slice() {
+            [_] if read.mends.is_empty() => {}
+            [only] => {
+                read.mends.iter().for_each(|mend| notes.repair(mend.code, Span::line(1), &mend.before, &mend.after));
+                *content = serde_json::to_string_pretty(&only.value).unwrap_or_default();
+            }
+            _ => refused(notes, "there are several values"),
+        },
+        Err(fault) => refused(notes, &fault.what),
+    }
+}
+
+/// The one fence of a reply that holds the file: for a file of Markdown one of Markdown, since others may be a part of it; for
+/// any other file any.
+fn file_fence<'a>(document: &'a Document<'_>, path: &str) -> Option<&'a Fence> {
+    let is_markdown = matches!(extension(path), "md" | "markdown");
+    let is_file = |fence: &&Fence| !is_markdown || matches!(fence.lang.as_str(), "markdown" | "md");
+    let mut found = document.fences.iter().filter(is_file);
+    let whole = document.whole();
+    let alone = document.fences.first().filter(|fence| fence.lang.is_empty() && stands_alone(fence, whole.trim()));
+    found.next().filter(|_| found.next().is_none()).or(alone)
+}
+
+fn extension(path: &str) -> &str {
+    path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map_or("", |(_, ending)| ending)
 }

@@ -7,6 +7,7 @@ pub mod json;
 pub mod json_form;
 pub mod list;
 mod placeholder;
+mod recited;
 pub mod references;
 mod review;
 mod route;
@@ -14,10 +15,11 @@ pub mod task;
 mod unsupported;
 mod value;
 
-pub use answer::read_answer;
+pub use answer::{read_answer, read_document};
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
+pub use recited::recited;
 pub use review::read_review;
-pub use route::read_route;
+pub use route::{Route, read_route};
 pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, ExecutionReply, LoopTurn};
 

@@ -1,25 +1,40 @@
-//! The reply of a routing call (spec 2.3): the name of a skill.
+//! The reply of a routing call (spec 2.3): the name of a skill, and the files that it is to write.
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::Phase;
 
 use crate::markdown::{Document, Format, Prepare};
-use crate::reading::{Diagnostics, Reading};
+use crate::reading::{Diagnostics, Reading, files_of};
 
 /// A name has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
 
+/// What a routing call chose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Route {
+    /// The skill; `None`: the reply names none, or more than one.
+    pub skill: Option<String>,
+    /// Paths of the request that are to be written, in its order.
+    pub writes: Vec<String>,
+}
+
 /// Reads the one of these names that a reply gives: it stands alone on a line, whatever marks are around it, or is the only
-/// one that the reply holds. `None`, with a warning: the reply names none, or more than one.
-pub fn read_route(text: &str, names: &[&str]) -> Reading<Option<String>> {
+/// one that the reply holds. Behind it, after a colon, stand those of these paths that are to be written. No name is a warning.
+pub fn read_route(text: &str, names: &[&str], paths: &[String]) -> Reading<Route> {
     let mut notes = Diagnostics::new(Phase::Route, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);
-    let name = chosen(&document.whole().to_lowercase(), names).map(str::to_owned);
-    if name.is_none() {
+    let whole = document.whole();
+    let line = whole.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let (head, files) = line.split_once(':').unwrap_or((line, ""));
+    let named = chosen(&head.to_lowercase(), names);
+    let skill = named.or_else(|| chosen(&whole.to_lowercase(), names)).map(str::to_owned);
+    let written: Vec<String> = files_of(files).collect();
+    let writes = paths.iter().filter(|path| named.is_some() && written.contains(path)).cloned().collect();
+    if skill.is_none() {
         let issue = notes.issue(IssueCode::RouteUnreadable, "", Span::line(1), &[]).warning();
         notes.push(issue);
     }
-    notes.finish(name)
+    notes.finish(Route { skill, writes })
 }
 
 fn chosen<'a>(whole: &str, names: &[&'a str]) -> Option<&'a str> {
@@ -52,7 +67,7 @@ mod tests {
         for text in
             ["find_code", " `find_code`.\n", "**Find_Code**", "find_code\n\nIt searches.", "I choose find_code here."]
         {
-            assert_eq!(read_route(text, &NAMES).value.as_deref(), Some("find_code"), "{text}");
+            assert_eq!(read_route(text, &NAMES, &[]).value.skill.as_deref(), Some("find_code"), "{text}");
         }
     }
 
@@ -60,8 +75,20 @@ mod tests {
     #[test]
     fn no_name_and_two_names_are_none() {
         for text in ["", "no idea", "find_code_now", "find_code or read_files?", "\u{0}\u{ffff}"] {
-            let reading = read_route(text, &NAMES);
-            assert_eq!((reading.value, reading.issues.len()), (None, 1), "{text}");
+            let reading = read_route(text, &NAMES, &[]);
+            assert_eq!((reading.value.skill, reading.issues.len()), (None, 1), "{text}");
         }
+    }
+
+    /// covers: 2.3
+    #[test]
+    fn files_behind_the_name_are_read_if_the_request_names_them() {
+        let paths = ["notes.md".to_owned(), "docs/a.md".to_owned()];
+        let read = |text: &str| read_route(text, &NAMES, &paths).value;
+        let both = read("several_tasks: docs/a.md, `notes.md`, other.md\nIt writes two.");
+        assert_eq!((both.skill.as_deref(), both.writes.as_slice()), (Some("several_tasks"), paths.as_slice()));
+        assert_eq!(read("read_files").writes, Vec::<String>::new());
+        assert_eq!(read("I read: notes.md").writes, Vec::<String>::new());
+        assert_eq!(read("skill: find_code").skill.as_deref(), Some("find_code"));
     }
 }

@@ -4,36 +4,11 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Event, PromptFile};
-use callsheet_core::run::{Effect, LimitUse, ModelCall, Run};
-use callsheet_core::spec::Phase;
+use callsheet_core::run::{Effect, LimitUse, Run};
 use callsheet_format::prompt::PromptKey;
 
+use crate::prompting::keys::prompt_key;
 use crate::services::Services;
-
-/// The template a call is made of.
-fn prompt_key(run: &Run, asked: &ModelCall) -> PromptKey {
-    match asked.key.phase {
-        Phase::Route => PromptKey::Route,
-        Phase::Plan => PromptKey::Plan,
-        Phase::Iterate => PromptKey::Iteration,
-        Phase::Continue => PromptKey::Continuation,
-        Phase::Refine => PromptKey::Refinement,
-        Phase::Merge => PromptKey::Merge,
-        Phase::Join => PromptKey::Join,
-        Phase::Execute | Phase::Review => match asked.key.task.as_ref().and_then(|slug| run.task(slug)) {
-            Some(task) if task.is_loop() => PromptKey::ExecutionLoop,
-            Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => {
-                if task.direct {
-                    PromptKey::DirectWrite
-                } else {
-                    PromptKey::ExecutionWrite
-                }
-            }
-            Some(task) if task.direct => PromptKey::Direct,
-            _ => PromptKey::Execution,
-        },
-    }
-}
 
 fn file(services: &Services, key: PromptKey) -> Option<PromptFile> {
     let source = services.templates.source(key)?.path.clone();
@@ -45,7 +20,7 @@ pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -
     let mut prompts = BTreeMap::new();
     for effect in effects {
         let Effect::AskModel(asked) = effect else { continue };
-        let key = prompt_key(run, asked);
+        let key = prompt_key(services, run, asked);
         if let Some(file) = file(services, key).filter(|file| run.prompts_used().get(key.as_str()) != Some(file)) {
             prompts.insert(key.as_str().to_owned(), file);
         }

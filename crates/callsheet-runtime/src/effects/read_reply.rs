@@ -3,10 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity, Span};
+use callsheet_core::links;
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
-use callsheet_core::spec::{Phase, Policy, Refinement, tokens};
+use callsheet_core::spec::{Phase, Policy, Reference, Refinement, Target, tokens};
+use callsheet_format::edit::{Change, ChangeWay};
 use callsheet_format::grammar::Form;
 use callsheet_format::reading::{KnownTasks, ReadContext, Reading};
 use callsheet_format::reply;
@@ -15,16 +18,17 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_review};
+use callsheet_format::reply::{ExecutionReply, ListReply, LoopTurn, read_answer, read_document, read_review, recited};
 
 use crate::effects::stage::ShownFiles;
-use crate::effects::unsupported::not_found;
+use crate::effects::unsupported::{not_found, shown_text};
 use crate::effects::{read_turn, stage};
 use crate::fault::DriveFault;
 use crate::ports::ModelReply;
+use crate::prompting::keys::prompt_key;
 use crate::prompting::recorded;
 use crate::reading;
-use crate::reading::aim::write_aim;
+use crate::reading::aim::{files_named, write_aim};
 use crate::reading::known::TaskIndex;
 use crate::reading::list::reconcile;
 use crate::reading::route::direct_list;
@@ -134,7 +138,8 @@ impl RecordedReply<'_> {
 
     /// The answer that joins results. What they say without having read it, it says as well.
     fn join(&self) -> Result<Event, DriveFault> {
-        let reading = read_answer(&self.reply.text, self.length_stop);
+        let mut reading = read_answer(&self.reply.text, self.length_stop);
+        reading.issues.extend(self.recited(&reading.value)?);
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
@@ -151,17 +156,18 @@ impl RecordedReply<'_> {
         let loaded = self.services.skills(run.settings());
         let candidates = reading::route::candidates(run, &loaded);
         let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
-        let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names);
-        let skill = chosen.as_deref().filter(|name| loaded.catalog.get(name).is_some());
+        let paths = if run.drafted().is_none() { files_named(self.services, run.prompt()) } else { Vec::new() };
+        let Reading { value: chosen, issues, .. } = reply::read_route(&self.reply.text, &names, &paths);
+        let skill = chosen.skill.as_deref().filter(|name| loaded.catalog.get(name).is_some());
         let Some((mut list, beside)) = run.drafted().map(|(list, beside)| (list.clone(), beside.clone())) else {
             if skill.is_some() || run.settings().plan == Policy::Never {
-                return direct_list(self.services, run, &loaded, (key, skill));
+                return direct_list(self.services, run, &loaded, (key, skill, &chosen.writes));
             }
-            return Ok(Event::Routed { key: key.clone(), skill: None, issues });
+            return Ok(Event::Routed { key: key.clone(), skill: None, writes: chosen.writes, issues });
         };
         let skill = skill.map(str::to_owned);
         if run.unrouted_tasks().nth(1).is_some() {
-            return Ok(Event::Routed { key: key.clone(), skill, issues });
+            return Ok(Event::Routed { key: key.clone(), skill, writes: Vec::new(), issues });
         }
         let last = run.routed_task(key).map(|task| task.slug.clone());
         let last = list.tasks_mut().filter(|task| Some(&task.slug) == last.as_ref() && task.skill.is_none());
@@ -231,6 +237,9 @@ impl RecordedReply<'_> {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
+        if let Some(path) = &self.shown.document {
+            return self.document(path, &context);
+        }
         let edits = task.skill.as_ref().is_some_and(|skill| skill.new_files_named);
         context.expected_file = write_aim(self.services, &task.task, edits).one();
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_write_execution);
@@ -243,6 +252,31 @@ impl RecordedReply<'_> {
             }
         }
         self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
+    }
+
+    /// The reply is the text of a new file: its change set is the host's.
+    fn document(&self, path: &str, context: &ReadContext) -> Result<Event, DriveFault> {
+        let Reading { value: content, repairs, mut issues, wanted } =
+            read_document(&self.reply.text, path, self.length_stop);
+        let mut changes = None;
+        if issues.iter().all(|issue| issue.severity != Severity::Error) {
+            let way = ChangeWay::Whole { content: content.clone(), overwrite: false };
+            match stage::stage(
+                self.services,
+                &[Change { path: path.to_owned(), way, span: Span::line(1) }],
+                &self.shown,
+            )? {
+                Ok(set) => changes = Some(set),
+                Err(refused) => issues.extend(refused),
+            }
+        }
+        let written = links::link(&Reference {
+            title: path.to_owned(),
+            target: Target::File { path: path.to_owned(), fragment: None },
+        });
+        let summary = Note::DocumentWritten.fill(&[("link", &written)]);
+        let value = ExecutionReply { summary, document: content, ..ExecutionReply::default() };
+        self.finished(Reading { value, repairs, issues, wanted }, context, changes)
     }
 
     fn turn(&self, task: &TaskRun, exec: &Execution, mut context: ReadContext) -> Result<Event, DriveFault> {
@@ -275,6 +309,14 @@ impl RecordedReply<'_> {
         }
     }
 
+    /// A sentence of the host's own that the reply repeats.
+    fn recited(&self, text: &str) -> Result<Option<Issue>, DriveFault> {
+        let key = prompt_key(self.services, self.run, self.asked);
+        let Ok(template) = self.services.templates.get(key) else { return Ok(None) };
+        let shown = shown_text(&self.prompt)?;
+        Ok(recited(text, &template.static_text(), &shown, self.asked.key.phase))
+    }
+
     /// What the result says word for word and its prompt did not show. What a merge takes over of its runs stays marked.
     fn unsupported(
         &self,
@@ -284,8 +326,9 @@ impl RecordedReply<'_> {
     ) -> Result<Vec<String>, DriveFault> {
         let merges = self.asked.key.phase == Phase::Merge;
         let runs = task.runs.iter().filter(|_| merges).filter_map(Execution::result);
-        let mut own = String::new();
-        for file in changes.into_iter().flat_map(|set| &set.files) {
+        // Of a file that is the reply only its path is the host's.
+        let mut own = self.shown.document.clone().unwrap_or_default();
+        for file in changes.filter(|_| own.is_empty()).into_iter().flat_map(|set| &set.files) {
             let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
             own.push_str(&format!("{}\n{}\n", file.path, after.unwrap_or_default()));
         }
@@ -295,10 +338,11 @@ impl RecordedReply<'_> {
     /// An execution or merge reply as a fact, texts kept as blobs.
     fn finished(
         &self,
-        reading: Reading<ExecutionReply>,
+        mut reading: Reading<ExecutionReply>,
         context: &ReadContext,
         changes: Option<ChangeSet>,
     ) -> Result<Event, DriveFault> {
+        reading.issues.extend(self.recited(&reading.value.document)?);
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }

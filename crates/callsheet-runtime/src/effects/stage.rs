@@ -24,6 +24,9 @@ pub(crate) struct ShownFiles {
     pub(super) in_full: BTreeMap<String, BlobId>,
     #[serde(default, rename = "shown_in_part")]
     pub(super) in_part: BTreeMap<String, BlobId>,
+    /// The new file whose text the reply is.
+    #[serde(default)]
+    pub(super) document: Option<String>,
     /// Outputs of the tool calls of a conversation so far.
     #[serde(skip)]
     read: Vec<String>,

@@ -18,6 +18,13 @@ struct Request {
     messages: Vec<Message>,
 }
 
+/// All that a recorded prompt says to its model.
+pub(super) fn shown_text(prompt: &[u8]) -> Result<String, DriveFault> {
+    let asked: Asked = serde_json::from_slice(prompt).map_err(DriveFault::defect)?;
+    let shown = asked.request.messages.iter().filter(|message| !matches!(message, Message::Assistant { .. }));
+    Ok(shown.fold(asked.request.system, |text, message| format!("{text}\n{}", message.text())))
+}
+
 /// What `text` says word for word and neither the recorded prompt nor `own` shows, which is what the reply writes into files;
 /// and those of `marks`, of what it was made of, that it still says.
 pub(super) fn not_found<'a>(

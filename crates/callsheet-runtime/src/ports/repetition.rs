@@ -7,25 +7,66 @@ const REPEATED: usize = 1_500;
 /// Bytes of that piece at most.
 const PIECE: usize = 150;
 
+/// Lines in a row that say the same, whatever numbers they hold.
+const SAME_LINES: usize = 40;
+
+/// Letters of such a line at least: rows of a table have the same words by right.
+const LETTERS: usize = 24;
+
+/// Bytes of a longer piece that stands there again and again.
+const LONG: usize = 6_000;
+
 /// Watches a text as it is written.
 #[derive(Clone, Debug, Default)]
 pub struct Repetition {
-    /// The last bytes, at most [`REPEATED`].
+    /// The last bytes, at most [`LONG`].
     end: Vec<u8>,
+    /// The line that is being written.
+    line: String,
+    /// The letters of the last line, and how often they came in a row.
+    same: (String, usize),
 }
 
 impl Repetition {
-    /// Adds what was written. True once the text repeats one short piece, ten times and more, and nothing else.
+    /// Adds what was written. True once the text only repeats itself: a short piece ten times and more, a longer one four
+    /// times, or lines that differ in nothing but numbers.
     pub fn push(&mut self, text: &str) -> bool {
         self.end.extend_from_slice(text.as_bytes());
-        let surplus = self.end.len().saturating_sub(REPEATED);
+        let surplus = self.end.len().saturating_sub(LONG);
         self.end.drain(..surplus);
-        self.end.len() == REPEATED && (1..=PIECE).any(|piece| self.repeats(piece))
+        let short = self.end.len().saturating_sub(REPEATED);
+        let short = self.end.get(short..).filter(|end| end.len() == REPEATED);
+        let is_short = short.is_some_and(|end| (1..=PIECE).any(|piece| repeats(end, piece)));
+        let ends_line = text.contains('\n');
+        // A longer piece is looked for at line ends only, since that costs more.
+        let is_long =
+            || ends_line && self.end.len() == LONG && (PIECE + 1..=LONG / 4).any(|piece| repeats(&self.end, piece));
+        is_short || is_long() || self.follows_lines(text)
     }
 
-    fn repeats(&self, piece: usize) -> bool {
-        self.end.iter().zip(self.end.iter().skip(piece)).all(|(before, after)| before == after)
+    fn follows_lines(&mut self, text: &str) -> bool {
+        for piece in text.split_inclusive('\n') {
+            self.line.push_str(piece);
+            if !piece.ends_with('\n') {
+                continue;
+            }
+            let letters: String = self.line.chars().filter(|c| c.is_alphabetic()).collect();
+            self.line.clear();
+            if letters.is_empty() {
+                continue;
+            }
+            if letters == self.same.0 {
+                self.same.1 += 1;
+            } else {
+                self.same = (letters, 1);
+            }
+        }
+        self.same.1 >= SAME_LINES && self.same.0.chars().nth(LETTERS).is_some()
     }
+}
+
+fn repeats(end: &[u8], piece: usize) -> bool {
+    end.iter().zip(end.iter().skip(piece)).all(|(before, after)| before == after)
 }
 
 #[cfg(test)]
@@ -43,6 +84,16 @@ mod tests {
         let before = std::iter::once("Findings:\n".to_owned());
         let rounds = ends_at(before.chain(std::iter::repeat(line)));
         assert_eq!(rounds, Some(1 + 1_500 / 57));
+    }
+
+    #[test]
+    fn a_long_paragraph_and_lines_that_only_count_are_noticed() {
+        let words: Vec<String> = (0..120).map(|n| format!("word{n} ")).collect();
+        let paragraph = words.concat() + "\n";
+        assert!(paragraph.len() > 800);
+        assert!(ends_at(std::iter::repeat(paragraph)).is_some_and(|pushes| pushes < 10));
+        let line = |n: usize| format!("{n}. The function reads the level of the water at station {n}.\n");
+        assert_eq!(ends_at((0..).map(line)), Some(39));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::prompting::run_texts::Texts;
 use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
-use crate::reading::aim::{WriteAim, write_aim};
+use crate::reading::aim::{WriteAim, document, files_named, write_aim};
 use crate::reading::route::candidates;
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
@@ -111,6 +111,7 @@ pub(crate) fn gather(
         return handler_parts(services, run, asked, task, model);
     }
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
+    let attempt = run.attempts(&asked.key).map_or(1, |attempts| attempts.attempt);
     let mut parts = PromptDraft {
         job: job(services, run, asked, model.info(), notation)?,
         label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
@@ -125,7 +126,7 @@ pub(crate) fn gather(
         capabilities,
         notation,
         sampling: Sampling::of(run, asked),
-        output_tokens: output_tokens(asked.key.phase, task, window),
+        output_tokens: output_tokens(asked.key.phase, task, window, attempt),
         description: project::project_description(services, lists_files(asked.key.phase)),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
         max_tokens: asked.max_tokens,
@@ -181,7 +182,7 @@ fn handler_parts(
         capabilities,
         notation: Notation::Free,
         sampling: Sampling::of(run, asked),
-        output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window),
+        output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window, 1),
         description: String::new(),
         max_prompt: Some(share(window, fraction)),
         max_tokens: asked.max_tokens,
@@ -247,7 +248,8 @@ fn retry(services: &Services, run: &Run, asked: &ModelCall) -> Result<Option<Ret
 fn route(services: &Services, run: &Run, asked: &ModelCall) -> Job {
     let candidates = candidates(run, &services.skills(run.settings()));
     let request = run.routed_task(&asked.key).map_or_else(|| run.prompt().to_owned(), |task| task.need.clone());
-    Job::Route(RoutePrompt { candidates, request })
+    let paths = if run.routed_task(&asked.key).is_none() { files_named(services, &request) } else { Vec::new() };
+    Job::Route(RoutePrompt { candidates, request, paths })
 }
 
 fn plan(services: &Services, run: &Run, asked: &ModelCall, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
@@ -343,6 +345,8 @@ fn execute(
         if exec.is_loop && !asked.without_tools { services.offered_tools(&skill.policy.tools) } else { Vec::new() };
     let kind = if exec.is_loop {
         ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
+    } else if let Some(path) = document(services, task)? {
+        ExecutionKind::Document { path }
     } else if skill.policy.writes_files {
         if task.direct { ExecutionKind::DirectWrite } else { ExecutionKind::Write }
     } else if task.direct {

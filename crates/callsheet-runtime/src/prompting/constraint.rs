@@ -9,6 +9,7 @@ use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
+use callsheet_format::prompt::RoutePrompt;
 use serde_json::Value;
 
 use crate::material::named_at;
@@ -53,9 +54,10 @@ impl Notation {
     }
 }
 
-/// The name of a skill.
-pub(crate) fn route(names: Vec<String>) -> Form {
-    grammar::route(&names)
+/// The name of a skill, and the files that it writes.
+pub(crate) fn route(prompt: &RoutePrompt) -> Form {
+    let skills = prompt.candidates.iter().map(|candidate| (candidate.name.clone(), candidate.writes));
+    grammar::route(&skills.collect::<Vec<_>>(), &prompt.paths)
 }
 
 /// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every
@@ -236,7 +238,7 @@ pub(crate) fn write_execution(resolved: &Resolved, aim: &WriteAim, skill: &Skill
         files,
         made: aim.made.clone(),
         named: aim.named.clone(),
-        creates: !skill.new_files_named,
+        creates: !skill.new_files_named && aim.named.is_empty(),
         may_decline: !direct,
     })
 }

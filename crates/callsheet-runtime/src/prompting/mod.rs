@@ -5,6 +5,7 @@ pub(crate) mod constraint;
 pub(crate) mod conversation;
 pub(crate) mod fault;
 pub(crate) mod handler;
+pub(crate) mod keys;
 mod project;
 pub(crate) mod recorded;
 pub(crate) mod render;

@@ -31,6 +31,9 @@ pub struct PromptRecord {
     /// Project files shown in part, with the hash of the whole file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shown_in_part: BTreeMap<String, BlobId>,
+    /// The new file whose text the reply is (spec 3.9).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
     /// Of a handler: the files it was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<DataSource>,
@@ -64,6 +67,10 @@ impl PromptRecord {
         Some(freed)
     }
 }
+
+/// Why a question has no answer, for a person.
+const NOTHING_TO_READ: &str =
+    "there is nothing to read: this folder has no text files, or none that the request's words fit";
 
 /// Example turns, then what the user says.
 pub(crate) fn turns(examples: Vec<Example>, user: String) -> Vec<Message> {
@@ -114,6 +121,13 @@ impl PromptDraft {
         {
             return Err(PromptFault::TooLarge(*tokens, self.allowance.prompt));
         }
+        // An answer about a project of which nothing can be shown would be made up.
+        if let Job::Execute { prompt, .. } = &self.job
+            && matches!(prompt.kind, ExecutionKind::Direct)
+            && self.wanted.is_empty()
+        {
+            return Err(PromptFault::Reference(NOTHING_TO_READ.to_owned()));
+        }
         let level = if matches!(self.job, Job::Refine { .. }) { Level::Preview } else { Level::Whole };
         let request = Request {
             references: &self.wanted,
@@ -136,6 +150,10 @@ impl PromptDraft {
         }
         let filled = self.fill(services, &resolved)?;
         let mut request = self.request(filled, &resolved);
+        let document = match &self.job {
+            Job::Execute { prompt, .. } => prompt.document().map(str::to_owned),
+            _ => None,
+        };
         let size = check_window(&request, self.max_prompt)?;
         let shortened = hold_to_budget(&mut request, self.max_tokens, self.may_wait)?;
         let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
@@ -147,6 +165,7 @@ impl PromptDraft {
             request,
             shown_in_full: resolved.shown_in_full,
             shown_in_part: resolved.shown_in_part,
+            document,
             sources: shown,
             context_source: word.to_owned(),
             warnings,
@@ -234,9 +253,7 @@ impl PromptDraft {
             return None;
         }
         Some(match &self.job {
-            Job::Route(prompt) => {
-                constraint::route(prompt.candidates.iter().map(|candidate| candidate.name.clone()).collect())
-            }
+            Job::Route(prompt) => constraint::route(prompt),
             Job::Plan { offer, .. } => offer.as_ref()?.plan(),
             Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
@@ -244,7 +261,7 @@ impl PromptDraft {
             Job::Execute { prompt, tools, aim, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
-                ExecutionKind::Direct => return None,
+                ExecutionKind::Direct | ExecutionKind::Document { .. } => return None,
                 ExecutionKind::Write | ExecutionKind::DirectWrite => {
                     let direct = matches!(prompt.kind, ExecutionKind::DirectWrite);
                     constraint::write_execution(resolved, aim, &prompt.skill.policy, direct)

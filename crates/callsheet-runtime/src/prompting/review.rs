@@ -92,7 +92,7 @@ fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model
     request.label = call_words(&asked.key, run.part(&asked.key));
     Sampling::of(run, asked).write(request, model.info().capabilities);
     let window = model.info().window;
-    request.max_output_tokens = output_tokens(Phase::Review, task, window);
+    request.max_output_tokens = output_tokens(Phase::Review, task, window, 1);
     let max_prompt = window.map(|window| share(window, run.settings().limits.max_context_fraction));
     Ok(Question { prompt, max_prompt, max_tokens: asked.max_tokens, may_wait: asked.may_wait })
 }

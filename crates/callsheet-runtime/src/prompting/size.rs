@@ -10,8 +10,12 @@ use crate::prompting::fault::PromptFault;
 /// From here on a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;
 
-/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
-pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
+/// Tokens of an answer to one question. One that was cut gets the whole cap when it is asked for again.
+const ANSWER: u32 = 1_536;
+
+/// Hard cap of the reply to this attempt, from 1. A quarter of a small window is left to it; a long or unknown window takes
+/// thinking models.
+pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>, attempt: u32) -> u32 {
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     let plain = match phase {
         Phase::Route => 64,
@@ -21,7 +25,9 @@ pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option
         Phase::Execute if writes => 8_192,
         Phase::Execute | Phase::Merge | Phase::Join => 4_096,
     };
+    let answers = phase == Phase::Execute && !writes && task.is_some_and(|task| task.direct) && attempt <= 1;
     match window {
+        Some(window) if window < LONG_WINDOW && answers => ANSWER.min((window / 4).max(256)),
         Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
         _ => plain * 2,
     }

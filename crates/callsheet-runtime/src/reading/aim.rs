@@ -1,11 +1,13 @@
 //! The files that a writer's task is about, by the form of its words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::spec::{Target, Task};
+use callsheet_core::run::TaskRun;
+use callsheet_core::spec::{SkillLayer, Target, Task};
 use callsheet_format::reading::{Answer, Lookup};
 use callsheet_format::reply::references::files_of;
 
+use crate::fault::DriveFault;
 use crate::references;
 use crate::references::language;
 use crate::services::Services;
@@ -29,20 +31,38 @@ impl WriteAim {
     }
 }
 
-/// What the task names. `edits`: its skill changes files, and creates none of its own accord.
-pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteAim {
-    let of = |text: &str| files_of(text).filter(|word| is_inside(word)).collect::<BTreeSet<String>>();
-    let (need, expected) = (of(&task.need), of(&task.expected));
+/// The files that a text names, in its order: those that are there, and those that it may ask for.
+pub(crate) fn files_named(services: &Services, text: &str) -> Vec<String> {
+    let known = known(services, &files_in(text));
+    let mut found: Vec<String> = files_of(text).filter(|path| known.contains_key(path)).collect();
+    let mut seen = BTreeSet::new();
+    found.retain(|path| seen.insert(path.clone()));
+    found
+}
+
+fn files_in(text: &str) -> BTreeSet<String> {
+    files_of(text).filter(|word| is_inside(word)).collect()
+}
+
+/// Which of these words are files: whether each is there.
+fn known(services: &Services, words: &BTreeSet<String>) -> BTreeMap<String, bool> {
     let lookup = |path: &String| Lookup::Path { path: path.clone(), fragment: None };
-    let lookups: Vec<Lookup> = need.union(&expected).map(lookup).collect();
+    let lookups: Vec<Lookup> = words.iter().map(lookup).collect();
     let answers = references::answer(&lookups, services.disk());
     let exists = |path: &String| match answers.get(&lookup(path)) {
         Some(Answer::File(facts)) if !facts.directory => Some(true),
         Some(Answer::Missing(_)) if has_known_ending(path) => Some(false),
         _ => None,
     };
+    words.iter().filter_map(|path| Some((path.clone(), exists(path)?))).collect()
+}
+
+/// What the task names. `edits`: its skill changes files, and creates none of its own accord.
+pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteAim {
+    let (need, expected) = (files_in(&task.need), files_in(&task.expected));
+    let known = known(services, &need.union(&expected).cloned().collect());
     let named = |paths: &BTreeSet<String>| -> Vec<(String, bool)> {
-        paths.iter().filter_map(|path| Some((path.clone(), exists(path)?))).collect()
+        paths.iter().filter_map(|path| Some((path.clone(), *known.get(path)?))).collect()
     };
     let linked = task.references.iter().filter_map(|reference| match &reference.target {
         Target::File { path, .. } => Some(path.as_str()),
@@ -50,6 +70,18 @@ pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteA
     });
     let linked: BTreeSet<&str> = linked.collect();
     choose(&named(&need), &named(&expected), &linked, edits)
+}
+
+/// The new file whose text the reply of a task is (spec 3.9): the request is to make this one, by a bundled skill. A person's
+/// skill, or a plan, may say more of what is to be written.
+pub(crate) fn document(services: &Services, task: &TaskRun) -> Result<Option<String>, DriveFault> {
+    let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+    if !writes || !task.direct || task.is_loop() {
+        return Ok(None);
+    }
+    let skill = services.pinned(task.skill.as_ref())?;
+    let is_bundled = skill.source.layer == SkillLayer::Bundled;
+    Ok(is_bundled.then(|| write_aim(services, &task.task, skill.policy.new_files_named).made).flatten())
 }
 
 /// Which of the named files, each with whether it exists, the task is about. The only one that is not there is to be made;
@@ -62,11 +94,18 @@ fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSe
     let (there, missing) = (paths(&all, true), paths(&all, false));
     let made = match expected {
         [(path, false)] => Some(path.clone()),
-        _ if there.is_empty() && missing.len() == 1 => missing.into_iter().next(),
+        // What exists may be what the new file is made of, unless the skill changes files.
+        _ if missing.len() == 1 && (there.is_empty() || !edits) => missing.into_iter().next(),
         _ => None,
     };
+    // The one file that is expected, such as what a route named, is changed; it is not the place of another one.
+    let wanted = matches!(expected, [(_, true)]);
     let alone = there.len() == 1 && linked.iter().all(|path| there.contains(*path));
-    let named = if made.is_none() && (edits || alone) { there.into_iter().collect() } else { Vec::new() };
+    let named = match (&made, wanted) {
+        (None, true) => paths(expected, true).into_iter().collect(),
+        (None, false) if edits || alone => there.into_iter().collect(),
+        _ => Vec::new(),
+    };
     WriteAim { made, named }
 }
 
@@ -103,7 +142,9 @@ mod tests {
         assert_eq!(aim(&[old], &[old], &["README.md"], false), "- README.md");
         assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], false), "- ");
         assert_eq!(aim(&[old], &[], &["README.md", "docs/manual.md"], true), "- README.md");
-        assert_eq!(aim(&[old, other], &[old], &[], false), "- ");
+        assert_eq!(aim(&[old, other], &[old], &[], false), "- README.md");
+        assert_eq!(aim(&[new, old], &[], &["README.md"], false), "notes.md ");
+        assert_eq!(aim(&[new, old], &[], &["README.md"], true), "- README.md");
         assert_eq!(aim(&[old, other], &[], &[], true), "- README.md docs/manual.md");
         assert_eq!(aim(&[], &[], &["README.md"], true), "- ");
     }

@@ -20,6 +20,7 @@ pub(crate) fn candidates(run: &Run, loaded: &LoadedSkills) -> Vec<Candidate> {
         name: skill.name.clone(),
         description: skill.description.clone(),
         examples: skill.examples.clone(),
+        writes: skill.policy.writes_files,
     });
     let several = run.drafted().is_none() && run.settings().plan != Policy::Never;
     skills.chain(several.then(several_tasks).flatten()).collect()
@@ -28,7 +29,7 @@ pub(crate) fn candidates(run: &Run, loaded: &LoadedSkills) -> Vec<Candidate> {
 /// The choice that leaves a request to the planner.
 fn several_tasks() -> Option<Candidate> {
     let (name, description) = Note::RouteSeveral.text().split_once(": ")?;
-    Some(Candidate { name: name.to_owned(), description: description.to_owned(), examples: Vec::new() })
+    Some(Candidate { name: name.to_owned(), description: description.to_owned(), examples: Vec::new(), writes: true })
 }
 
 /// The task of a text: what the person says is what is needed.
@@ -59,7 +60,7 @@ pub(crate) fn direct_list(
     services: &Services,
     run: &Run,
     loaded: &LoadedSkills,
-    (key, skill): (&CallKey, Option<&str>),
+    (key, skill, written): (&CallKey, Option<&str>, &[String]),
 ) -> Result<Event, DriveFault> {
     let request = run.prompt();
     let skill = skill.and_then(|name| loaded.catalog.get(name));
@@ -73,8 +74,13 @@ pub(crate) fn direct_list(
     let references = if direct { all } else { named };
     let writes = skill.is_some_and(|skill| skill.policy.writes_files);
     let expected = if writes { Note::ExpectedChanges } else { Note::ExpectedAnswer };
-    let list = list_of(task_of(request, skill.map(|skill| skill.name.as_str()), references, expected));
-    let mut list = reconcile(services, run, ListReply { list, ..ListReply::default() }, loaded, false)?;
+    let mut task = task_of(request, skill.map(|skill| skill.name.as_str()), references, expected);
+    if let ([path], true) = (written, writes) {
+        task.expected = Note::ExpectedFile.fill(&[("path", path)]);
+    }
+    let reply = ListReply { list: list_of(task), ..ListReply::default() };
+    let mut list = reconcile(services, run, reply, loaded, false)?;
+    list.writes = written.to_vec();
     list.steps.iter_mut().flatten().for_each(|planned| planned.direct = direct);
     let origin = ListOrigin::Reply(key.clone());
     Ok(Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() })

@@ -348,7 +348,9 @@ impl Player {
         match key.phase {
             Phase::Route if tail.starts_with("names") => {
                 let skill = tail.split_whitespace().nth(1).filter(|skill| *skill != "none").map(str::to_owned);
-                Event::Routed { key, skill, issues }
+                let writes = tail.split_once(" writes ").map_or("", |(_, files)| files);
+                let writes = writes.split_whitespace().map(str::to_owned).collect();
+                Event::Routed { key, skill, writes, issues }
             }
             Phase::Plan | Phase::Iterate | Phase::Continue if tail == "without skills" => {
                 let list = self.placed(block);

@@ -356,9 +356,9 @@ fn what_is_too_large_for_one_prompt_is_read_one_by_one_and_that_is_told() {
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     assert!(ended.err.contains("its references are too large for one prompt"), "{}", ended.err);
     assert!(ended.err.contains("execute compare (Bed 4)"), "{}", ended.err);
-    assert_eq!(garden.count("reply_received"), 4);
+    assert_eq!(garden.count("reply_received"), 5, "four parts, and one call over them");
     let report = garden.run_file("report.md");
-    assert!(report.contains("Read one by one") && report.contains("**Bed 2**"), "{report}");
+    assert!(report.contains("Read one by one"), "{report}");
     assert!(garden.run_file("tasks/compare--bed-4.md").contains("no beans"));
     for text in [ended.out, ended.err, report, garden.expect(0, &["show", "--task", "compare"]).out] {
         assert!(!text.contains("ref-1"), "{text}");

@@ -202,7 +202,7 @@ fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelIn
         window,
         window_from,
         unpriced: !provider.prices_of(model).are_known(),
-        price_input: provider.prices_of(model).input,
+        price_input: provider.prices_of(model).known_input(),
         capabilities,
     }
 }

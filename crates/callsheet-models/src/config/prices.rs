@@ -28,6 +28,11 @@ impl Prices {
         self.input.is_some() && self.output.is_some()
     }
 
+    /// The price of input, if the cost of a call can be told.
+    pub fn known_input(&self) -> Option<f64> {
+        self.input.filter(|_| self.are_known())
+    }
+
     /// Cost of a call in US dollars; unknown unless both prices are known. Cached input without a price of its own counts
     /// in full, so the cost is never understated.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {

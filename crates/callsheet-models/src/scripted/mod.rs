@@ -141,7 +141,7 @@ impl Scripted {
         }
         self.prices = provider.prices_of(&self.name);
         self.info.unpriced = !self.prices.are_known();
-        self.info.price_input = self.prices.input;
+        self.info.price_input = self.prices.known_input();
         self
     }
 

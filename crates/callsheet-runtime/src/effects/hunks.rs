@@ -65,10 +65,9 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
         Ok(picked) => picked,
         Err(fault) => return Ok(HunkAnswer::Invalid(vec![fault.to_string()])),
     };
-    match moved(services, changes)? {
-        Moved::No => {}
-        Moved::Adapted(set) => return Ok(HunkAnswer::Moved(set)),
-        Moved::Lost => return Ok(HunkAnswer::Invalid(vec![NO_LONGER_FITS.to_owned()])),
+    let moved = moved(services, changes)?;
+    if let Moved::Adapted(set) = moved {
+        return Ok(HunkAnswer::Moved(set));
     }
     if picked.edits == edits {
         return Ok(HunkAnswer::Answer(Answer::Listed));
@@ -78,7 +77,8 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
     }
     // Checked now, while the person is there; whether a file moves after this is seen when the set is applied.
     if let Err(issues) = stage::keep(services, &on_disk_now(services, &picked.edits).unwrap_or(picked.edits.clone()))? {
-        return Ok(HunkAnswer::Invalid(issues.iter().map(ToString::to_string).collect()));
+        let lost = matches!(moved, Moved::Lost).then(|| NO_LONGER_FITS.to_owned());
+        return Ok(HunkAnswer::Invalid(issues.iter().map(ToString::to_string).chain(lost).collect()));
     }
     let kept = part_of(services, changes, &picked.edits)?;
     let diff = services.store.put_blob(edit::diff_of(&picked.refused).as_bytes())?;

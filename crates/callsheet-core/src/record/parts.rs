@@ -454,6 +454,9 @@ pub struct ListAdopted {
     pub steps: Vec<Vec<PlannedTask>>,
     /// Policies of the skills its tasks name, pinned (spec 2.5, 7.5).
     pub skills: BTreeMap<String, SkillPolicy>,
+    /// Of a request that is one task: files that it asks for, by their paths in it (spec 2.3).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
     /// What stands beside its tasks.
     #[serde(flatten)]
     pub beside: Beside,
@@ -468,9 +471,6 @@ pub struct Beside {
     /// Links no longer relevant (spec 5.10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_longer_relevant: Vec<String>,
-    /// Of a request that is one task: files that it asks for, by their paths in it (spec 2.3).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub writes: Vec<String>,
     /// Body of `Issues with the tasks`, shown to the person only.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remarks: String,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROJECTS = ("boathouse", "till", "gauge")
+PROJECTS = ("boathouse", "till", "gauge", "pressday", "cinema")
 KINDS = ("named", "unnamed", "compare", "folder", "find", "write", "change", "fix", "check", "extract", "steps")
 HALVES = ("tuned", "held-out")
 # What tools leave behind; everything else that changes is a change.
@@ -53,7 +53,7 @@ def load():
     jobs = []
     for project in PROJECTS:
         # The held-out jobs stand apart: who improves something can read the others without seeing them.
-        for file in (HERE / f"{project}.toml", HERE / "held-out" / f"{project}.toml"):
+        for file in filter(Path.exists, (HERE / f"{project}.toml", HERE / "held-out" / f"{project}.toml")):
             rows = tomllib.loads(file.read_text(encoding="utf-8"))["job"]
             jobs += [Job(project=project, **row) for row in rows]
     return jobs

@@ -1,0 +1,3 @@
+"""The plan and the bills for a pressing day."""
+
+__version__ = "0.4"

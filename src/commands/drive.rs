@@ -57,7 +57,8 @@ impl Front {
         if term::has_screen() && !work.plain {
             let screen = Arc::new(FullScreen::default());
             let observer = Arc::clone(&screen) as Arc<dyn Observer>;
-            return Self { observer, person: Arc::new(OnScreen), screen: Some(screen), plain: None };
+            let person = Arc::new(OnScreen { gone: screen.0.gone() });
+            return Self { observer, person, screen: Some(screen), plain: None };
         }
         let lines = Arc::new(PlainLines::default());
         let person: Arc<dyn Person> =
@@ -104,12 +105,21 @@ impl Front {
         }
     }
 
-    /// Ctrl-C stops cleanly the first time and at once the second. `resume`: the command that goes on.
+    /// Ctrl-C, or the end of the terminal, stops cleanly the first time and at once the second. `resume`: the command that goes on.
     pub fn listen_for_interrupt(&self, stop: CancellationToken, resume: String) {
         let screen = self.screen.clone();
         tokio::spawn(async move {
-            if wait_for_signal().await.is_none() {
-                return;
+            // Where hangups are ignored, the run goes on without its terminal.
+            let gone = screen.as_ref().map(|screen| screen.0.gone()).filter(|_| !ignores_hangup());
+            let left = async {
+                match &gone {
+                    Some(gone) => gone.cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                told = wait_for_signal() => if told.is_none() { return },
+                () = left => {}
             }
             let words = format!("Stopping; a second interrupt stops at once. Next: {resume}");
             match &screen {

@@ -102,6 +102,10 @@ pub struct WorkArgs {
     #[arg(long, short, env = "CALLSHEET_MODEL", value_name = "MODEL")]
     pub model: Option<String>,
 
+    /// Download the embedded model without asking if there is no other model.
+    #[arg(long)]
+    pub download: bool,
+
     /// Limit the plan to these skills.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub skills: Vec<String>,

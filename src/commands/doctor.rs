@@ -7,7 +7,7 @@ use callsheet_runtime::paths::Workspace;
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
-use crate::models::{Choice, Models, Tape, choose};
+use crate::models::{Choice, Fetch, Models, Tape, choose};
 use crate::setup::{Setup, project_config};
 use crate::term::{harmless, window_words};
 
@@ -47,7 +47,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
-        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await?;
+        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await?;
         let windows = windows(&setup, &choice).await;
         Ok::<_, Failure>((choice, windows))
     });

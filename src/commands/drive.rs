@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, NoModels, Tape, choose, choose_recorded, recorded_environment};
-use crate::setup::{Setup, store_failure};
+use crate::models::{Choice, Fetch, Models, NoModels, Tape, choose, choose_recorded, is_forced, recorded_environment};
+use crate::setup::{Setup, project_config, store_failure};
 use crate::term::{self, FullScreen, JsonLines, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, services};
 
@@ -177,7 +177,15 @@ pub(super) async fn prepare(
         Some(model) => Choice::recorded(model)?,
         None => match &work.replay {
             Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder)?,
-            _ => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
+            _ => {
+                refuse_untrusted_model(setup)?;
+                let fetch = match (work.download, is_asked(setup)) {
+                    (true, _) => Fetch::Agreed,
+                    (false, true) => Fetch::Ask,
+                    (false, false) => Fetch::Never,
+                };
+                choose(&setup.config, &setup.folders, &ProcessEnvironment, fetch).await?
+            }
         },
     };
     settings.model = Some(choice.model.to_string());
@@ -208,6 +216,23 @@ pub(super) async fn prepare(
     known.iter().for_each(|model| services.warn_unknown_window(model));
     check_prompts(&services)?;
     Ok(Arc::new(services))
+}
+
+/// Whether somebody sits at the terminal who can be asked before a run begins.
+fn is_asked(setup: &Setup) -> bool {
+    !setup.json && term::is_interactive()
+}
+
+/// A project that asks for a model gets no other one in silence: without trust it gets none.
+fn refuse_untrusted_model(setup: &Setup) -> Result<(), Failure> {
+    let asks = setup.config.untrusted.iter().find(|key| *key == "model" || key.starts_with("models."));
+    match asks {
+        Some(key) if !is_asked(setup) && !is_forced(&setup.config) => Err(Failure::internal(
+            format!("{} sets `{key}` and is not trusted, so the model for this project is not known; nothing was started", project_config(&setup.project).display()),
+            "read the file, then run `callsheet trust`; or name a model with --model",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// What is wrong with prompts is found now, and not when a task is half done.

@@ -90,10 +90,10 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     if works || cli.verbose > 0 {
         for notice in &setup.config.notices {
-            tell!("note: {}", notice.0);
+            tell!("note: {}", crate::term::harmless(&notice.0));
         }
         if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
-            tell!("note: {words}");
+            tell!("note: {}", crate::term::harmless(&words));
         }
     }
     match command {

@@ -29,6 +29,28 @@ pub struct Cli {
     pub verbose: u8,
 }
 
+impl Cli {
+    /// The flags of a command that works with models.
+    pub fn work(&self) -> Option<&WorkArgs> {
+        match self.command.as_ref()? {
+            Command::Run(arguments) => Some(&arguments.work),
+            Command::Template(TemplateCommand::Run(arguments)) => Some(&arguments.work),
+            Command::Plan(arguments) => Some(&arguments.work),
+            Command::Resume(arguments) => Some(&arguments.work),
+            Command::Continue(arguments) => Some(&arguments.work),
+            Command::Retry(arguments) => Some(&arguments.work),
+            Command::Sheet(SheetCommand::Check(arguments)) => Some(&arguments.work),
+            _ => None,
+        }
+    }
+
+    /// Whether stdout gets JSON and nothing else.
+    pub fn prints_json(&self) -> bool {
+        let format = self.work().and_then(|work| work.output_format);
+        self.json || matches!(format, Some(OutputFormat::Json | OutputFormat::StreamJson))
+    }
+}
+
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -49,7 +71,7 @@ pub enum Command {
     /// Remove tasks that have not started from a run.
     Drop(DropArgs),
     /// List the runs of this project.
-    Runs,
+    Runs(RunsArgs),
     /// Watch a run on the whole screen: its tasks, what they write, what waits for you; answer and steer it.
     Watch(RunNameArgs),
     /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
@@ -205,6 +227,25 @@ pub struct WorkArgs {
     /// Print plain lines instead of the full-screen view.
     #[arg(long)]
     pub plain: bool,
+
+    /// Print the answer and ask nothing: no screen, and a run stops at a gate.
+    #[arg(long, short)]
+    pub print: bool,
+
+    /// What stdout gets: the answer, one JSON object at the end, or one a line as things happen (the same as `--json`).
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
+}
+
+/// What stdout gets of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// The answer.
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object a line as things happen.
+    StreamJson,
 }
 
 /// `plan`.
@@ -298,6 +339,14 @@ pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
+}
+
+/// `runs`.
+#[derive(Clone, Debug, Args)]
+pub struct RunsArgs {
+    /// Take over the runs that this project had before it was renamed or moved.
+    #[arg(long)]
+    pub adopt: bool,
 }
 
 /// `serve`.

@@ -8,14 +8,16 @@ mod run_args;
 mod sheet_args;
 mod template_args;
 mod trust_args;
+mod words;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
 pub use args::ServeArgs;
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
-    RunNameArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
+    ModelPullArgs, ModelTestArgs, OutputFormat, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
+    ResumeArgs, RetryArgs, RunNameArgs, RunsArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs,
+    SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
@@ -26,6 +28,7 @@ pub use template_args::{
     operators,
 };
 pub use trust_args::TrustArgs;
+pub use words::as_command;
 
 use clap::CommandFactory;
 

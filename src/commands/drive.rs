@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::spec::{Phase, RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, joined, problem_line, review_words, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
@@ -18,7 +18,7 @@ use callsheet_runtime::services::Services;
 use callsheet_tui::OnScreen;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
+use crate::cli::{Exit, Failure, OpenArgs, OutputFormat, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Fetch, Models, NoModels, Tape, choose, choose_recorded, is_forced, recorded_environment};
 use crate::setup::{Setup, project_config, store_failure};
@@ -46,7 +46,7 @@ pub(super) struct Front {
 impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
         let colours = term::colours();
-        if setup.json {
+        if setup.json && work.output_format != Some(OutputFormat::Json) {
             return Self {
                 observer: Arc::new(JsonLines::default()),
                 person: Arc::new(NobodyThere),
@@ -54,15 +54,19 @@ impl Front {
                 plain: None,
             };
         }
-        if term::has_screen() && !work.plain {
+        let silent = setup.json || work.print;
+        if term::has_screen() && !work.plain && !silent {
             let screen = Arc::new(FullScreen::default());
             let observer = Arc::clone(&screen) as Arc<dyn Observer>;
             let person = Arc::new(OnScreen { gone: screen.0.gone() });
             return Self { observer, person, screen: Some(screen), plain: None };
         }
         let lines = Arc::new(PlainLines::default());
-        let person: Arc<dyn Person> =
-            if term::is_interactive() { Arc::new(TerminalPerson::new(colours)) } else { Arc::new(NobodyThere) };
+        let person: Arc<dyn Person> = if term::is_interactive() && !silent {
+            Arc::new(TerminalPerson::new(colours))
+        } else {
+            Arc::new(NobodyThere)
+        };
         Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, person, screen: None, plain: Some(lines) }
     }
 
@@ -178,8 +182,8 @@ pub(super) async fn prepare(
         None => match &work.replay {
             Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder)?,
             _ => {
-                refuse_untrusted_model(setup)?;
-                let fetch = match (work.download, is_asked(setup)) {
+                refuse_untrusted_model(setup, work)?;
+                let fetch = match (work.download, is_asked(setup, work)) {
                     (true, _) => Fetch::Agreed,
                     (false, true) => Fetch::Ask,
                     (false, false) => Fetch::Never,
@@ -214,21 +218,27 @@ pub(super) async fn prepare(
     let mut services = services(setup, run, settings, parts)?;
     services.environment = recorded_environment(work, services.environment)?;
     known.iter().for_each(|model| services.warn_unknown_window(model));
+    if let Ok(model) = services.models.model(Phase::Execute, None) {
+        services.tell_of_rules(model.info());
+    }
     check_prompts(&services)?;
     Ok(Arc::new(services))
 }
 
 /// Whether somebody sits at the terminal who can be asked before a run begins.
-fn is_asked(setup: &Setup) -> bool {
-    !setup.json && term::is_interactive()
+fn is_asked(setup: &Setup, work: &WorkArgs) -> bool {
+    !setup.json && !work.print && term::is_interactive()
 }
 
 /// A project that asks for a model gets no other one in silence: without trust it gets none.
-fn refuse_untrusted_model(setup: &Setup) -> Result<(), Failure> {
+fn refuse_untrusted_model(setup: &Setup, work: &WorkArgs) -> Result<(), Failure> {
     let asks = setup.config.untrusted.iter().find(|key| *key == "model" || key.starts_with("models."));
     match asks {
-        Some(key) if !is_asked(setup) && !is_forced(&setup.config) => Err(Failure::internal(
-            format!("{} sets `{key}` and is not trusted, so the model for this project is not known; nothing was started", project_config(&setup.project).display()),
+        Some(key) if !is_asked(setup, work) && !is_forced(&setup.config) => Err(Failure::internal(
+            format!(
+                "{} sets `{key}` and is not trusted, so the model for this project is not known; nothing was started",
+                project_config(&setup.project).display()
+            ),
             "read the file, then run `callsheet trust`; or name a model with --model",
         )),
         _ => Ok(()),
@@ -290,6 +300,7 @@ pub(super) async fn to_the_end(
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+    setup.note_place();
     front.open(setup, &services.store, id)?;
     let ended = drive(services, session, stop).await;
     front.close();

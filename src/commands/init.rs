@@ -77,7 +77,10 @@ async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Optio
     let offers = offers(&setup.folders, &ProcessEnvironment).await;
     if !asks {
         // A download is not asked for by --yes alone.
-        let first = offers.iter().find(|offer| matches!(offer.what, Offered::Ready(_))).ok_or_else(|| nothing_found(&offers))?;
+        let first = offers
+            .iter()
+            .find(|offer| matches!(offer.what, Offered::Ready(_)))
+            .ok_or_else(|| nothing_found(&offers))?;
         return had(setup, first).await;
     }
     if offers.is_empty() {
@@ -123,14 +126,18 @@ fn bad_name(fault: &ModelRefError) -> Failure {
 
 fn nothing_found(offers: &[Offer]) -> Failure {
     let download = offers.iter().find_map(|offer| match offer.what {
-        Offered::Download(row) => Some(format!(", or download {} ({}) with `callsheet model pull`", row.name, size(row))),
+        Offered::Download(row) => {
+            Some(format!(", or download {} ({}) with `callsheet model pull`", row.name, size(row)))
+        }
         Offered::Ready(_) => None,
     });
     let download = download.unwrap_or_default();
     Failure::new(
         Exit::Unreachable,
         "found no model: no Ollama or llama.cpp server responds and no API key is set",
-        format!("start a server or set an API key{download}, then run `callsheet init` again; `callsheet demo` needs no model"),
+        format!(
+            "start a server or set an API key{download}, then run `callsheet init` again; `callsheet demo` needs no model"
+        ),
     )
 }
 

@@ -52,7 +52,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, SheetCommand, TemplateCommand};
+use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
@@ -62,16 +62,7 @@ use crate::setup::{Setup, work_flags};
 /// What went wrong and what to do, with the exit code.
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let Some(command) = &cli.command else { return start::start(cli) };
-    let flags = match command {
-        Command::Run(arguments) => work_flags(&arguments.work),
-        Command::Template(TemplateCommand::Run(arguments)) => work_flags(&arguments.work),
-        Command::Plan(arguments) => work_flags(&arguments.work),
-        Command::Resume(arguments) => work_flags(&arguments.work),
-        Command::Continue(arguments) => work_flags(&arguments.work),
-        Command::Retry(arguments) => work_flags(&arguments.work),
-        Command::Sheet(SheetCommand::Check(arguments)) => work_flags(&arguments.work),
-        _ => Vec::new(),
-    };
+    let flags = cli.work().map(work_flags).unwrap_or_default();
     match command {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
@@ -89,6 +80,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             | Command::Retry(_)
     );
     if works || cli.verbose > 0 {
+        if let Some(words) = setup.place_words() {
+            tell!("note: {}", crate::term::harmless(&words));
+        }
         for notice in &setup.config.notices {
             tell!("note: {}", crate::term::harmless(&notice.0));
         }
@@ -105,7 +99,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Continue(arguments) => continuation::continuation(&setup, arguments),
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
-        Command::Runs => runs::runs(&setup),
+        Command::Runs(arguments) => runs::runs(&setup, arguments),
         Command::Watch(arguments) => watch::watch(&setup, arguments),
         #[cfg(feature = "page")]
         Command::Serve(arguments) => serve::serve(setup, arguments),

@@ -21,7 +21,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::TaskRetried { task, .. } => Some(format!("{task}: retried")),
         Event::ListAdopted { list, .. } => {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
+            Some(format!("list: {}, {}", counted(list.steps.len(), "step"), counted(tasks, "task")))
         }
         Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
@@ -47,9 +47,9 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::GateAnswered { gate, answer, .. } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
-                format!("answered the gate for {} of {} writers", verdicts.len(), tasks.len())
+                format!("answered the gate for {} of {}", verdicts.len(), counted(tasks.len(), "writer"))
             }
-            (GateKind::BeforeRun(tasks), _) => format!("answered the gate for {} writers", tasks.len()),
+            (GateKind::BeforeRun(tasks), _) => format!("answered the gate for {}", counted(tasks.len(), "writer")),
             (GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. }, _) => {
                 format!("answered the gate for {task}")
             }
@@ -86,7 +86,7 @@ pub(super) fn own_failure_line(event: &Event, run: &Run) -> Option<String> {
 pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String {
     let error = issues.iter().find(|issue| issue.severity == Severity::Error);
     let first = error.or(issues.first()).map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-    format!("{}: rejected the reply, {} issues: {first}", call_words(key, run.part(key)), issues.len())
+    format!("{}: rejected the reply, {}: {first}", call_words(key, run.part(key)), counted(issues.len(), "issue"))
 }
 
 /// A call without an answer; `part` as in [`call_words`].

@@ -23,7 +23,13 @@ async fn servers_tell_their_models_windows_and_slots() {
     let names: Vec<&str> = found.iter().map(|running| running.provider.as_str()).collect();
     assert_eq!(names, ["llamacpp", "ollama"]);
     assert_eq!(found[0].slots, Some(4));
-    let brook = RunningModel { name: "brook".into(), loaded: true, window: Some(4096), tools: Some(true), ..RunningModel::default() };
+    let brook = RunningModel {
+        name: "brook".into(),
+        loaded: true,
+        window: Some(4096),
+        tools: Some(true),
+        ..RunningModel::default()
+    };
     assert_eq!(found[0].models, [brook]);
     let of_ollama: Vec<_> = found[1].models.iter().map(|m| (m.name.as_str(), m.loaded, m.window, m.tools)).collect();
     assert_eq!(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::fuzzy::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{ApproveArgs, DenyArgs, OpenArgs, ReportArgs, SheetCommand, TemplateCommand};
+use super::{ApproveArgs, DenyArgs, OpenArgs, OutputFormat, ReportArgs, RunsArgs, SheetCommand, TemplateCommand};
 
 /// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
 /// crash, set limits, and approve each change before it happens.
@@ -27,28 +27,6 @@ pub struct Cli {
     /// Print more details to stderr; `-vv` prints everything.
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
-}
-
-impl Cli {
-    /// The flags of a command that works with models.
-    pub fn work(&self) -> Option<&WorkArgs> {
-        match self.command.as_ref()? {
-            Command::Run(arguments) => Some(&arguments.work),
-            Command::Template(TemplateCommand::Run(arguments)) => Some(&arguments.work),
-            Command::Plan(arguments) => Some(&arguments.work),
-            Command::Resume(arguments) => Some(&arguments.work),
-            Command::Continue(arguments) => Some(&arguments.work),
-            Command::Retry(arguments) => Some(&arguments.work),
-            Command::Sheet(SheetCommand::Check(arguments)) => Some(&arguments.work),
-            _ => None,
-        }
-    }
-
-    /// Whether stdout gets JSON and nothing else.
-    pub fn prints_json(&self) -> bool {
-        let format = self.work().and_then(|work| work.output_format);
-        self.json || matches!(format, Some(OutputFormat::Json | OutputFormat::StreamJson))
-    }
 }
 
 /// The commands.
@@ -237,17 +215,6 @@ pub struct WorkArgs {
     pub output_format: Option<OutputFormat>,
 }
 
-/// What stdout gets of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum OutputFormat {
-    /// The answer.
-    Text,
-    /// One JSON object at the end.
-    Json,
-    /// One JSON object a line as things happen.
-    StreamJson,
-}
-
 /// `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
@@ -339,14 +306,6 @@ pub struct RunNameArgs {
     /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
-}
-
-/// `runs`.
-#[derive(Clone, Debug, Args)]
-pub struct RunsArgs {
-    /// Take over the runs that this project had before it was renamed or moved.
-    #[arg(long)]
-    pub adopt: bool,
 }
 
 /// `serve`.

@@ -4,6 +4,7 @@ mod answer_args;
 mod args;
 mod exit;
 mod init_args;
+mod output_args;
 mod run_args;
 mod sheet_args;
 mod template_args;
@@ -15,12 +16,12 @@ pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::ServeArgs;
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, OutputFormat, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
-    ResumeArgs, RetryArgs, RunNameArgs, RunsArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs,
-    SkillShowArgs, WorkArgs,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
+    RunNameArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
+pub use output_args::{OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
 pub use template_args::{

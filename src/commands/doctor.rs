@@ -53,9 +53,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         findings.extend(servers().await);
         let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await?;
         let mut answers = vec![answers(&setup, &choice).await];
-        if answers.iter().flatten().all(|finding| finding.good) {
-            answers.extend(windows(&setup, &choice).await.into_iter().map(Some));
-        }
+        answers.extend(windows(&setup, &choice).await.into_iter().map(Some));
         Ok::<_, Failure>((choice, answers))
     });
     match choice {

@@ -11,6 +11,8 @@ mod desk;
 mod doctor;
 mod drive;
 mod estimate;
+mod first_choice;
+mod front;
 mod index;
 mod init;
 mod man;
@@ -48,7 +50,7 @@ mod waits;
 mod watch;
 mod why;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use clap::CommandFactory;
 
@@ -126,13 +128,15 @@ fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
     print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete)
 }
 
-/// Writes to stdout. A closed pipe is the reader's wish, not a failure.
+/// Writes to stdout. A pipe or a terminal that was closed is the reader's wish, not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    let is_closed = |error: &std::io::Error| {
+        error.kind() == std::io::ErrorKind::BrokenPipe
+            || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) && std::io::stdout().is_terminal()
+    };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::internal(format!("cannot write to stdout: {error}"), ""))
-        }
+        Err(error) if !is_closed(&error) => Err(Failure::internal(format!("cannot write to stdout: {error}"), "")),
         _ => Ok(()),
     }
 }

@@ -12,7 +12,7 @@ use crate::paths::{EntryKind, Workspace};
 use cut::{Cut, cut};
 
 /// Files of rules; of a folder the first one counts.
-const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+pub(crate) const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Bytes that are read of a file of rules.
 const MOST_BYTES: usize = 512 * 1024;
 /// Files that bring others in, one behind the other.

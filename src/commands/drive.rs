@@ -183,11 +183,16 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     }
     let mut words = term::outcome_words(outcome).to_owned();
     if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
-        words = format!("{words}: {}", term::one_line(message, 600));
+        let message = term::one_line(message, 600);
+        // What a provider refuses is said by itself, and once.
+        words = if outcome == Outcome::Misconfigured { message } else { format!("{words}: {message}") };
     }
     tell!("{}", term::sentence(&words));
     for problem in run.all_problems() {
-        tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
+        let line = term::one_line(&problem_line(run, &problem), 600);
+        if !line.contains(words.as_str()) {
+            tell!("  {line}");
+        }
     }
     for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
         if review.failed().is_some() {

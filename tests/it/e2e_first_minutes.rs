@@ -259,3 +259,42 @@ fn nothing_is_downloaded_unasked() {
     assert!(!ended.err.contains("downloading"), "{}", ended.err);
     assert!(!garden.home().join("data").exists());
 }
+
+/// A server that refuses every key.
+fn refusing() -> String {
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in server.incoming().flatten() {
+            let mut head = [0; 64 * 1024];
+            let _read = std::io::Read::read(&mut stream, &mut head);
+            let body = "{\"error\":{\"message\":\"Incorrect API key provided\"}}";
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            let _closed = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}/v1")
+}
+
+#[test]
+fn a_rejected_key_is_called_so_once() {
+    let garden = TestProject::bare();
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let url = refusing();
+    let config =
+        format!("model = 'mine/m'\n[providers.mine]\ndialect = 'openai'\nbase_url = '{url}'\napi_key_env = 'MY_KEY'\n");
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    let call = |arguments: &[&str]| {
+        let mut command = garden.command(arguments);
+        command.env("MY_KEY", "sk-wrong");
+        Ended::from(command.output().unwrap())
+    };
+    let ended = call(&["run", "who waters?"]);
+    assert_eq!(ended.code, 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("rejected the API key in MY_KEY").count(), 1, "{}", ended.err);
+    assert!(!ended.err.contains("could not reach"), "{}", ended.err);
+    assert!(call(&["doctor"]).out.contains("rejected the API key in MY_KEY"));
+}

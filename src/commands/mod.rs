@@ -50,9 +50,10 @@ mod waits;
 mod watch;
 mod why;
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use clap::CommandFactory;
+use rustix::fs::FileType;
 
 use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
@@ -131,9 +132,13 @@ fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
 /// Writes to stdout. A pipe or a terminal that was closed is the reader's wish, not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    let is_device = || {
+        let stat = rustix::fs::fstat(rustix::stdio::stdout());
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
+    };
     let is_closed = |error: &std::io::Error| {
-        error.kind() == std::io::ErrorKind::BrokenPipe
-            || error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) && std::io::stdout().is_terminal()
+        let broken = error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+        error.kind() == std::io::ErrorKind::BrokenPipe || broken && is_device()
     };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if !is_closed(&error) => Err(Failure::internal(format!("cannot write to stdout: {error}"), "")),

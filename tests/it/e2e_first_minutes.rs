@@ -28,7 +28,7 @@ fn script(garden: &TestProject) -> String {
 
 /// The request of the newest run.
 fn request(garden: &TestProject) -> String {
-    json_lines(&garden.expect(0, &["runs", "--json"]).out)[0]["request"].as_str().unwrap().to_owned()
+    garden.facts()[0]["entry"]["skill"]["prompt"].as_str().unwrap().to_owned()
 }
 
 fn prompt(garden: &TestProject) -> String {

@@ -9,8 +9,8 @@ use rustix::event::{PollFd, PollFlags, poll as wait_for};
 use tokio_util::sync::CancellationToken;
 
 /// Ends any key, paste or mouse report of which the reader has only a part, and then is a few keys of its own. Nothing of it
-/// is looked at.
-const LAST_KEYS: &[u8] = b"\x1b[201~muc\r\r\r\r\r\r";
+/// is looked at. It begins with what a report of the old form may go on with: the library fails over anything else.
+const LAST_KEYS: &[u8] = b"!!!\x1b[201~muc\r\r\r\r\r\r";
 
 /// The terminal that keys are read from, watched until this is dropped.
 pub struct Line {

@@ -1,6 +1,7 @@
 //! The terminal: taken, drawn on, read from, and always given back.
 
 use std::io::{BufWriter, Stderr, Write, stderr};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -127,8 +128,11 @@ impl Screen {
         let gone = self.gone.clone();
         let (held, ended): (Sender<()>, _) = channel();
         let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
-            // Whoever drives the run looks at `gone` and decides what follows.
-            let _gone = Loop::new(desk, news, (true, gone), colour).and_then(Loop::run);
+            // A screen that ends by itself is as gone as its terminal. Whoever drives the run decides what follows.
+            let guard = gone.clone().drop_guard();
+            if Loop::new(desk, news, (true, gone), colour).and_then(Loop::run).is_ok() {
+                guard.disarm();
+            }
             restore();
             drop(held);
         })?;
@@ -182,7 +186,8 @@ struct Loop {
     desk: Box<dyn Desk>,
     news: Receiver<News>,
     painter: Painter,
-    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    /// Never dropped: it would say that it cannot show the cursor, and fail over saying so where the terminal is gone.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stderr>>>>,
     /// The gate or question on the screen, and since when.
     shown: Option<(EffectKey, Instant)>,
     /// What was drawn last.
@@ -199,7 +204,7 @@ impl Loop {
         colour: bool,
     ) -> std::io::Result<Self> {
         let line = Line::watch(gone)?;
-        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?;
+        let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?);
         let painter = Painter::new(colour);
         let mut made =
             Self { app: App::new(own), line, desk, news, painter, terminal, shown: None, drawn: None, mouse: true };

@@ -205,6 +205,7 @@ fn a_revert_takes_its_lines_out_of_a_file_that_was_changed_elsewhere() {
     let lines = |second: &str, last: &str| format!("one\n{second}\nthree\nfour\n{last}\n");
     let file = world.project.path("src/long.rs");
     std::fs::write(&file, lines("two", "five")).unwrap();
+    world.store.put_blob(lines("two", "five").as_bytes()).unwrap();
     let edits = [edit("src/long.rs", Some(&lines("two", "five")), Some(&lines("TWO", "five")))];
     let set = stage(&edits, "the diff", &world.project.workspace, &world.store).unwrap();
     world.apply(&set, &mut |_| Ok(())).unwrap();

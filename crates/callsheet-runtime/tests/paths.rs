@@ -287,3 +287,18 @@ fn a_path_is_found_as_links_and_other_systems_spell_it() {
     assert_eq!(found("%2e%2e%2fpasswd"), None);
     assert_eq!(found("my file.txt"), None, "it is spelled as it is");
 }
+
+/// Without git and ignore files, too.
+#[test]
+fn what_tools_fetched_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["node_modules/a/index.js", "env/pyvenv.cfg", "out/CACHEDIR.TAG", "src/main.js"] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    let workspace = Workspace::new(folder.path(), &[]).unwrap();
+    let listing = workspace.list(&workspace.locate(".").unwrap(), 100).unwrap();
+    assert_eq!(listing.names, ["src/"]);
+    assert!(workspace.locate("node_modules/a/index.js").is_ok(), "what is named is there");
+}

@@ -72,7 +72,7 @@ pub fn unified(diff: &str, path: &str, (theme, paint): (Theme, Painter<'_>), cel
         };
         let number = match line.new.or(line.old) {
             Some(number) => format!("{number:>5} "),
-            None if numbered => "      ".to_owned(),
+            None if numbered && line.kind != DiffKind::Name => "      ".to_owned(),
             None => String::new(),
         };
         let mut pieces: Vec<Piece> = vec![(number, theme.quiet())];

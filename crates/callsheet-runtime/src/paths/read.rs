@@ -199,9 +199,8 @@ pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(directory);
     walker.hidden(false).require_git(false).git_global(false).follow_links(false).filter_entry(|entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        entry.depth() == 0
-            || !super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name)
-                && !(is_folder && is_fetched(entry.path()))
+        let is_protected = super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name);
+        entry.depth() == 0 || !(is_protected || is_folder && is_fetched(entry.path()))
     });
     walker
 }

@@ -179,6 +179,8 @@ fn merged(file: &Move, state: &State, workspace: &Workspace, store: &dyn Store) 
         return Ok(None);
     };
     let Some(text) = rebase(&made, &former, &now) else { return Ok(None) };
+    // What is there now is needed if a later step fails and all is put back.
+    store.put_blob(now.as_bytes())?;
     let to = store.put_blob(text.as_bytes())?;
     Ok(Some(Move { from: Some(hash.clone()), to: Some(to), ..file.clone() }))
 }

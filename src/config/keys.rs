@@ -125,6 +125,11 @@ pub const KEYS: &[Key] = &[
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
     guarded(
+        "tools.caches",
+        Kind::List,
+        "folders outside the project that approved commands may write to, such as `~/.cache`; default none",
+    ),
+    guarded(
         "checks.*",
         Kind::Command,
         "command that checks the changes of skills that name it, on a copy of the project",

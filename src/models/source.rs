@@ -82,7 +82,7 @@ pub fn configured(config: &Config, phase: Phase, wish: Option<&str>, began: Opti
 }
 
 /// The chosen model was asked for by flag or environment, which nothing overrules.
-fn is_forced(config: &Config) -> bool {
+pub fn is_forced(config: &Config) -> bool {
     let model = config.values.get("model");
     model.is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)))
 }

@@ -66,6 +66,7 @@ codes! {
         LinkUnwrapped = "link-unwrapped",
         ReferenceAlias = "reference-alias",
         PathLeadingSlash = "path-leading-slash",
+        PathSpelling = "path-spelling",
         PathNear = "path-near",
         LinesClamped = "lines-clamped",
         EchoDropped = "echo-dropped",

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callsheet_format::grammar::Grammar;
-use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
+use callsheet_runtime::ports::{Capabilities, Model, ModelFault, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
 use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
-use crate::fault::FaultContext;
+use crate::fault::{FaultContext, communication};
 use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
@@ -16,6 +17,9 @@ use crate::wire::llamacpp::PrintGrammar;
 
 /// How a llama.cpp server gets its grammars.
 const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
+
+/// How long a server has to say whether it is there.
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where variables are read; tests give their own.
 pub trait Environment: Sync {
@@ -117,6 +121,32 @@ pub async fn connect(
         tracing::debug!(provider = provider.name, "the server did not describe its model");
     }
     Ok(Arc::new(model))
+}
+
+/// What a server of our own dialects says when it is asked for its model; `None` for others, which are only asked by calls.
+/// A server of OpenAI's form need not list its models.
+///
+/// # Errors
+/// Settings that no model can be built from, such as a key that is not set.
+pub async fn ask_server(
+    provider: &Provider,
+    model: &str,
+    environment: &dyn Environment,
+) -> Result<Option<Result<(), ModelFault>>, BuildError> {
+    if provider.adapter.is_some() || matches!(provider.dialect, Dialect::Scripted | Dialect::Embedded) {
+        return build(provider, model, environment).map(|_| None);
+    }
+    let model = local(provider, model, environment)?;
+    let asked = tokio::time::timeout(ASK_TIMEOUT, model.learn()).await;
+    let silent = || communication(format!("{} does not answer at {}", provider.name, provider.base_url));
+    Ok(Some(match asked.unwrap_or_else(|_| Err(silent())) {
+        Err(ModelFault::Configuration { message })
+            if provider.dialect == Dialect::Openai && message.contains("(404)") =>
+        {
+            Ok(())
+        }
+        asked => asked,
+    }))
 }
 
 fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {

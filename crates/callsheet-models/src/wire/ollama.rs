@@ -106,6 +106,8 @@ pub struct Description {
     pub window: Option<u32>,
     /// It calls tools; `None`: an older server does not say.
     pub tools: Option<bool>,
+    /// It writes text, and does not only turn text into numbers, as models for search do; `None`: the server does not say.
+    pub writes: Option<bool>,
 }
 
 /// Reads an answer of `/api/show`.
@@ -118,14 +120,41 @@ pub fn description(answer: &Value) -> Description {
         .and_then(|(_, value)| value.as_u64())
         .and_then(|n| u32::try_from(n).ok());
     let capabilities = answer.get("capabilities").and_then(Value::as_array);
-    let tools = capabilities.map(|list| list.iter().any(|entry| entry == "tools"));
-    Description { window, tools }
+    let can = |what: &str| capabilities.map(|list| list.iter().any(|entry| entry == what));
+    // Only models that turn text into numbers pool what they read.
+    let pools = info.is_some_and(|info| info.keys().any(|key| key.ends_with(".pooling_type")));
+    Description { window, tools: can("tools"), writes: can("completion").or(pools.then_some(false)) }
 }
 
 /// Reads the model names of an answer of `/api/tags` or `/api/ps`.
 pub fn model_names(answer: &Value) -> Vec<String> {
     let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
     models.filter_map(|model| model.get("name").and_then(Value::as_str).map(str::to_owned)).collect()
+}
+
+/// What `/api/tags` tells of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Name.
+    pub name: String,
+    /// Size of its file.
+    pub bytes: Option<u64>,
+    /// It was made to turn text into numbers: the architectures for that are all called after the first one, BERT.
+    pub encodes: bool,
+}
+
+/// Reads an answer of `/api/tags`.
+pub fn listed(answer: &Value) -> Vec<Listed> {
+    let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
+    let read = |model: &Value| {
+        let family = model.pointer("/details/family").and_then(Value::as_str).unwrap_or_default();
+        Some(Listed {
+            name: model.get("name")?.as_str()?.to_owned(),
+            bytes: model.get("size").and_then(Value::as_u64),
+            encodes: family.ends_with("bert"),
+        })
+    };
+    models.filter_map(read).collect()
 }
 
 /// Reads the lines of a chat.

@@ -172,7 +172,7 @@ fn link(title: &str, target: Target) -> String {
 /// first, then those that have most to do with it.
 fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
-    if !project::project_description(services, true).is_empty() {
+    if !project::project_description(services, true, &[], None).0.is_empty() {
         links.push(link("Project description", Target::ProjectDescription));
     }
     let files: Vec<String> = project::files_for(services, prompt).into_iter().map(|file| file.path).collect();

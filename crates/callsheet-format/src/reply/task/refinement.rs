@@ -9,7 +9,7 @@ use callsheet_core::spec::{Phase, Reference, Refinement, SkillMode, ToolEffect};
 use serde_json::Value;
 
 use crate::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
-use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, Reading};
+use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, Reading};
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::list::TASK_LABELS;
 use crate::reply::placeholder::is_copied_form;
@@ -268,7 +268,14 @@ impl Reader<'_> {
                 continue;
             }
             let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
-            let is_missing = matches!(notes.answer(context, lookup), Some(Answer::Missing(_) | Answer::Outside(_)));
+            let answer = notes.answer(context, lookup);
+            if let Some(Answer::Missing(Candidates { respelled: Some(other), .. })) = answer {
+                let other = other.clone();
+                notes.repair(RepairCode::PathSpelling, span, path, &other);
+                call.arguments["path"] = Value::String(other);
+                continue;
+            }
+            let is_missing = matches!(answer, Some(Answer::Missing(_) | Answer::Outside(_)));
             if is_missing && !is_named(path, context) {
                 let facts = [("tool", call.name.as_str()), ("path", path)];
                 notes.push(notes.issue(IssueCode::CallPathMissing, "", span, &facts).item(&call.id));

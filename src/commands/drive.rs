@@ -517,8 +517,9 @@ fn tree_words(
         }));
     }
     tell!();
-    let printed = result.printed();
-    if outcome != Outcome::Cancelled && !printed.trim().is_empty() {
+    let printed = result.words();
+    // What failed has no result: another program would take a part for the whole.
+    if outcome == Outcome::Complete && !printed.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }

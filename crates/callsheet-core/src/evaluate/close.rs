@@ -37,7 +37,7 @@ impl Evaluator<'_> {
     fn close_handler(&self, op: &NodeInstance, node: &Node) -> Step {
         let result = self.handler_result(op, node).located(&node.origin, op.id.as_str());
         let again = result.error.as_deref().is_some_and(is_recoverable)
-            && op.attempt.saturating_sub(op.retried) < node.recovery.attempts
+            && op.attempt.saturating_sub(op.retried) < attempts(node, result.error.as_deref())
             && !self.run.is_spent(op);
         let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
         if !again && splits() {
@@ -82,6 +82,13 @@ fn told_of(error: &TaskError) -> String {
 const TOLD: usize = 300;
 
 /// Another handler may be tried after these (spec 15).
+/// Attempts that a task has. Without a word of its author a reply that is not as declared is asked for once more.
+fn attempts(node: &Node, error: Option<&TaskError>) -> u32 {
+    let misfit = error.and_then(failure::reason) == Some(Reason::OutputFormatFailure);
+    node.recovery.attempts.unwrap_or(if misfit { 2 } else { 1 })
+}
+
+/// Whether an attempt more may help.
 fn is_recoverable(error: &TaskError) -> bool {
     let reasons = [Reason::OutputFormatFailure, Reason::ToolExecutionError, Reason::LlmError];
     matches!(error.kind, ErrorKind::InvalidOutput { .. })

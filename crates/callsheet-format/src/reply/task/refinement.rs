@@ -68,16 +68,18 @@ impl Reader<'_> {
         let document = self.document;
         let whole = 0..document.len();
         let headed = document.sections.iter().any(|section| section.heading.is_some());
-        if headed || self.labels(&whole) > 0 {
+        let labels = self.labels(&whole);
+        let blocks = call_blocks(document, whole);
+        let begins = blocks.first().is_some_and(|block| block.text.trim_start().starts_with('{'));
+        // A key of JSON looks like a label.
+        if headed || labels > 0 && !begins {
             return false;
         }
-        let blocks = call_blocks(document, whole);
         let mut tried = notes.fork();
         let policy = skill_policy(self.context);
         let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
         let rules = CallRules { allowed, context: self.context, taken_ids: &BTreeSet::new() };
         let calls = read_calls(&blocks, &rules, &mut tried);
-        let begins = blocks.first().is_some_and(|block| block.text.trim_start().starts_with('{'));
         let found = !calls.is_empty() || begins && tried.errors() > 0;
         if found {
             self.blocks = blocks;

@@ -349,5 +349,6 @@ fn an_interrupted_tool_of_a_handler_is_asked_about_when_it_is_made_again() {
     garden.expect(3, &["resume", "--approval", "never", "--headless", "approve"]);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("started this call, which never finished"), "{shown}");
+    garden.follow_text("[[rule]]\nphase = 'execute'\ntext = 'It came.'\n");
     assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), "It came.");
 }

@@ -502,7 +502,7 @@ fn told_lines(text: &str) -> Vec<String> {
     told
 }
 
-/// The content on stdout, or the whole result as JSON; everything else on stderr.
+/// The content of what is complete on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
     run: &Run,
@@ -518,7 +518,6 @@ fn tree_words(
     }
     tell!();
     let printed = result.words();
-    // What failed has no result: another program would take a part for the whole.
     if outcome == Outcome::Complete && !printed.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();

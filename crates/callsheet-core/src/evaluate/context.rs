@@ -125,11 +125,10 @@ impl Evaluator<'_> {
             let bound = own.name(&input.name)?;
             (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
-        let mut paths: Vec<String> =
-            resolved.paths.iter().flat_map(|path| listed(path.as_str(), self.formats)).collect();
+        let split = |path: &crate::template::Resolved| listed(path.as_str(), self.formats);
+        let mut paths: Vec<String> = resolved.paths.iter().flat_map(split).collect();
         let known = resolved.paths.iter().filter(|path| path.trust() <= Trust::Caller);
-        let required =
-            known.flat_map(|path| listed(path.as_str(), self.formats)).filter(|_| !self.writes_files()).collect();
+        let required = known.flat_map(split).filter(|_| !self.writes_files()).collect();
         let asked = self.asked_files(op);
         let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
         if explicit && asked.is_none() {

@@ -68,7 +68,7 @@ pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnosti
 pub fn without(text: &str) -> Cow<'_, str> {
     let first = split_opening(text).map_or(text.len(), |(before, ..)| before.len());
     let mut at = text.get(..first).and_then(end_of_closing).unwrap_or(0);
-    let mut blank = vec![0..at];
+    let mut blank: Vec<std::ops::Range<usize>> = std::iter::once(0..at).collect();
     while let Some((before, after, close)) = text.get(at..).and_then(split_opening) {
         let start = at + before.len();
         at = split_ignoring_case(after, close).map_or(text.len(), |(_, rest)| text.len() - rest.len());

@@ -401,7 +401,7 @@ fn told_lines(text: &str) -> Vec<String> {
     told
 }
 
-/// The content on stdout, or the whole result as JSON; everything else on stderr.
+/// The content of what is complete on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
     run: &Run,
@@ -416,8 +416,8 @@ fn tree_words(
         }));
     }
     tell!();
-    let printed = result.printed();
-    if outcome != Outcome::Cancelled && !printed.trim().is_empty() {
+    let printed = result.words();
+    if outcome == Outcome::Complete && !printed.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }

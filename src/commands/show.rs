@@ -218,7 +218,7 @@ fn tree_text(result: &TaskResult) -> String {
     if let Some(error) = &result.error {
         text.push_str(&format!("Failed: {}\n", one_line(&error.message, 600)));
     }
-    let printed = result.printed();
+    let printed = result.words();
     if !printed.trim().is_empty() {
         text.push_str(&format!("\n{}\n", printed.trim_end()));
     }

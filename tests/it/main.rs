@@ -46,6 +46,7 @@ mod e2e_template_lists;
 mod e2e_template_run;
 mod e2e_template_skills;
 mod e2e_template_told;
+mod e2e_template_values;
 mod e2e_template_writers;
 mod e2e_templates;
 mod e2e_told;

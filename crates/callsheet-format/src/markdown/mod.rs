@@ -27,3 +27,4 @@ pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
 pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};
 pub(crate) use text::{is_blank, plain_start};
+pub use thinking::without as without_thinking;

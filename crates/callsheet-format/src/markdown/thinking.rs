@@ -63,6 +63,28 @@ pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnosti
     thinking
 }
 
+/// The text with reasoning blanked, so that everything else stays where it is. A block that never closes takes all the rest,
+/// a closing tag without an opening one all before it.
+pub fn without(text: &str) -> Cow<'_, str> {
+    let first = split_opening(text).map_or(text.len(), |(before, ..)| before.len());
+    let mut at = text.get(..first).and_then(end_of_closing).unwrap_or(0);
+    let mut blank: Vec<std::ops::Range<usize>> = std::iter::once(0..at).collect();
+    while let Some((before, after, close)) = text.get(at..).and_then(split_opening) {
+        let start = at + before.len();
+        at = split_ignoring_case(after, close).map_or(text.len(), |(_, rest)| text.len() - rest.len());
+        blank.push(start..at);
+    }
+    if blank.iter().all(std::ops::Range::is_empty) {
+        return Cow::Borrowed(text);
+    }
+    let is_blank = |at: usize| blank.iter().any(|range| range.contains(&at));
+    let kept = text.char_indices().map(|(at, c)| match c {
+        c if c == '\n' || !is_blank(at) => c.to_string(),
+        c => " ".repeat(c.len_utf8()),
+    });
+    Cow::Owned(kept.collect())
+}
+
 /// The last line that holds each closing tag. A block without one behind it never closes, which is known without
 /// looking through all the rest for each.
 fn last_closing(original: &[Cow<'_, str>]) -> BTreeMap<&'static str, usize> {

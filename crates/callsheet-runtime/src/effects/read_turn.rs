@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::evaluate::names_a_status;
 use callsheet_core::issue::Severity;
 use callsheet_core::record::{Event, ResultParts};
 use callsheet_core::run::{ModelCall, Run, TaskRun};
@@ -90,7 +91,8 @@ pub(crate) fn read(
             (repairs, issues) = (reading.repairs, reading.issues);
         }
     }
-    let manual = cut || handler_task(services, run, task)?.manual_xml;
+    let told = handler_task(services, run, task)?;
+    let manual = cut || told.manual_xml || told.schema.as_ref().is_some_and(names_a_status);
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
             let stuck = stuck(services, &calls);

@@ -150,7 +150,7 @@ impl PromptDraft {
         if let Job::Handler { sources, .. } = &self.job
             && let Some(file) = handler::lost_file(&resolved, sources)
         {
-            return Err(PromptFault::Reference(file.to_string()));
+            return Err(PromptFault::Reference(file));
         }
         let filled = self.fill(services, &resolved)?;
         let mut request = self.request(filled, &resolved);

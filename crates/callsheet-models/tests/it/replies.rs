@@ -26,6 +26,7 @@ fn provider(dialect: &str, address: &str) -> Provider {
 fn fault_as_json(fault: &ModelFault) -> Value {
     let class = match fault {
         ModelFault::Communication { .. } => "communication",
+        ModelFault::Busy { .. } => "busy",
         ModelFault::Configuration { .. } => "configuration",
         ModelFault::ContextOverflow { .. } => "context_overflow",
         ModelFault::Deadline => "deadline",

@@ -152,6 +152,8 @@ codes! {
         ReviewUnreadable = "review-unreadable",
         EmptyReply = "empty-reply",
         ReplyTruncated = "reply-truncated",
+        ReplyWithheld = "reply-withheld",
+        CallUnread = "call-unread",
         ReplyTooLarge = "reply-too-large",
         LookupMissing = "lookup-missing",
         // 5 references

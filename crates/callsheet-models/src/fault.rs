@@ -110,7 +110,7 @@ pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &F
         return ModelFault::ContextOverflow { message: words };
     }
     if let Some(message) = lasting(status, body, pause, context) {
-        return ModelFault::Configuration { message };
+        return ModelFault::Exhausted { message };
     }
     let answered = || join(&format!("{provider} answered {status}"), &words);
     // Other statuses tell of a load that failed.
@@ -163,7 +163,7 @@ pub fn from_stream(error: &Value, context: &FaultContext) -> ModelFault {
         return ModelFault::ContextOverflow { message: words_of(&body) };
     }
     if let Some(message) = lasting(500, &body, pause, context) {
-        return ModelFault::Configuration { message };
+        return ModelFault::Exhausted { message };
     }
     let message = join(&format!("{} broke off with an error", context.provider), &words_of(&body));
     if speaks_of(&body, LIMITED) {

@@ -147,7 +147,10 @@ impl LocalModel {
 
     /// Takes in what a refusal asks for. False: it asks for nothing that can be changed.
     fn learn_from(&self, failure: &Failure, body: &Value, request: &ModelRequest) -> bool {
-        let refusal = failure.refusal.as_ref().filter(|_| !matches!(failure.fault, ModelFault::ContextOverflow { .. }));
+        let refusal = failure
+            .refusal
+            .as_ref()
+            .filter(|_| !matches!(failure.fault, ModelFault::ContextOverflow { .. } | ModelFault::Exhausted { .. }));
         let refusal = refusal.filter(|refusal| !matches!(refusal.status, Some(401..=404 | 408 | 425 | 429)));
         let change = refusal.zip(body.as_object()).and_then(|(refusal, sent)| Change::of(&refusal.body, sent, request));
         let Some(change) = change else { return false };

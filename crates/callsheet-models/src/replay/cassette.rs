@@ -39,6 +39,7 @@ pub(super) enum Outcome {
     Communication { message: String },
     Busy { message: String, wait_ms: Option<u64> },
     Configuration { message: String },
+    Exhausted { message: String },
     ContextOverflow { message: String },
     Deadline,
 }
@@ -54,6 +55,7 @@ impl Outcome {
                 wait_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             },
             Err(ModelFault::Configuration { message }) => Self::Configuration { message: message.clone() },
+            Err(ModelFault::Exhausted { message }) => Self::Exhausted { message: message.clone() },
             Err(ModelFault::ContextOverflow { message }) => Self::ContextOverflow { message: message.clone() },
             Err(ModelFault::Deadline) => Self::Deadline,
             Err(ModelFault::Cancelled) => return None,
@@ -68,6 +70,7 @@ impl Outcome {
                 Err(ModelFault::Busy { message, wait: wait_ms.map(Duration::from_millis) })
             }
             Self::Configuration { message } => Err(ModelFault::Configuration { message }),
+            Self::Exhausted { message } => Err(ModelFault::Exhausted { message }),
             Self::ContextOverflow { message } => Err(ModelFault::ContextOverflow { message }),
             Self::Deadline => Err(ModelFault::Deadline),
         }

@@ -36,6 +36,7 @@ fn told(fault: &ModelFault) -> String {
         ModelFault::Busy { wait: None, .. } => "busy".to_owned(),
         ModelFault::Communication { .. } => "communication".to_owned(),
         ModelFault::Configuration { .. } => "configuration".to_owned(),
+        ModelFault::Exhausted { .. } => "exhausted".to_owned(),
         ModelFault::ContextOverflow { .. } => "overflow".to_owned(),
         other => format!("{other:?}"),
     }

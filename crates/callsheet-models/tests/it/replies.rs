@@ -28,6 +28,7 @@ fn fault_as_json(fault: &ModelFault) -> Value {
         ModelFault::Communication { .. } => "communication",
         ModelFault::Busy { .. } => "busy",
         ModelFault::Configuration { .. } => "configuration",
+        ModelFault::Exhausted { .. } => "exhausted",
         ModelFault::ContextOverflow { .. } => "context_overflow",
         ModelFault::Deadline => "deadline",
         ModelFault::Cancelled => "cancelled",

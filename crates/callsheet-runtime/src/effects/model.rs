@@ -335,7 +335,7 @@ fn received(
 fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
     let kind = match fault {
         ModelFault::Communication { .. } | ModelFault::Busy { .. } => CallFault::Communication,
-        ModelFault::Configuration { .. } => CallFault::Configuration,
+        ModelFault::Configuration { .. } | ModelFault::Exhausted { .. } => CallFault::Configuration,
         ModelFault::ContextOverflow { .. } => CallFault::ContextOverflow,
         ModelFault::Deadline => CallFault::Timeout,
         ModelFault::Cancelled => CallFault::Cancelled,

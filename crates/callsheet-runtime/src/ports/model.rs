@@ -258,6 +258,12 @@ pub enum ModelFault {
         /// What happened and what to do.
         message: String,
     },
+    /// The provider has no quota left, or no memory for the model. Neither waiting nor another request helps.
+    #[error("{message}")]
+    Exhausted {
+        /// What happened.
+        message: String,
+    },
     /// The prompt does not fit, or was about to be cut silently (Ollama). Mended by smaller budgets.
     #[error("the prompt does not fit: {message}")]
     ContextOverflow {

@@ -98,6 +98,9 @@ pub(super) fn silent_line(key: &CallKey, part: &str, seconds: u64) -> String {
 
 /// A send that is tried again; `part` as in [`call_words`].
 pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
+    if send == 0 {
+        return format!("{}: waits {} because its provider is busy", call_words(key, part), duration(wait_ms));
+    }
     let message = one_line(message, 160);
     format!(
         "{}: attempt {send} to send failed ({message}), next attempt in {}",

@@ -11,6 +11,7 @@ mod e2e_checks;
 mod e2e_clone;
 mod e2e_commands;
 mod e2e_context;
+mod e2e_edges;
 mod e2e_edits;
 mod e2e_exits;
 mod e2e_first;

@@ -38,6 +38,12 @@ impl Evaluator<'_> {
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
                 let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
                 TaskResult { content: text, ..TaskResult::failure(error) }
+            } else if last.is_some_and(|call| call.stop.is_withheld()) {
+                let refused = last.is_some_and(|call| call.stop == StopReason::Refused);
+                let words =
+                    if refused { "the model declined to reply" } else { "the provider's filter ended the reply" };
+                let error = failure::failure(Reason::UnexpectedError, words, Details::default());
+                TaskResult { content: text.clone(), ..TaskResult::failure(failure::with_content(error, &text)) }
             } else if last.is_some_and(|call| call.stop.is_cut()) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);

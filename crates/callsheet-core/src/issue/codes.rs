@@ -157,6 +157,8 @@ codes! {
         EmptyReply = "empty-reply",
         PromptRecited = "prompt-recited",
         ReplyTruncated = "reply-truncated",
+        ReplyWithheld = "reply-withheld",
+        CallUnread = "call-unread",
         ReplyTooLarge = "reply-too-large",
         LookupMissing = "lookup-missing",
         // 5 references

@@ -57,6 +57,14 @@ pub enum BuildError {
         /// Variable.
         variable: String,
     },
+    /// The key cannot be one.
+    #[error("the key in {variable} cannot be one: it holds {what}")]
+    StrayKey {
+        /// Variable.
+        variable: String,
+        /// What does not belong there.
+        what: String,
+    },
     /// Embedded models are built by another crate, from [`ModelRef::Embedded`].
     #[error("`{name}` is an embedded model, which this crate does not run")]
     Embedded {
@@ -160,7 +168,9 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
     let capabilities = capabilities(provider, model, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
     let transport = transport.with_silence(provider.silence);
-    Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices_of(model)))
+    let prices = provider.prices_of(model);
+    let built = LocalModel::new(info(provider, model, capabilities), model, speech, transport, prices);
+    Ok(built.adapted(provider.adaptation.clone()))
 }
 
 /// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
@@ -194,6 +204,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         prices: provider.prices_of(model),
         silence: provider.silence,
         native: super::vendors::native_tools(provider, model),
+        adaptation: provider.adaptation.clone(),
     };
     let built = HostedModel::new(parts);
     let missing = || BuildError::NoAdapter { provider: provider.name.clone(), adapter };
@@ -215,9 +226,28 @@ fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<Secr
     let Some(variable) = &provider.api_key_env else { return Ok(None) };
     let value = environment.variable(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     match value {
-        Some(text) => Ok(Some(SecretString::from(text))),
+        Some(text) => match stray_in(&text) {
+            Some(what) => Err(BuildError::StrayKey { variable: variable.clone(), what }),
+            None => Ok(Some(SecretString::from(text))),
+        },
         None => Err(BuildError::MissingKey { provider: provider.name.clone(), variable: variable.clone() }),
     }
+}
+
+/// What a key holds that no key can: it was copied with something around it, or with its name. Never the key itself.
+fn stray_in(key: &str) -> Option<String> {
+    let stray = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic() || matches!(c, '"' | '\'' | '`'));
+    let (at, c) = stray?;
+    let what = match c {
+        '\n' | '\r' => "a line break".to_owned(),
+        ' ' if key.get(..at).is_some_and(|word| word.eq_ignore_ascii_case("bearer")) => {
+            "the word Bearer in front".to_owned()
+        }
+        c if c.is_whitespace() => "a blank".to_owned(),
+        '"' | '\'' | '`' => "a quotation mark".to_owned(),
+        _ => format!("the character U+{:04X}", u32::from(c)),
+    };
+    Some(format!("{what} (character {})", at + 1))
 }
 
 fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelInfo {

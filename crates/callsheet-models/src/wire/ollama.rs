@@ -7,7 +7,8 @@ use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, openai};
+use super::end::End;
+use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, content, openai};
 
 /// Path of a chat.
 pub const CHAT: &str = "/api/chat";
@@ -161,8 +162,8 @@ pub fn listed(answer: &Value) -> Vec<Listed> {
 #[derive(Debug, Default)]
 pub struct ChatDecoder {
     decoded: Decoded,
-    reason: Option<String>,
-    done: bool,
+    end: End,
+    loads: bool,
     seen: bool,
 }
 
@@ -174,8 +175,11 @@ impl Decoder for ChatDecoder {
         }
         self.seen = true;
         if line.get("done").and_then(Value::as_bool) == Some(true) {
-            self.done = true;
-            self.reason = line.get("done_reason").and_then(Value::as_str).map(str::to_owned);
+            let word = line.get("done_reason").and_then(Value::as_str).unwrap_or_default();
+            self.end.marked = true;
+            // The answer to a request without messages, or an unload: nothing was generated.
+            self.loads = matches!(word, "load" | "unload");
+            self.end.say(word);
             self.decoded.usage = usage(&line);
         }
         let Some(message) = line.get("message") else { return Ok(String::new()) };
@@ -191,30 +195,26 @@ impl Decoder for ChatDecoder {
                 arguments: arguments.cloned().unwrap_or_else(|| json!({})),
             });
         }
-        let text = message.get("content").and_then(Value::as_str).unwrap_or_default();
-        append(&mut self.decoded.text, text)?;
-        Ok(text.to_owned())
+        let said = message.get("content").map(content::read).unwrap_or_default();
+        append(&mut self.decoded.thinking, &said.thinking)?;
+        append(&mut self.decoded.text, &said.text)?;
+        Ok(said.text)
     }
 
     fn is_done(&self) -> bool {
-        self.done
+        self.end.marked
     }
 
     fn finish(self: Box<Self>) -> Result<Decoded, WireError> {
-        if !self.seen {
+        if !self.seen || self.loads {
             return Err(WireError::Empty);
         }
-        if !self.done {
+        if !self.end.marked {
             return Err(WireError::BrokenOff);
         }
         let mut decoded = self.decoded;
-        decoded.stop = match self.reason.as_deref() {
-            Some("length") => StopReason::Length,
-            // The answer to a request without messages, or an unload: nothing was generated.
-            Some("load" | "unload") => return Err(WireError::Empty),
-            _ if decoded.calls.is_empty() => StopReason::End,
-            _ => StopReason::Tools,
-        };
+        let stopped = self.end.reason(!decoded.calls.is_empty())?;
+        (decoded.stop, decoded.unlisted_end) = (stopped.reason, stopped.unlisted);
         Ok(decoded)
     }
 

@@ -17,7 +17,7 @@ use crate::prompting::constraint::Notation;
 use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
 use crate::prompting::sampling::Sampling;
-use crate::prompting::size::{output_tokens, share};
+use crate::prompting::size::{larger, output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
 use crate::reading::aim::{WriteAim, document, files_named, write_aim};
 use crate::reading::route::candidates;
@@ -131,7 +131,7 @@ pub(crate) fn gather(
         capabilities,
         notation,
         sampling: Sampling::of(run, asked),
-        output_tokens: output_tokens(asked.key.phase, task, window, attempt),
+        output_tokens: larger(output_tokens(asked.key.phase, task, window, attempt), run.attempts(&asked.key), window),
         description,
         omitted,
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),

@@ -79,7 +79,7 @@ pub(crate) fn twin_note(form: &Form) -> String {
 pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     match fault {
         ModelFault::Configuration { .. } => true,
-        ModelFault::Communication { message, .. } => {
+        ModelFault::Communication { message } => {
             let low = message.to_lowercase();
             ["grammar", "schema", "response_format"].iter().any(|word| low.contains(word))
         }

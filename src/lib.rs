@@ -32,6 +32,7 @@ mod download;
 mod left_out;
 mod library;
 pub mod models;
+mod place;
 pub mod setup;
 pub mod term;
 pub mod wiring;

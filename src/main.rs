@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use callsheet::cli::{Cli, Exit, Failure};
+use callsheet::cli::{Cli, Exit, Failure, as_command};
 use callsheet::tell;
 use clap::Parser;
 
@@ -10,7 +10,8 @@ fn main() -> ExitCode {
     if let Some(ended) = callsheet::supervise() {
         return ended;
     }
-    let cli = match Cli::try_parse() {
+    let words = as_command(std::env::args_os().collect());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             let wrong = error.use_stderr();
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
             if !failure.advice.is_empty() {
                 tell!("  do: {}", failure.advice);
             }
-            if cli.json {
+            if cli.prints_json() {
                 callsheet::commands::print_failure(&failure);
             }
             failure.exit.into()

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use callsheet_core::spec::RunId;
 pub use callsheet_core::view::civil;
+use callsheet_core::visible::visible_line;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
@@ -18,6 +19,7 @@ use serde_json::json;
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
 use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
 use crate::models::provider_settings;
+use crate::place::{Elsewhere, elsewhere, note, project_of};
 
 /// A project and the configuration in force there.
 #[derive(Clone)]
@@ -44,16 +46,18 @@ impl Setup {
     /// # Errors
     /// No such folder, no home, or a configuration that cannot be understood.
     pub fn new(cli: &Cli, flags: Vec<(String, serde_json::Value, String)>) -> Result<Self, Failure> {
-        let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
-        let project = asked.canonicalize().map_err(|error| {
-            Failure::usage(format!("can't use the project folder {}: {error}", asked.display()), "")
-        })?;
-        if !project.is_dir() {
-            return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
-        }
-        refuse_links(&project)?;
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
+        let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
+        let here = asked.canonicalize().map_err(|error| {
+            Failure::usage(format!("can't use the project folder {}: {error}", asked.display()), "")
+        })?;
+        if !here.is_dir() {
+            return Err(Failure::usage(format!("{} is not a folder", here.display()), ""));
+        }
+        // A folder that is named is meant as it is.
+        let project = if cli.project.is_some() { here } else { project_of(&here, &folders) };
+        refuse_links(&project)?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| name.starts_with("CALLSHEET_"))
@@ -68,7 +72,7 @@ impl Setup {
             cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
         let command = named.unwrap_or_else(|| "callsheet".to_owned());
         let templates = OnceLock::new();
-        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose, command, templates })
+        Ok(Self { project, folders, config, json: cli.prints_json(), verbose: cli.verbose, command, templates })
     }
 
     /// A path of the project as it is found from where the person stands.
@@ -102,16 +106,50 @@ impl Setup {
         callsheet_store::database(&self.store_folder()).exists()
     }
 
+    /// Notes where the project is, now that it has a run.
+    pub fn note_place(&self) {
+        if let Err(error) = note(&self.project, &self.store_folder()) {
+            let place = self.project.display();
+            tell!("note: can't note the id of {place}, so its runs will not be found if it is renamed: {error}");
+        }
+    }
+
+    /// Runs of this project from when it had another path.
+    pub fn elsewhere(&self) -> Vec<Elsewhere> {
+        elsewhere(&self.project, &self.folders)
+    }
+
+    /// That there are runs from when the project had another path, and the command that adopts them.
+    pub fn elsewhere_words(&self) -> Option<String> {
+        let places: Vec<String> =
+            self.elsewhere().iter().map(|one| visible_line(&one.project.display().to_string())).collect();
+        let from = places.join(", ");
+        let call = &self.command;
+        (!places.is_empty()).then(|| {
+            format!("this project was at {from} before, and its runs are kept for that place; take them over: {call} runs --adopt")
+        })
+    }
+
+    /// What a person should know of where they work: a project that was found above, runs of another path.
+    pub fn place_words(&self) -> Option<String> {
+        let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
+        let above = self.project != here && here.starts_with(&self.project);
+        let named = self.command != "callsheet";
+        let above = (above && !named).then(|| {
+            format!("the project is {}, which this folder is in", visible_line(&self.project.display().to_string()))
+        });
+        let parts: Vec<String> = above.into_iter().chain(self.elsewhere_words()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
     /// The store of a project that has one; looking at runs never makes one.
     ///
     /// # Errors
     /// There is none, or it cannot be used.
     pub fn existing_store(&self) -> Result<Arc<dyn Store>, Failure> {
         if !self.has_store() {
-            return Err(Failure::usage(
-                format!("there are no runs in {}", self.project.display()),
-                "`callsheet run \"…\"` starts one",
-            ));
+            let advice = self.elsewhere_words().unwrap_or_else(|| "`callsheet run \"…\"` starts one".to_owned());
+            return Err(Failure::usage(format!("there are no runs in {}", self.project.display()), advice));
         }
         self.store()
     }

@@ -57,6 +57,8 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
     let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    let caches: Vec<PathBuf> = setup.config.list("tools.caches").iter().map(|folder| from_home(folder)).collect();
+    let workspace = caches.iter().map(PathBuf::as_path).fold(workspace, Workspace::sharing);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
         parts.open.open.iter().map(|file| relative_to_project(setup, file)).collect::<Result<Vec<_>, _>>()?;
@@ -107,6 +109,14 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
     })
+}
+
+/// A folder as a person writes it, `~` for their home.
+fn from_home(folder: &str) -> PathBuf {
+    match folder.strip_prefix("~/").zip(std::env::home_dir()) {
+        Some((below, home)) => home.join(below),
+        None => PathBuf::from(folder),
+    }
 }
 
 /// Which prompts are not the shipped ones, and which files could not be taken for one.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::fuzzy::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{ApproveArgs, DenyArgs, OpenArgs, ReportArgs, SheetCommand, TemplateCommand};
+use super::{ApproveArgs, DenyArgs, OpenArgs, OutputFormat, ReportArgs, RunsArgs, SheetCommand, TemplateCommand};
 
 /// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
 /// crash, set limits, and approve each change before it happens.
@@ -49,7 +49,7 @@ pub enum Command {
     /// Remove tasks that have not started from a run.
     Drop(DropArgs),
     /// List the runs of this project.
-    Runs,
+    Runs(RunsArgs),
     /// Watch a run on the whole screen: its tasks, what they write, what waits for you; answer and steer it.
     Watch(RunNameArgs),
     /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
@@ -101,6 +101,10 @@ pub struct WorkArgs {
     /// Model: PROVIDER/MODEL, embedded:PATH or scripted:FILE.
     #[arg(long, short, env = "CALLSHEET_MODEL", value_name = "MODEL")]
     pub model: Option<String>,
+
+    /// Download the embedded model without asking if there is no other model.
+    #[arg(long)]
+    pub download: bool,
 
     /// Limit the plan to these skills.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
@@ -201,6 +205,14 @@ pub struct WorkArgs {
     /// Print plain lines instead of the full-screen view.
     #[arg(long)]
     pub plain: bool,
+
+    /// Print the answer and ask nothing: no screen, and a run stops at a gate.
+    #[arg(long, short)]
+    pub print: bool,
+
+    /// What stdout gets: the answer, one JSON object at the end, or one a line as things happen (the same as `--json`).
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub output_format: Option<OutputFormat>,
 }
 
 /// `plan`.

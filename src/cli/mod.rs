@@ -4,10 +4,12 @@ mod answer_args;
 mod args;
 mod exit;
 mod init_args;
+mod output_args;
 mod run_args;
 mod sheet_args;
 mod template_args;
 mod trust_args;
+mod words;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
@@ -19,6 +21,7 @@ pub use args::{
 };
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
+pub use output_args::{OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
 pub use template_args::{
@@ -26,6 +29,7 @@ pub use template_args::{
     operators,
 };
 pub use trust_args::TrustArgs;
+pub use words::as_command;
 
 use clap::CommandFactory;
 

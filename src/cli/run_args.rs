@@ -25,8 +25,8 @@ pub struct OpenArgs {
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// Request, with or without quotes; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST", required_unless_present_any = ["sheet", "template"])]
+    /// Request, with or without quotes; `-` reads it from stdin. What comes in a pipe is added to it.
+    #[arg(value_name = "REQUEST")]
     pub request: Option<String>,
 
     /// More words of the request; with `--template`, its values, in the form that `template run` accepts.

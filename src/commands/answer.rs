@@ -30,6 +30,8 @@ pub(super) struct Asked {
     pub(super) run: RunSummary,
     /// In the order they were opened. Never empty.
     pub(super) open: Vec<Gate>,
+    /// Those of them that ask whether an interrupted call is made again.
+    interrupted: Vec<Gate>,
 }
 
 /// The tasks a gate asks about.
@@ -70,7 +72,8 @@ pub(super) fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
             format!("inspect it: callsheet show {}", found.run),
         ));
     }
-    Ok(Asked { store, run: found, open })
+    let interrupted = open.iter().filter(|gate| run.asks_again(gate)).cloned().collect();
+    Ok(Asked { store, run: found, open, interrupted })
 }
 
 impl Asked {
@@ -89,6 +92,36 @@ impl Asked {
         }
         let gates = self.open.iter().map(|gate| (gate, named(gate, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
+    }
+
+    /// The gates that a yes covers. Whether a call that was interrupted is made again, a yes says only by the name of its
+    /// task, or if nothing else waits.
+    fn without_interrupted<'a>(
+        &self,
+        mut chosen: Vec<(&'a Gate, Vec<Slug>)>,
+        arguments: &ApproveArgs,
+    ) -> Result<Vec<(&'a Gate, Vec<Slug>)>, Failure> {
+        let alone = self.open.len() == 1 && !arguments.all;
+        let named =
+            |gate: &Gate| asked_about(gate).all(|task| arguments.slugs.iter().any(|name| name == task.as_str()));
+        let left_out: Vec<&Gate> = self
+            .interrupted
+            .iter()
+            .filter(|gate| !alone && !named(gate))
+            .filter(|gate| chosen.iter().any(|(one, _)| one == gate))
+            .collect();
+        chosen.retain(|(gate, _)| !left_out.contains(gate));
+        let tasks: Vec<&str> = left_out.iter().flat_map(|gate| asked_about(gate)).map(Slug::as_str).collect();
+        if tasks.is_empty() {
+            return Ok(chosen);
+        }
+        let tasks = tasks.join(" ");
+        let what = format!("started and never finished: {tasks}; to run again, each has to be named");
+        if chosen.is_empty() {
+            return Err(Failure::usage(what, format!("callsheet approve {} {tasks}", self.run.run)));
+        }
+        tell!("{what}: callsheet approve {} {tasks}", self.run.run);
+        Ok(chosen)
     }
 
     /// Whether an answer speaks of a gate alone, and not of what else waits: its tasks were named, or there is no rest.
@@ -176,6 +209,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             format!("inspect them: callsheet show {id}; then: callsheet approve {id}"),
         ));
     }
+    let chosen = asked.without_interrupted(chosen, arguments)?;
     let letters = chosen.into_iter().filter(|(gate, _)| !arguments.all || !is_change(gate)).map(|(gate, named)| {
         let by_name = asked.speaks_of(gate, &named);
         let answer = match gate.kind {

@@ -61,7 +61,7 @@ impl Desk for RunDesk {
 
     fn answer(&self, run: &Run) -> String {
         let of_tree = callsheet_core::evaluate::result_of_run(run, &|blob| self.store.blob(blob).ok());
-        of_tree.map_or_else(|| answer_text(&self.setup, run, &self.id), |result| result.printed().into_owned())
+        of_tree.map_or_else(|| answer_text(&self.setup, run, &self.id), |result| result.words().into_owned())
     }
 
     fn sheet_file(&self) -> PathBuf {

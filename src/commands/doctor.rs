@@ -1,13 +1,17 @@
 //! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
 
-use callsheet_models::config::{ModelRef, ProcessEnvironment};
+use callsheet_core::spec::Phase;
+use callsheet_core::view::counted;
+use callsheet_models::config::{ModelRef, ProcessEnvironment, Provider, ask_server};
 use callsheet_models::probe;
 use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::ModelSource;
+use callsheet_runtime::services::omitted_rules;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
-use crate::models::{Choice, Models, Tape, choose};
+use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
 use crate::setup::{Setup, project_config};
 use crate::term::{harmless, window_words};
 
@@ -47,14 +51,15 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
-        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await?;
-        let windows = windows(&setup, &choice).await;
-        Ok::<_, Failure>((choice, windows))
+        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await?;
+        let mut answers = vec![answers(&setup, &choice).await];
+        answers.extend(windows(&setup, &choice).await.into_iter().map(Some));
+        Ok::<_, Failure>((choice, answers))
     });
     match choice {
-        Ok((choice, windows)) => {
+        Ok((choice, answers)) => {
             findings.push(good(format!("model {} ({})", choice.model, choice.reason)));
-            findings.extend(windows);
+            findings.extend(answers.into_iter().flatten());
         }
         Err(failure) => findings.push(bad(failure.what, failure.advice)),
     }
@@ -80,7 +85,7 @@ fn store(setup: &Setup) -> Finding {
         return good(format!("no runs in this project yet; the store will be {}", folder.display()));
     }
     match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
-        Ok(runs) => good(format!("{} runs in the store {}", runs.len(), folder.display())),
+        Ok(runs) => good(format!("{} in the store {}", counted(runs.len(), "run"), folder.display())),
         Err(failure) => bad(failure.what, failure.advice),
     }
 }
@@ -109,7 +114,9 @@ async fn servers() -> Vec<Finding> {
     let mut findings: Vec<Finding> = probe::running(&ProcessEnvironment)
         .await
         .iter()
-        .map(|server| good(format!("{} at {} offers {} models", server.provider, server.base_url, server.models.len())))
+        .map(|server| {
+            good(format!("{} at {} offers {}", server.provider, server.base_url, counted(server.models.len(), "model")))
+        })
         .collect();
     if findings.is_empty() {
         findings.push(good("no local server answers on its default port"));
@@ -122,15 +129,40 @@ async fn servers() -> Vec<Finding> {
     findings
 }
 
+/// Whether the server of the model is there and takes its key; `None` where only a call could tell.
+async fn answers(setup: &Setup, choice: &Choice) -> Option<Finding> {
+    let ModelRef::Provided { provider, model } = &choice.model else { return None };
+    let advice = "fix that, or choose another model with `callsheet init`; `callsheet model test` asks it";
+    let provider = match Provider::resolve(provider, &provider_settings(&setup.config)) {
+        Ok(provider) => provider,
+        Err(fault) => return Some(bad(fault.to_string(), advice)),
+    };
+    match ask_server(&provider, model, &ProcessEnvironment).await {
+        Err(fault) => Some(bad(fault.to_string(), advice)),
+        Ok(None) => None,
+        Ok(Some(Ok(()))) => Some(good(format!("{} answers at {}", provider.name, provider.base_url))),
+        Ok(Some(Err(fault))) => Some(bad(format!("{} at {}: {fault}", provider.name, provider.base_url), advice)),
+    }
+}
+
 /// The windows of the models that would be asked; their servers are asked for them.
 async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
-    if !matches!(choice.model, ModelRef::Provided { .. }) {
+    // Weights are loaded for a call, not for a look.
+    if matches!(choice.model, ModelRef::Embedded(_)) {
         return Vec::new();
     }
     let Ok(models) = Models::new(&setup.config, choice, Tape::None, Box::new(|_| {})) else { return Vec::new() };
     models.connect().await;
-    let told = models.infos().into_iter();
-    told.map(|model| good(format!("context window of {}: {}", model.id, window_words(&model)))).collect()
+    let mut findings: Vec<Finding> = models
+        .infos()
+        .iter()
+        .map(|model| good(format!("context window of {}: {}", model.id, window_words(model))))
+        .collect();
+    if let (Ok(workspace), Ok(model)) = (Workspace::new(&setup.project, &[]), models.model(Phase::Execute, None)) {
+        let advice = "shorten the file, or use a model with a larger window";
+        findings.extend(omitted_rules(&workspace, model.info()).into_iter().map(|words| bad(words, advice)));
+    }
+    findings
 }
 
 /// Each value that is set, with its origin; the rest are built in.

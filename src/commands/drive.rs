@@ -1,10 +1,10 @@
-//! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
+//! Driving a run from the command line, and the last words.
 
 use std::sync::Arc;
 
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
-use callsheet_core::spec::{RunId, Settings, Slug};
+use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
     CALLS_FAILED, Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
@@ -12,132 +12,29 @@ use callsheet_core::view::{
 };
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
-use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::effects::unpriced_words;
 use callsheet_runtime::fault::{DriveFault, InputFault};
-use callsheet_runtime::ports::{Observer, Person, Signal, Store};
+use callsheet_runtime::ports::{Signal, Store};
 use callsheet_runtime::services::Services;
-use callsheet_tui::OnScreen;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, NoModels, Tape, choose, choose_recorded, recorded_environment};
+use crate::models::{Choice, Models, NoModels, Tape, recorded_environment};
 use crate::setup::{Setup, store_failure};
-use crate::term::{self, FullScreen, JsonLines, NobodyThere, Notices, PlainLines, TerminalPerson};
+use crate::term;
 use crate::wiring::{Parts, services};
 
 use super::answered::{answer_text, join_json, results_json};
-use super::desk::RunDesk;
+use super::first_choice::first_choice;
+pub(super) use super::front::Front;
 use super::questions::{how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits, waits_text};
-use super::watch::screen_failure;
 
 /// Lines of a failed script that are shown.
 const SCRIPT_LINES: usize = 10;
-
-/// Somebody who watches and somebody who is asked, as the terminal allows.
-pub(super) struct Front {
-    observer: Arc<dyn Observer>,
-    person: Arc<dyn Person>,
-    screen: Option<Arc<FullScreen>>,
-    plain: Option<Arc<PlainLines>>,
-}
-
-impl Front {
-    pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
-        let colours = term::colours();
-        if setup.json {
-            return Self {
-                observer: Arc::new(JsonLines::default()),
-                person: Arc::new(NobodyThere),
-                screen: None,
-                plain: None,
-            };
-        }
-        if term::has_screen() && !work.plain {
-            let screen = Arc::new(FullScreen::default());
-            let observer = Arc::clone(&screen) as Arc<dyn Observer>;
-            return Self { observer, person: Arc::new(OnScreen), screen: Some(screen), plain: None };
-        }
-        let lines = Arc::new(PlainLines::default());
-        let person: Arc<dyn Person> =
-            if term::is_interactive() { Arc::new(TerminalPerson::new(colours)) } else { Arc::new(NobodyThere) };
-        Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, person, screen: None, plain: Some(lines) }
-    }
-
-    /// For commands that drive nothing: what people should know goes to stderr.
-    pub fn of_notices() -> Self {
-        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), screen: None, plain: None }
-    }
-
-    /// For whoever looks at a run in another place than the terminal: nothing is said there.
-    #[cfg(feature = "page")]
-    pub fn silent() -> Self {
-        Self { observer: Arc::new(Unheard), person: Arc::new(NobodyThere), screen: None, plain: None }
-    }
-
-    /// A resumed run: the view starts from what is recorded.
-    pub fn begin_with(&self, run: &Run) {
-        if let Some(screen) = &self.screen {
-            screen.0.begin_with(run.clone());
-        } else if let Some(plain) = &self.plain {
-            plain.begin_with(run);
-        }
-    }
-
-    /// Says something to whoever watches.
-    pub fn notice(&self, words: &str) {
-        self.observer.see(&Signal::Notice(words));
-    }
-
-    /// Takes the terminal, if there is a screen to draw.
-    pub fn open(&self, setup: &Setup, store: &Arc<dyn Store>, id: &RunId) -> Result<(), Failure> {
-        let Some(screen) = &self.screen else { return Ok(()) };
-        let desk = RunDesk { setup: setup.clone(), store: Arc::clone(store), id: id.clone() };
-        screen.0.open(Box::new(desk), term::colours()).map_err(screen_failure)
-    }
-
-    /// Gives the terminal back.
-    pub fn close(&self) {
-        if let Some(screen) = &self.screen {
-            screen.0.close();
-        }
-    }
-
-    /// Ctrl-C stops cleanly the first time and at once the second. `resume`: the command that goes on.
-    pub fn listen_for_interrupt(&self, stop: CancellationToken, resume: String) {
-        let screen = self.screen.clone();
-        tokio::spawn(async move {
-            if wait_for_signal().await.is_none() {
-                return;
-            }
-            let words = format!("Stopping; a second interrupt stops at once. Next: {resume}");
-            match &screen {
-                Some(screen) if screen.0.is_open() => screen.see(&Signal::Notice(&words)),
-                _ => tell!("\n{words}"),
-            }
-            stop.cancel();
-            if wait_for_signal().await.is_some() {
-                callsheet_tui::restore();
-                // The log is on disk; a resume settles what was in flight.
-                callsheet_tools::run_command::kill_all();
-                std::process::exit(130);
-            }
-        });
-    }
-}
-
-/// Hears nothing.
-#[cfg(feature = "page")]
-struct Unheard;
-
-#[cfg(feature = "page")]
-impl Observer for Unheard {
-    fn see(&self, _: &Signal<'_>) {}
-}
 
 /// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the
 /// settings name already stays, unless this command names another. `tree`: what a template's run executes, which may need
@@ -168,10 +65,7 @@ pub(super) async fn prepare(
     let choice = match settings.model.as_deref().filter(|_| !named) {
         Some(model) if by_template => Choice { reason: "from the template".to_owned(), ..Choice::recorded(model)? },
         Some(model) => Choice::recorded(model)?,
-        None => match &work.replay {
-            Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder)?,
-            _ => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
-        },
+        None => first_choice(setup, work).await?,
     };
     settings.model = Some(choice.model.to_string());
     let warn_to = Arc::clone(&front.observer);
@@ -199,6 +93,9 @@ pub(super) async fn prepare(
     let mut services = services(setup, run, settings, parts)?;
     services.environment = recorded_environment(work, services.environment)?;
     known.iter().for_each(|model| services.warn_unknown_window(model));
+    if let Ok(model) = services.models.model(Phase::Execute, None) {
+        services.tell_of_rules(model.info());
+    }
     check_prompts(&services)?;
     Ok(Arc::new(services))
 }
@@ -258,42 +155,13 @@ pub(super) async fn to_the_end(
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+    setup.note_place();
     front.open(setup, &services.store, id)?;
     let ended = drive(services, session, stop).await;
     front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
     last_words(setup, &run, id, outcome)?;
     Ok(Exit::from(outcome))
-}
-
-/// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.
-fn ignores_hangup() -> bool {
-    static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *IGNORED.get_or_init(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        // Signal 1 is the lowest bit.
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
-    })
-}
-
-/// Ctrl-C, a polite kill, or a terminal that goes away.
-async fn wait_for_signal() -> Option<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).ok()?;
-    // Under `nohup` a hangup is ignored, and stays so.
-    let mut hangup = if ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
-    let hung_up = async {
-        match &mut hangup {
-            Some(hangup) => hangup.recv().await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        pressed = tokio::signal::ctrl_c() => pressed.ok(),
-        told = terminate.recv() => told,
-        gone = hung_up => gone,
-    }
 }
 
 /// The answer of a finished run on stdout; files, cost and what to do next on stderr.
@@ -320,7 +188,9 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     }
     let mut words = term::outcome_words(outcome).to_owned();
     if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
-        words = format!("{words}: {}", term::one_line(message, 600));
+        let message = term::one_line(message, 600);
+        // What a provider refuses is said by itself, and once.
+        words = if outcome == Outcome::Misconfigured { message } else { format!("{words}: {message}") };
     }
     if outcome.is_finished() && run.is_read_only() {
         words.push_str(" (read only)");
@@ -330,7 +200,10 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         tell!("  {}", term::one_line(&unwritten_words(run), 600));
     }
     for problem in run.all_problems() {
-        tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
+        let line = term::one_line(&problem_line(run, &problem), 600);
+        if !line.contains(words.as_str()) {
+            tell!("  {line}");
+        }
     }
     for line in removals(run) {
         tell!("  {}", term::one_line(&line, 600));
@@ -528,7 +401,7 @@ fn told_lines(text: &str) -> Vec<String> {
     told
 }
 
-/// The content on stdout, or the whole result as JSON; everything else on stderr.
+/// The content of what is complete on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
     run: &Run,
@@ -543,8 +416,8 @@ fn tree_words(
         }));
     }
     tell!();
-    let printed = result.printed();
-    if outcome != Outcome::Cancelled && !printed.trim().is_empty() {
+    let printed = result.words();
+    if outcome == Outcome::Complete && !printed.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }

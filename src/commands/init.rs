@@ -9,7 +9,7 @@ use callsheet_models::measure::speed;
 use toml_edit::DocumentMut;
 
 use crate::cli::{Cli, Exit, Failure, InitArgs};
-use crate::models::{Choice, Offer, Offered, offers, pull_row};
+use crate::models::{Choice, Offer, Offered, offers, pull_row, size};
 use crate::setup::Setup;
 use crate::term::{duration, harmless, is_interactive};
 
@@ -76,11 +76,15 @@ async fn wanted(setup: &Setup, arguments: &InitArgs, asks: bool) -> Result<Optio
     }
     let offers = offers(&setup.folders, &ProcessEnvironment).await;
     if !asks {
-        let first = offers.first().ok_or_else(nothing_found)?;
+        // A download is not asked for by --yes alone.
+        let first = offers
+            .iter()
+            .find(|offer| matches!(offer.what, Offered::Ready(_)))
+            .ok_or_else(|| nothing_found(&offers))?;
         return had(setup, first).await;
     }
     if offers.is_empty() {
-        tell!("{}", nothing_found().what);
+        tell!("{}", nothing_found(&offers).what);
     } else {
         tell!("Models that you can use:");
     }
@@ -120,11 +124,20 @@ fn bad_name(fault: &ModelRefError) -> Failure {
     Failure::usage(fault.to_string(), "`callsheet model list` lists the available models")
 }
 
-fn nothing_found() -> Failure {
+fn nothing_found(offers: &[Offer]) -> Failure {
+    let download = offers.iter().find_map(|offer| match offer.what {
+        Offered::Download(row) => {
+            Some(format!(", or download {} ({}) with `callsheet model pull`", row.name, size(row)))
+        }
+        Offered::Ready(_) => None,
+    });
+    let download = download.unwrap_or_default();
     Failure::new(
         Exit::Unreachable,
         "found no model: no Ollama or llama.cpp server responds and no API key is set",
-        "start a server or set an API key, then run `callsheet init` again; `callsheet demo` needs no model",
+        format!(
+            "start a server or set an API key{download}, then run `callsheet init` again; `callsheet demo` needs no model"
+        ),
     )
 }
 

@@ -11,6 +11,8 @@ mod desk;
 mod doctor;
 mod drive;
 mod estimate;
+mod first_choice;
+mod front;
 mod index;
 mod init;
 mod man;
@@ -51,8 +53,9 @@ mod why;
 use std::io::Write;
 
 use clap::CommandFactory;
+use rustix::fs::FileType;
 
-use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, SheetCommand, TemplateCommand};
+use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
@@ -62,16 +65,7 @@ use crate::setup::{Setup, work_flags};
 /// What went wrong and what to do, with the exit code.
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let Some(command) = &cli.command else { return start::start(cli) };
-    let flags = match command {
-        Command::Run(arguments) => work_flags(&arguments.work),
-        Command::Template(TemplateCommand::Run(arguments)) => work_flags(&arguments.work),
-        Command::Plan(arguments) => work_flags(&arguments.work),
-        Command::Resume(arguments) => work_flags(&arguments.work),
-        Command::Continue(arguments) => work_flags(&arguments.work),
-        Command::Retry(arguments) => work_flags(&arguments.work),
-        Command::Sheet(SheetCommand::Check(arguments)) => work_flags(&arguments.work),
-        _ => Vec::new(),
-    };
+    let flags = cli.work().map(work_flags).unwrap_or_default();
     match command {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
@@ -89,11 +83,14 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             | Command::Retry(_)
     );
     if works || cli.verbose > 0 {
+        if let Some(words) = setup.place_words() {
+            tell!("note: {}", crate::term::harmless(&words));
+        }
         for notice in &setup.config.notices {
-            tell!("note: {}", notice.0);
+            tell!("note: {}", crate::term::harmless(&notice.0));
         }
         if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
-            tell!("note: {words}");
+            tell!("note: {}", crate::term::harmless(&words));
         }
     }
     match command {
@@ -105,7 +102,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Continue(arguments) => continuation::continuation(&setup, arguments),
         Command::Retry(arguments) => steer::retry(&setup, arguments),
         Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
-        Command::Runs => runs::runs(&setup),
+        Command::Runs(arguments) => runs::runs(&setup, arguments),
         Command::Watch(arguments) => watch::watch(&setup, arguments),
         #[cfg(feature = "page")]
         Command::Serve(arguments) => serve::serve(setup, arguments),
@@ -132,13 +129,19 @@ fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
     print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete)
 }
 
-/// Writes to stdout. A closed pipe is the reader's wish, not a failure.
+/// Writes to stdout. A pipe or a terminal that was closed is the reader's wish, not a failure.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    let is_device = || {
+        let stat = rustix::fs::fstat(rustix::stdio::stdout());
+        stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
+    };
+    let is_closed = |error: &std::io::Error| {
+        let broken = error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
+        error.kind() == std::io::ErrorKind::BrokenPipe || broken && is_device()
+    };
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::internal(format!("cannot write to stdout: {error}"), ""))
-        }
+        Err(error) if !is_closed(&error) => Err(Failure::internal(format!("cannot write to stdout: {error}"), "")),
         _ => Ok(()),
     }
 }

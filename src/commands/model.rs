@@ -9,7 +9,7 @@ use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs};
-use crate::models::{hub_cache, models_folder, pull_row};
+use crate::models::{bytes_words, hub_cache, models_folder, pull_row};
 use crate::setup::Setup;
 use crate::term::thousands;
 
@@ -117,9 +117,9 @@ fn embedded_text(row: &serde_json::Value) -> String {
         None => format!("not downloaded; callsheet model pull {}", row["name"].as_str().unwrap_or_default()),
     };
     let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    let size = row["bytes"].as_u64().unwrap_or_default() / 1_000_000;
+    let size = bytes_words(row["bytes"].as_u64().unwrap_or_default());
     let (name, parameters, licence, note) = (field("name"), field("parameters"), field("licence"), field("note"));
-    format!("  {name} ({parameters}, {licence}, {size} MB): {there}\n    {note}\n")
+    format!("  {name} ({parameters}, {licence}, {size}): {there}\n    {note}\n")
 }
 
 async fn list(setup: &Setup) -> Result<Exit, Failure> {

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, ModelTestArgs};
 use crate::config::{Config, Origin, Value};
-use crate::models::{Choice, Models, Tape, choose};
+use crate::models::{Choice, Fetch, Models, Tape, choose};
 use crate::setup::Setup;
 use crate::term::{harmless, thousands, window_words};
 
@@ -22,7 +22,7 @@ pub(super) async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exi
         let origin = Origin::Flag("model test".to_owned());
         config.values.insert("model".to_owned(), Value { value: serde_json::json!(name), origin });
     }
-    let choice = choose(&config, &setup.folders, &ProcessEnvironment, false).await?;
+    let choice = choose(&config, &setup.folders, &ProcessEnvironment, Fetch::Never).await?;
     tell!("testing {} ({})", choice.model, choice.reason);
     let (models, model) = alone(config, &choice).await?;
     let stop = until_interrupted();

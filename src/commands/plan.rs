@@ -51,6 +51,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
         front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
+        setup.note_place();
         front.open(setup, &store, &id)?;
         let planned = plan_only(services, session, stop).await;
         front.close();

@@ -1,5 +1,6 @@
 //! `report`: a run as one file that can be sent to somebody.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use callsheet_core::template::TaskResult;
 use callsheet_core::view;
 use callsheet_report::Source;
 use callsheet_runtime::ports::{RunSummary, Store};
+use callsheet_runtime::prompting::PromptRecord;
 
 use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
 use crate::setup::{Setup, civil, find_run};
@@ -21,7 +23,11 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     let Folded { run, facts } = recorded(&store, &found)?;
     let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
     let text = match format {
-        ReportFormat::Md => view::report(&run, run.outcome(), of_tree(&store, &run).as_ref()),
+        ReportFormat::Md => {
+            let lines = omitted(&store, &run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
+            let part = if lines.is_empty() { lines } else { format!("\n## Rules without room\n{lines}") };
+            view::report(&run, run.outcome(), of_tree(&store, &run).as_ref()) + &part
+        }
         ReportFormat::Html => html(&store, &found, &Folded { run, facts }),
     };
     let own = || {
@@ -54,7 +60,16 @@ pub(super) fn html(store: &Arc<dyn Store>, found: &RunSummary, Folded { run, fac
         of_tree: of_tree(store, run).as_ref(),
         blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         version: env!("CARGO_PKG_VERSION"),
+        omitted: &omitted(store, run),
     })
+}
+
+/// Rules of the project that prompts had no room for, each once.
+fn omitted(store: &Arc<dyn Store>, run: &Run) -> Vec<String> {
+    let prompts = run.calls().iter().filter_map(|call| store.blob(&call.prompt).ok());
+    let prompts = prompts.filter_map(|bytes| serde_json::from_slice::<PromptRecord>(&bytes).ok());
+    let words: BTreeSet<String> = prompts.flat_map(|prompt| prompt.rules_omitted).collect();
+    words.into_iter().collect()
 }
 
 /// The result of the run of a template.

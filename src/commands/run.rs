@@ -10,7 +10,12 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
 use crate::setup::{Setup, config_failure, new_run};
 
+use crate::term;
+
 use super::drive::{Front, drive_failure, prepare, to_the_end};
+
+/// How a request and what was piped to it are put together.
+const PIPED: &str = include_str!("prompts/piped.md");
 
 /// The request; `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
@@ -26,9 +31,44 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     Ok(split_mark(&String::from_utf8_lossy(&bytes)).1.to_owned())
 }
 
+/// The request with what came in a pipe; alone, that is the request.
+fn with_piped(request: &str) -> Result<String, Failure> {
+    let piped = term::piped().map_err(|error| Failure::usage(format!("can't read standard input: {error}"), ""))?;
+    if let Some(cut) = piped.cut {
+        tell!("note: {cut}");
+    }
+    let text = String::from_utf8_lossy(&piped.bytes);
+    let text = split_mark(&text).1;
+    if text.trim().is_empty() {
+        return Ok(request.to_owned());
+    }
+    if request.trim().is_empty() {
+        return Ok(text.to_owned());
+    }
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let mut whole = String::new();
+    let mut rest = PIPED.trim_end();
+    while let Some((before, (name, behind))) = rest.split_once('{').and_then(|(b, a)| Some((b, a.split_once('}')?))) {
+        let value = match name {
+            "request" => request,
+            "fence" => &fence,
+            _ => text.trim_end_matches(['\n', '\r']),
+        };
+        whole.extend([before, value]);
+        rest = behind;
+    }
+    Ok(whole + rest)
+}
+
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
     let words: Vec<&str> = arguments.request.iter().chain(&arguments.words).map(String::as_str).collect();
-    let prompt = (!words.is_empty()).then(|| request_text(&words.join(" "))).transpose()?;
+    let given = (!words.is_empty()).then(|| words.join(" "));
+    let prompt = match given.as_deref() {
+        Some("-") => Some(request_text("-")?),
+        given if arguments.sheet.is_none() => Some(with_piped(given.unwrap_or_default())?),
+        given => given.map(str::to_owned),
+    };
     if let Some(file) = &arguments.sheet {
         let text = std::fs::read(file)
             .map_err(|error| Failure::usage(format!("can't read the sheet {}: {error}", file.display()), ""))?;

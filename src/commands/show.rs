@@ -6,7 +6,7 @@ use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, problem_line, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{Summary, call_words, counted, problem_line, unsupported_line, unsupported_of_answer};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
@@ -218,7 +218,7 @@ fn tree_text(result: &TaskResult) -> String {
     if let Some(error) = &result.error {
         text.push_str(&format!("Failed: {}\n", one_line(&error.message, 600)));
     }
-    let printed = result.printed();
+    let printed = result.words();
     if !printed.trim().is_empty() {
         text.push_str(&format!("\n{}\n", printed.trim_end()));
     }
@@ -282,8 +282,8 @@ pub(super) fn call_line(call: &CallRecord) -> String {
             format!("accepted, but its changes could not be applied ({})", codes.join(", "))
         }
         Some(true) if call.repairs.is_empty() => "accepted".to_owned(),
-        Some(true) => format!("accepted with {} repairs", call.repairs.len()),
-        Some(false) => format!("rejected, {} issues", call.issues.len()),
+        Some(true) => format!("accepted with {}", counted(call.repairs.len(), "repair")),
+        Some(false) => format!("rejected, {}", counted(call.issues.len(), "issue")),
         None => "not read".to_owned(),
     };
     format!(
@@ -300,7 +300,10 @@ pub(super) fn call_line(call: &CallRecord) -> String {
 
 fn call(run: &Run, number: u32) -> Result<&CallRecord, Failure> {
     run.calls().iter().find(|call| call.number == number).ok_or_else(|| {
-        Failure::usage(format!("there is no call {number}"), format!("this run has {} calls", run.calls().len()))
+        Failure::usage(
+            format!("there is no call {number}"),
+            format!("this run has {}", counted(run.calls().len(), "call")),
+        )
     })
 }
 

@@ -27,6 +27,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     } else {
         (SkillForm::SingleFile, include_str!("prompts/skill.md").to_owned())
     };
+    let text = text.replace("{title}", &title(name));
     refuse_bad_name(name, form, layer, &text)?;
     let single = folder.join(format!("{name}.md"));
     let inside = folder.join(name).join("SKILL.md");
@@ -63,6 +64,13 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     }
     tell!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
     Ok(Exit::Complete)
+}
+
+/// The name as the beginning of a sentence.
+fn title(name: &str) -> String {
+    let words = name.replace(['_', '-'], " ");
+    let mut letters = words.trim().chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The reader itself judges the name; it also keeps the path inside the folder.

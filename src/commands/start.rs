@@ -8,7 +8,7 @@ use callsheet_models::probe;
 use callsheet_runtime::ports::RunSummary;
 
 use crate::cli::{Cli, Exit, Failure};
-use crate::models::{Choice, choose};
+use crate::models::{Choice, Fetch, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{harmless, one_line, outcome_words};
 
@@ -39,7 +39,7 @@ impl Found {
         Ok(Self {
             servers: probe::running(&ProcessEnvironment).await,
             keys: probe::keys_present(&ProcessEnvironment),
-            model: choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await,
+            model: choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await,
             runs: if setup.has_store() { setup.store()?.runs().map_err(store_failure)? } else { Vec::new() },
         })
     }

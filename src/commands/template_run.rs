@@ -22,7 +22,7 @@ use crate::setup::{Setup, config_failure, new_run};
 use crate::wiring::outline;
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
-use super::template_values::{bind_text, check_names, take_value};
+use super::template_values::{bind_text, check_inputs, check_names, take_value};
 use super::tree_needs::unseen;
 
 /// Issues that are told of a template that cannot be run.
@@ -59,6 +59,7 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     check_names(&tree)?;
     tree.named = named_files(setup, &tree.text)?;
     bind_text(&mut tree);
+    check_inputs(setup, &tree)?;
     Ok(tree)
 }
 

@@ -1,7 +1,8 @@
 //! Values that are given with `template run`.
 
+use callsheet_core::evaluate::input_fault;
 use callsheet_core::record::Tree;
-use callsheet_core::template::{Environment, Path, Template, missing_before_run, names_asked};
+use callsheet_core::template::{Environment, Path, Template, ValueType, missing_before_run, names_asked};
 use callsheet_format::values::ValueForm;
 use serde_json::Value;
 
@@ -97,6 +98,41 @@ pub(super) fn bind_text(tree: &mut Tree) {
         let text = std::mem::take(&mut tree.text);
         tree.variables.insert(only.clone(), Value::String(text));
     }
+}
+
+/// Inputs that are missing or of wrong types are said before a run is made, with what the template takes.
+pub(super) fn check_inputs(setup: &Setup, tree: &Tree) -> Result<(), Failure> {
+    let Some(entry) = tree.templates.get(&tree.entry) else { return Ok(()) };
+    let what = match input_fault(tree) {
+        Some(fault) => fault.message(),
+        None if entry.is_function() => return Ok(()),
+        None => {
+            let missing: Vec<String> = missing_of(tree, entry).into_iter().filter(|name| is_name(name)).collect();
+            if missing.is_empty() {
+                return Ok(());
+            }
+            format!("Missing required input: {}", missing.join(", "))
+        }
+    };
+    Err(Failure::usage(format!("{}: {what}", tree.entry), usage(setup, entry, &missing_of(tree, entry))))
+}
+
+/// How a template is run: the values that it takes, those that may be left out in brackets.
+fn usage(setup: &Setup, entry: &Template, missing: &[String]) -> String {
+    let taken = entry.takes();
+    let word = |name: &str, kind: ValueType| match kind {
+        ValueType::Any | ValueType::String => format!("{name}=TEXT"),
+        ValueType::Array | ValueType::StringArray => format!("{name}:='[…]'"),
+        other => format!("{name}:={}", other.as_str().to_uppercase()),
+    };
+    let declared = taken.iter().map(|one| match one.required {
+        true => word(one.name, one.kind),
+        false => format!("[{}]", word(one.name, one.kind)),
+    });
+    // A standard template may use names that it does not declare.
+    let others = missing.iter().filter(|name| is_name(name) && taken.iter().all(|one| one.name != name.as_str()));
+    let words: Vec<String> = declared.chain(others.map(|name| word(name, ValueType::Any))).collect();
+    format!("usage: {} template run {} {}", setup.command, entry.name, words.join(" "))
 }
 
 /// Values that the caller has to give and did not.

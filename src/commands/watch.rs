@@ -41,6 +41,7 @@ pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fail
     let desk = RunDesk { setup: setup.clone(), store: Arc::clone(&store), id: id.clone() };
     let left = callsheet_tui::watch(Box::new(desk), news, term::colours()).map_err(screen_failure)?;
     match left {
+        Leave::Gone => Ok(Exit::Cancelled),
         Leave::Quit => {
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let run = recorded(&store, &found)?.run;

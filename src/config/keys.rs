@@ -83,6 +83,17 @@ pub const KEYS: &[Key] = &[
     ),
     guarded("providers.*.constrain", Kind::Flag, "false: do not constrain replies with grammars and schemas"),
     guarded("providers.*.sampling", Kind::Flag, "false: send neither temperature nor seed"),
+    guarded(
+        "providers.*.omit",
+        Kind::List,
+        "parameters not to send, such as seed; system: its text goes into the first message",
+    ),
+    guarded(
+        "providers.*.max_tokens_name",
+        Kind::Text,
+        "what the provider calls the limit of a reply; by default max_tokens",
+    ),
+    guarded("providers.*.max_output", Kind::AtLeastOne, "largest limit of a reply in tokens that the provider takes"),
     guarded("providers.*.price_input", Kind::Number, "US dollars per million input tokens"),
     guarded(
         "providers.*.price_cached_input",
@@ -124,6 +135,11 @@ pub const KEYS: &[Key] = &[
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
+    guarded(
+        "tools.caches",
+        Kind::List,
+        "folders outside the project that approved commands may write to, such as `~/.cache`; default none",
+    ),
     guarded(
         "checks.*",
         Kind::Command,

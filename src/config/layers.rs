@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::Settings;
+use callsheet_core::visible::visible_line;
 use serde_json::json;
 use toml_edit::{Document, Item};
 
@@ -75,6 +76,8 @@ pub struct Config {
     pub values: BTreeMap<String, Value>,
     /// What a person should know.
     pub notices: Vec<Notice>,
+    /// Keys that the project's file sets and that do not count, because it is not trusted.
+    pub untrusted: Vec<String>,
 }
 
 /// Variables that are not configuration keys.
@@ -133,7 +136,8 @@ impl Config {
         for (name, item) in flat {
             let at = item.span().map_or(0, |span| span.start);
             let Some(known) = key(&name) else {
-                self.notices.push(Notice(format!("{}: ignored the unknown key `{name}`", place(file, &text, at))));
+                let shown = visible_line(&name);
+                self.notices.push(Notice(format!("{}: ignored the unknown key `{shown}`", place(file, &text, at))));
                 continue;
             };
             let value = to_json(item, known.kind)
@@ -146,7 +150,8 @@ impl Config {
             self.values.insert(name, Value { value, origin: Origin::File(file.to_path_buf(), line) });
         }
         if !ignored.is_empty() {
-            let keys = ignored.join(", ");
+            let keys = visible_line(&ignored.join(", "));
+            self.untrusted.extend(ignored);
             let file = file.display();
             self.notices.push(Notice(format!(
                 "{file} is not trusted; ignored: {keys}. Read the file, then run `callsheet trust`"

@@ -1,5 +1,5 @@
-//! The model when nothing is configured: a local server that answers, else a vendor key in the environment, else the
-//! embedded model. The first line printed says which and why.
+//! The model when nothing is configured: that of a vendor whose key the person has set, else one of a local server that
+//! answers, else the embedded model. The first line printed says which and why.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +12,17 @@ use crate::cli::{Exit, Failure};
 use crate::config::{Config, Folders, Origin};
 
 use super::embedded;
+
+/// Whether a model may be downloaded where there is no other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fetch {
+    /// It may not.
+    Never,
+    /// If the person at the terminal says so.
+    Ask,
+    /// The person has said so.
+    Agreed,
+}
 
 /// A model and why it was taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +58,7 @@ impl Choice {
     }
 }
 
-/// The model of a run. `fetch` allows a download of the embedded model, with progress on stderr.
+/// The model of a run. `fetch`: whether the embedded model may be downloaded, with progress on stderr.
 ///
 /// # Errors
 /// A failure with advice if there is none: exit 7 when nothing answers and nothing can be fetched, 2 for a malformed
@@ -56,7 +67,7 @@ pub async fn choose(
     config: &Config,
     folders: &Folders,
     environment: &(dyn Environment + Sync),
-    fetch: bool,
+    fetch: Fetch,
 ) -> Result<Choice, Failure> {
     if let Some(value) = config.values.get("model") {
         let text = value.value.as_str().unwrap_or_default();
@@ -65,10 +76,10 @@ pub async fn choose(
         })?;
         return Ok(Choice { model, reason: origin_words(&value.origin), slots: None });
     }
-    if let Some(choice) = from_server(environment).await {
+    if let Some(choice) = from_key(environment) {
         return Ok(choice);
     }
-    if let Some(choice) = from_key(environment) {
+    if let Some(choice) = from_server(environment).await {
         return Ok(choice);
     }
     embedded::choose(folders, fetch).await
@@ -102,8 +113,9 @@ fn origin_words(origin: &Origin) -> String {
 
 async fn from_server(environment: &(dyn Environment + Sync)) -> Option<Choice> {
     for server in probe::running(environment).await {
-        let Some(model) = server.models.first() else { continue };
-        let others = server.models.len() - 1;
+        let writers = server.writers();
+        let Some(model) = writers.first() else { continue };
+        let others = writers.len() - 1;
         let more = if others > 0 { format!(", which offers {others} more") } else { String::new() };
         return Some(Choice {
             model: ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() },

@@ -1,5 +1,6 @@
 //! The embedded model: what is on this machine, fetching it, loading it.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,8 +13,8 @@ use crate::cli::Failure;
 use crate::config::Folders;
 use crate::term::Bar;
 
-use super::Choice;
 use super::choose::unreachable;
+use super::{Choice, Fetch};
 
 /// Where fetched models are.
 pub fn models_folder(folders: &Folders) -> PathBuf {
@@ -60,8 +61,16 @@ pub async fn pull_row(
 }
 
 /// The size of a row's file, for people.
-pub(super) fn size(row: &WeightsRow) -> String {
-    format!("{} MB", row.about_bytes / 1_000_000)
+pub fn size(row: &WeightsRow) -> String {
+    bytes_words(row.about_bytes)
+}
+
+/// A size, for people.
+pub fn bytes_words(bytes: u64) -> String {
+    match bytes / 1_000_000 {
+        megabytes @ ..1_000 => format!("{megabytes} MB"),
+        megabytes => format!("{}.{} GB", megabytes / 1_000, megabytes % 1_000 / 100),
+    }
 }
 
 /// The file of a row, if it is on this machine.
@@ -69,9 +78,9 @@ pub(super) fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
     weights::installed(row, &models_folder(folders)).or_else(|| hub_cache().and_then(|cache| cache.find(row)))
 }
 
-/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download. Those
-/// for demonstration must be asked for.
-pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Failure> {
+/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download if the
+/// person agrees to one. Those for demonstration must be asked for by name.
+pub(super) async fn choose(folders: &Folders, fetch: Fetch) -> Result<Choice, Failure> {
     if !cfg!(feature = "embedded") {
         return Err(unreachable(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and this build has no embedded model",
@@ -83,22 +92,36 @@ pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Fai
             return Ok(chosen(path, "no server responds, no API key is set"));
         }
     }
-    if !fetch {
-        return Err(no_weights("not downloaded yet"));
+    let agreed = match fetch {
+        Fetch::Never => false,
+        Fetch::Ask => weights::unasked().next().is_some_and(agrees),
+        Fetch::Agreed => true,
+    };
+    if !agreed {
+        let rows: Vec<String> = weights::unasked().map(|row| format!("{} ({})", row.name, size(row))).collect();
+        return Err(no_weights(&format!("not downloaded: {}", rows.join(", "))));
     }
     let mut reasons = Vec::new();
     for row in weights::unasked() {
-        tell!(
-            "no server responds and no API key is set, so Callsheet downloads the embedded model {} once: {}. Ctrl-C stops it; the next run resumes it",
-            row.name,
-            size(row)
-        );
         match pull_row(row, folders, &CancellationToken::new()).await {
             Ok(pulled) => return Ok(chosen(pulled.path, "no server responds, no API key is set; just downloaded")),
             Err(fault) => reasons.push(format!("{}: {fault}", row.name)),
         }
     }
     Err(no_weights(&reasons.join("\n  ")))
+}
+
+/// Asks the person at the terminal whether to download a model.
+fn agrees(row: &WeightsRow) -> bool {
+    tell_part!(
+        "No server responds and no API key is set. Download the embedded model {} once ({})? An interrupted download \
+         resumes. [y/N] ",
+        row.name,
+        size(row)
+    );
+    let mut line = String::new();
+    let _closed = std::io::stdin().lock().read_line(&mut line);
+    ["y", "yes"].contains(&line.trim().to_ascii_lowercase().as_str())
 }
 
 fn chosen(path: PathBuf, reason: &str) -> Choice {
@@ -110,7 +133,7 @@ fn no_weights(why: &str) -> Failure {
         format!(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and the embedded model can't be used:\n  {why}"
         ),
-        "start a server, set an API key, name a model with --model (`callsheet model list`), or run `callsheet model pull` while online; nothing was started or changed",
+        "start a server, set an API key, name a model with --model (`callsheet model list`), or download one: `callsheet model pull`, or --download with this command; nothing was started or changed",
     )
 }
 

@@ -8,8 +8,8 @@ mod offers;
 mod source;
 mod tape;
 
-pub use choose::{Choice, choose, choose_recorded};
-pub use embedded::{PullReport, hub_cache, models_folder, pull_row};
+pub use choose::{Choice, Fetch, choose, choose_recorded};
+pub use embedded::{PullReport, bytes_words, hub_cache, models_folder, pull_row, size};
 pub use offers::{Offer, Offered, offers};
-pub use source::{Models, NoModels, configured, provider_settings};
+pub use source::{Models, NoModels, configured, is_forced, provider_settings};
 pub use tape::{Tape, recorded_environment};

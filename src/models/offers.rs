@@ -40,21 +40,22 @@ impl Offer {
     }
 }
 
-/// Models of local servers, of vendors whose keys are set, and embedded ones.
+/// Models of vendors whose keys are set, of local servers, and embedded ones: the first is what a run would choose.
 pub async fn offers(folders: &Folders, environment: &(dyn Environment + Sync)) -> Vec<Offer> {
     let mut offers = Vec::new();
-    for server in probe::running(environment).await {
-        for model in &server.models {
-            let reference = ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() };
-            let loaded = if model.loaded { ", loaded" } else { "" };
-            offers.push(Offer::ready(reference, format!("your server at {}{loaded}", server.base_url)));
-        }
-    }
     for key in probe::keys_present(environment) {
         let vendor = vendors().iter().find(|vendor| vendor.name == key.provider);
         let Some(model) = vendor.and_then(|vendor| vendor.default_model.clone()) else { continue };
         let reference = ModelRef::Provided { provider: key.provider, model };
         offers.push(Offer::ready(reference, format!("{} is set; the vendor charges for calls", key.variable)));
+    }
+    for server in probe::running(environment).await {
+        for model in server.writers() {
+            let reference = ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() };
+            let loaded = if model.loaded { ", loaded" } else { "" };
+            let bytes = model.bytes.map(|bytes| format!(", {}", embedded::bytes_words(bytes))).unwrap_or_default();
+            offers.push(Offer::ready(reference, format!("your server at {}{bytes}{loaded}", server.base_url)));
+        }
     }
     if cfg!(feature = "embedded") {
         offers.extend(weights::unasked().map(|row| match embedded::on_disk(row, folders) {

@@ -35,7 +35,7 @@ pub struct Models {
 }
 
 /// The keys of `[providers.NAME]` that a provider is made of.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 13] = [
     "dialect",
     "base_url",
     "api_key_env",
@@ -43,6 +43,9 @@ const PARTS: [&str; 10] = [
     "window",
     "first_byte_seconds",
     "idle_seconds",
+    "omit",
+    "max_tokens_name",
+    "max_output",
     "price_input",
     "price_cached_input",
     "price_output",
@@ -82,7 +85,7 @@ pub fn configured(config: &Config, phase: Phase, wish: Option<&str>, began: Opti
 }
 
 /// The chosen model was asked for by flag or environment, which nothing overrules.
-fn is_forced(config: &Config) -> bool {
+pub fn is_forced(config: &Config) -> bool {
     let model = config.values.get("model");
     model.is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)))
 }

@@ -5,6 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::view::{DiffKind, DiffLine, diff_lines};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
 use callsheet_runtime::ports::{GateAnswer, PartAnswer};
@@ -241,12 +242,13 @@ pub(super) fn numbered_diff(hunks: &[Hunk]) -> String {
 /// A diff for the terminal.
 pub(super) fn diff_text(diff: &str, colour: bool) -> String {
     let mut text = String::new();
-    for line in visible(diff).lines() {
-        let code = match line.as_bytes().first() {
-            Some(b'+') => "32",
-            Some(b'-') => "31",
-            Some(b'@') => "36",
-            _ => "",
+    for DiffLine { kind, text: line, .. } in diff_lines(&visible(diff)) {
+        let code = match kind {
+            DiffKind::Name => "1",
+            DiffKind::Added => "32",
+            DiffKind::Removed => "31",
+            DiffKind::Hunk => "36",
+            DiffKind::Same | DiffKind::Note | DiffKind::Other => "",
         };
         if colour && !code.is_empty() {
             text.push_str(&format!("  \u{1b}[{code}m{line}\u{1b}[0m\n"));

@@ -1,7 +1,7 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
 use callsheet_core::issue::{Issue, Severity};
-use callsheet_core::record::{Answer, CallKey, CheckEnd, Event, GateKind};
+use callsheet_core::record::{Answer, CallFault, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{
     call_words, counted, limit_words, own_failure, raised_words, reuse_words, unsupported_line,
@@ -21,7 +21,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::TaskRetried { task, .. } => Some(format!("{task}: retried")),
         Event::ListAdopted { list, .. } => {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
+            Some(format!("list: {}, {}", counted(list.steps.len(), "step"), counted(tasks, "task")))
         }
         Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
@@ -32,6 +32,8 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             duration(*ms),
             usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost))).unwrap_or_default()
         )),
+        // It ends the run, whose last words say it.
+        Event::CallFailed { fault: CallFault::Configuration, .. } => None,
         Event::CallFailed { key, message, sends, .. } => {
             let words = call_words(key, run.part(key));
             let what = if *sends == 0 { "not sent".to_owned() } else { format!("no reply after {sends} sends") };
@@ -47,9 +49,9 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::GateAnswered { gate, answer, .. } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
-                format!("answered the gate for {} of {} writers", verdicts.len(), tasks.len())
+                format!("answered the gate for {} of {}", verdicts.len(), counted(tasks.len(), "writer"))
             }
-            (GateKind::BeforeRun(tasks), _) => format!("answered the gate for {} writers", tasks.len()),
+            (GateKind::BeforeRun(tasks), _) => format!("answered the gate for {}", counted(tasks.len(), "writer")),
             (GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. }, _) => {
                 format!("answered the gate for {task}")
             }
@@ -96,6 +98,9 @@ pub(super) fn silent_line(key: &CallKey, part: &str, seconds: u64) -> String {
 
 /// A send that is tried again; `part` as in [`call_words`].
 pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
+    if send == 0 {
+        return format!("{}: waits {} because its provider is busy", call_words(key, part), duration(wait_ms));
+    }
     let message = one_line(message, 160);
     format!(
         "{}: attempt {send} to send failed ({message}), next attempt in {}",

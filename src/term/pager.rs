@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
+use callsheet_core::view::{DiffKind, DiffReader};
 use console::{Style, Term};
 
 /// Prints text that was made harmless. `plain`: no colours, no pager.
@@ -61,13 +62,16 @@ fn paged(text: &str) -> bool {
 fn painted(text: &str) -> String {
     let mut lines = text.lines().peekable();
     let mut out = String::with_capacity(text.len());
-    let (mut in_diff, mut is_name) = (false, false);
+    let mut reader = DiffReader::default();
     while let Some(line) = lines.next() {
-        // The names of a file are a pair; another line may begin like one of them.
-        let is_first = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-        in_diff = is_first || in_diff && line.starts_with(['+', '-', ' ', '@', '\\']);
-        let style = if is_first || is_name { Some(Style::new().bold()) } else { style_of(line, in_diff) };
-        is_name = is_first;
+        let style = match reader.read(line, lines.peek().copied()).kind {
+            DiffKind::Name => Some(Style::new().bold()),
+            DiffKind::Added => Some(Style::new().green()),
+            DiffKind::Removed => Some(Style::new().red()),
+            DiffKind::Hunk => Some(Style::new().cyan()),
+            DiffKind::Same | DiffKind::Note => None,
+            DiffKind::Other => style_of(line),
+        };
         out.push_str(&match style {
             Some(style) => style.force_styling(true).apply_to(line).to_string(),
             None => line.to_owned(),
@@ -77,16 +81,8 @@ fn painted(text: &str) -> String {
     out
 }
 
-fn style_of(line: &str, in_diff: bool) -> Option<Style> {
+fn style_of(line: &str) -> Option<Style> {
     let style = Style::new();
-    if in_diff {
-        return Some(match line.as_bytes() {
-            [b'+', ..] => style.green(),
-            [b'-', ..] => style.red(),
-            [b'@', ..] => style.cyan(),
-            _ => return None,
-        });
-    }
     let first = line.trim_start();
     if first.starts_with("==== ")
         || ["Run ", "Section ", "Step ", "# ", "## ", "### "].iter().any(|head| line.starts_with(head))

@@ -96,6 +96,7 @@ fn shown_commands_are_understood() {
             };
             let Some(program) = words.first() else { continue };
             if program == "callsheet" {
+                let words = callsheet::cli::as_command(words.iter().map(Into::into).collect());
                 if let Err(error) = callsheet::cli::command().try_get_matches_from(&words)
                     && error.use_stderr()
                 {

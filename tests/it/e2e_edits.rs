@@ -70,14 +70,14 @@ fn a_done_task_in_the_words_of_before_its_refinement_is_not_done_again() {
     // The editor was opened before the refinement: the task stands there as it was, and one is added.
     save(&garden, &with_tasks(&garden, &[first.clone(), task("Q", "What is there?", "read_files", "[w](w.md)")]));
     let ended = garden.expect(0, &["resume", &run_of(&garden), "--approval", "never"]);
-    assert!(ended.err.contains("1 tasks added, 0 changed, 0 removed"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added, 0 changed, 0 removed"), "{}", ended.err);
     assert!(ended.err.contains("already done, so not run again: W"), "{}", ended.err);
     assert_eq!(states(&garden), ["w done", "q done"]);
     assert!(garden.asked().iter().skip(asked).all(|key| !key.contains("\"w\"") && !key.contains("w-2")));
     // Other words are another task.
     save(&garden, &with_tasks(&garden, &[task("W", "Add v.md.", "wr", "")]));
     let ended = garden.call(&["resume", &run_of(&garden), "--approval", "never"]);
-    assert!(ended.err.contains("1 tasks added") && ended.err.contains("done-changed"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added") && ended.err.contains("done-changed"), "{}", ended.err);
     assert!(states(&garden).iter().any(|state| state.starts_with("w-2 ")));
 }
 
@@ -125,7 +125,7 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
     // The run rests with the gate gone: what the host renders it reads.
     save(&garden, &with_tasks(&garden, &[task("Q", "What is there?", "read_files", "[w](water.md)")]));
     let ended = garden.call(&["resume", &run]);
-    assert!(ended.err.contains("1 tasks added") && !ended.err.contains("anchor-missing"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added") && !ended.err.contains("anchor-missing"), "{}", ended.err);
     assert_eq!(states(&garden), ["r done", "w dropped", "z blocked", "q done"]);
     // What is new may not read it.
     save(&garden, &with_tasks(&garden, &[task("P", "Tell more.", "read_files", "[w](#w-results)")]));
@@ -138,7 +138,7 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
     assert!(refused.err.contains("sheet.md again"), "{}", refused.err);
     save(&garden, &with_tasks(&garden, &[task("W", "Add w.md.", "write_document", "[a](water.md)")]));
     let ended = garden.expect(3, &["resume", &run, "--approval", "before-run"]);
-    assert!(ended.err.contains("1 tasks added"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added"), "{}", ended.err);
     garden.expect(0, &["resume", &run, "--headless", "approve"]);
     assert_eq!(states(&garden), ["r done", "w done", "z done", "q done"]);
 }
@@ -271,7 +271,7 @@ fn a_writer_that_is_taken_out_while_the_first_step_runs_never_starts() {
     std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
     let ended = Ended::from(running.wait_with_output().unwrap());
     assert_eq!(ended.code, 0, "{}", ended.err);
-    assert!(ended.err.contains("1 tasks added, 1 changed, 1 removed"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added, 1 changed, 1 removed"), "{}", ended.err);
     assert!(ended.err.contains("warning task-running"), "{}", ended.err);
     let states = states(&garden);
     for state in ["r done", "w dropped", "q done", "p done"] {

@@ -297,3 +297,58 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.expect(0, &["approve"]);
     assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
 }
+
+/// A yes that was given before, for everything, or to several does not cover a call that was interrupted.
+/// covers: T 8
+#[cfg(target_os = "linux")]
+#[test]
+fn no_blanket_answer_covers_a_call_that_was_interrupted() {
+    let garden = TestProject::bare();
+    garden.write("work.sh", "echo $$ > pid\nwhile [ ! -e go ]; do sleep 0.05; done\necho over\n");
+    garden.write("beside.sh", "echo beside\n");
+    let two = r#"<parallel id="both"><task type="script" id="slow"><description>Take long</description><command>sh work.sh</command></task>
+<task type="script" id="quick"><description>Be quick</description><command>sh beside.sh</command></task></parallel>"#;
+    let tree =
+        format!("<task type=\"sequential\" name=\"two\"><description>Two</description><steps>{two}</steps></task>");
+    garden.write(".callsheet/templates/two.xml", tree);
+    let mut child = started(&garden, garden.command(&["template", "run", "two", "--headless", "two-both-slow"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    garden.write("go", "");
+    garden.expect(3, &["resume"]);
+    let ended = garden.expect(0, &["approve"]);
+    assert!(ended.err.contains("never finished: two-both-slow"), "{}", ended.err);
+    garden.expect(3, &["resume", "--headless", "approve"]);
+    let ended = garden.expect(2, &["approve", "--all"]);
+    assert!(ended.err.contains("never finished: two-both-slow"), "{}", ended.err);
+    garden.expect(3, &["resume", "--headless", "two-both-slow", "--approval", "never"]);
+    assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), r#"["over\n","beside\n"]"#);
+}
+
+/// The same of a tool that a model of a template used: when it asks for the call again, a person decides.
+/// covers: T 8
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_tool_of_a_handler_is_asked_about_when_it_is_made_again() {
+    let mut garden = TestProject::bare();
+    let task = r#"<task name="tries"><description>Try it</description><instructions>Try.</instructions><allowed_tools><tool>run_command</tool></allowed_tools></task>"#;
+    garden.write(".callsheet/templates/tries.xml", task);
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{SLEEPER}"));
+    let mut child = started(&garden, garden.command(&["template", "run", "tries", "--approval", "never"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    garden.follow_text(&format!(
+        "[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\ntext = 'It came.'\n"
+    ));
+    garden.expect(3, &["resume", "--approval", "never", "--headless", "approve"]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("started this call, which never finished"), "{shown}");
+    garden.follow_text("[[rule]]\nphase = 'execute'\ntext = 'It came.'\n");
+    assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), "It came.");
+}

@@ -173,7 +173,7 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
         ],
     );
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains("1 tasks added, 1 changed, 1 removed"), "{}", ended.err);
+    assert!(ended.err.contains("1 task added, 1 changed, 1 removed"), "{}", ended.err);
     assert_eq!(
         states(&garden),
         ["read-files-1 done", "write-rota-1 ready", "read-water-1 done", "write-thanks-1 dropped"]
@@ -453,7 +453,7 @@ fn an_edit_in_a_round_joins_it() {
             "## Tasks\n### Task section 1\n- **Name** Read Plan 1\n- **What is needed** Spring.\n- **References** [Plan](plan.md)\n- **Expected output** A list.\n",
         )],
     );
-    terminal.expect("1 tasks added").unwrap();
+    terminal.expect("1 task added").unwrap();
     terminal.send_line("the fourth bed").unwrap();
     rest(&mut terminal);
     terminal.get_process().wait().unwrap();
@@ -471,7 +471,7 @@ fn an_edit_while_a_task_runs_counts_at_once() {
     let list = "## Tasks\n- **What is needed** The colour of the door.\n- **Expected output** One word.\n";
     garden.write("list.md", format!("## Goals / summary\nKnow the house.\n{list}"));
     let mut terminal = at_terminal(garden.command(&["run", "--sheet", "list.md", "--plain"]));
-    terminal.expect("list: 1 steps, 1 tasks").unwrap();
+    terminal.expect("list: 1 step, 1 task").unwrap();
     while !garden.path(".callsheet/runs").is_dir() || !sheet_of(&garden).is_file() {
         std::thread::yield_now();
     }
@@ -481,7 +481,7 @@ fn an_edit_while_a_task_runs_counts_at_once() {
     assert!(String::from_utf8_lossy(said.before()).contains("the edited sheet has errors"));
     let added = "\n### Task section 2\n- **What is needed** The colour of the fence.\n- **Expected output** One word.";
     edit(&garden, &[("\n- **Skill** swim_in_the_lake", added)]);
-    terminal.expect("1 tasks added").unwrap();
+    terminal.expect("1 task added").unwrap();
     std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
     let said = rest(&mut terminal);
     assert_eq!(exit_code(terminal.get_process()), 0, "{said}");

@@ -76,8 +76,8 @@ fn a_call_for_a_missing_file_is_no_call() {
     let template = "<task name=\"look\" ><description>Look</description><inputs><input name=\"file\"/></inputs>\
         <file_paths><path>{{file}}</path></file_paths><allowed_tools/></task>";
     garden.write(".callsheet/templates/look.xml", template);
-    let ended = garden.expect(5, &["template", "run", "look", "file=nothing.md"]);
-    assert!(ended.err.contains("nothing.md does not exist"), "{}", ended.err);
+    let ended = garden.expect(2, &["template", "run", "look", "file=nothing.md"]);
+    assert!(ended.err.contains("No file or folder of the project: nothing.md"), "{}", ended.err);
     assert!(ended.err.contains("- model calls: 0"), "{}", ended.err);
 }
 

@@ -80,9 +80,9 @@ text = '{"status": "COMPLETE", "content": "", "parsed_content": {"b": 1, "a": [2
         format!("{head}<instructions>Go.</instructions>{form}")
     };
     garden.write(".callsheet/templates/a.xml", format!("<templates>{}{}</templates>", task("Fence"), task("Envelope")));
-    assert_eq!(garden.expect(0, &["template", "run", "Fence"]).out, "{\"b\": 1}\n");
-    assert_eq!(result_of(&garden)["content"], "```json\n{\"b\": 1}\n```\n");
-    assert!(garden.expect(0, &["show"]).out.contains("\n\n{\"b\": 1}\n"));
+    assert_eq!(garden.expect(0, &["template", "run", "Fence"]).out, "{\"b\":1}\n");
+    assert_eq!(result_of(&garden)["content"], "{\"b\":1}");
+    assert!(garden.expect(0, &["show"]).out.contains("\n\n{\"b\":1}\n"));
     assert_eq!(garden.expect(0, &["template", "run", "Envelope"]).out, "{\"b\":1,\"a\":[2]}\n");
 }
 
@@ -105,7 +105,7 @@ fn a_missing_input_is_told_before_any_call() {
     let garden = garden();
     let ended = garden.expect(2, &["template", "run", "who"]);
     assert!(ended.err.contains("Missing required input: what"), "{}", ended.err);
-    assert!(ended.err.contains("who.xml:2:"), "{}", ended.err);
+    assert!(ended.err.contains("template run who what=TEXT"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "nobody"]);
     assert!(ended.err.contains("there is no template") && ended.err.contains("template list"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "who", "what:={"]);

@@ -300,3 +300,25 @@ fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
     let again = garden.expect(0, &["undo"]);
     assert!(again.err.contains("has no changes to revert"), "{}", again.err);
 }
+
+/// A refinement that is nothing but the call of its template is one.
+///
+/// covers: C49
+#[test]
+fn c49_a_bare_call_of_a_template_is_read() {
+    for reply in [
+        r#"{"name": "water_report", "arguments": {"question": "Who?"}}"#,
+        r#"{"question": "Who?"}"#,
+        "Sure:\n```json\n{'name': 'water_report', 'arguments': {'question': 'Who?'}}\n```",
+        r#"{"water_report": {"question": "Who?"}}"#,
+    ] {
+        let (before, refine) = SCRIPT.split_once("phase = \"refine\"\ntext = '''").unwrap();
+        let (_, after) = refine.split_once("\n'''").unwrap();
+        let script = format!("{before}phase = \"refine\"\ntext = \"\"\"\n{reply}\n\"\"\"{after}");
+        let garden = TestProject::scripted(&script);
+        garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", ""));
+        let ended = garden.expect(0, &["run", "who waters?"]);
+        assert!(ended.out.contains("Ana waters them."), "{reply}: {}", ended.err);
+        assert_eq!(garden.asked().iter().filter(|line| line.contains("refine")).count(), 1, "{reply}");
+    }
+}

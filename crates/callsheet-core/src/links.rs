@@ -273,7 +273,7 @@ fn line_range(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Percent-decoded once; what is not valid stays as written.
-fn decode(text: &str) -> Cow<'_, str> {
+pub fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
     }

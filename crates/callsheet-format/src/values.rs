@@ -65,7 +65,58 @@ fn full_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
 }
 
+/// Signs that other programs put between columns.
+const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// A table whose first line has no separator of its form but another one is of another form.
+fn other_separator(text: &str, separator: u8) -> Option<ValueFault> {
+    let first = text.lines().next().unwrap_or_default();
+    let count = |sign: u8| columns_of(first, sign).len();
+    let other = SEPARATORS.into_iter().filter(|sign| *sign != separator).max_by_key(|sign| count(*sign))?;
+    let name = |sign: u8| if sign == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(sign)) };
+    (count(separator) == 1 && count(other) > 1).then(|| ValueFault {
+        line: 1,
+        what: format!("the columns are separated by {}, and this form wants {}", name(other), name(separator)),
+    })
+}
+
+fn columns_of(line: &str, separator: u8) -> csv::StringRecord {
+    let mut reader = csv::ReaderBuilder::new().delimiter(separator).has_headers(false).from_reader(line.as_bytes());
+    reader.records().next().and_then(Result::ok).unwrap_or_default()
+}
+
+/// The line of a quote that opens a cell and is never closed, or that text follows: the rest of the table would be read
+/// as one cell.
+fn stray_quote(text: &str, separator: u8) -> Option<ValueFault> {
+    let mut open: Option<u64> = None;
+    let mut line = 1;
+    let mut begins = true;
+    let mut bytes = text.bytes().peekable();
+    let told = |line, what: &str| Some(ValueFault { line, what: what.to_owned() });
+    while let Some(byte) = bytes.next() {
+        let quote = byte == b'"';
+        match open {
+            Some(_) if quote && bytes.peek() == Some(&b'"') => drop(bytes.next()),
+            Some(_) if quote => {
+                open = None;
+                let next = bytes.peek().copied().unwrap_or(b'\n');
+                if next != separator && !matches!(next, b'\n' | b'\r') {
+                    return told(line, "text follows a closing quote; a quote inside a cell is written `\"\"`");
+                }
+            }
+            None if quote && begins => open = Some(line),
+            _ => {}
+        }
+        begins = open.is_none() && (byte == separator || byte == b'\n');
+        line += u64::from(byte == b'\n');
+    }
+    told(open?, "a quote that opens here is never closed")
+}
+
 fn table(text: &str, separator: u8) -> Result<Vec<Value>, ValueFault> {
+    if let Some(fault) = other_separator(text, separator).or_else(|| stray_quote(text, separator)) {
+        return Err(fault);
+    }
     let mut reader = csv::ReaderBuilder::new().delimiter(separator).from_reader(text.as_bytes());
     let wrong = |error: &csv::Error| match error.kind() {
         csv::ErrorKind::UnequalLengths { pos, expected_len, len } => ValueFault {
@@ -100,6 +151,8 @@ mod tests {
     fn the_ending_says_the_form() {
         let rows = json!([{"name": "Ann", "age": "7"}, {"name": "Bo, jr.", "age": ""}]);
         assert_eq!(read("a.CSV", "\u{feff}name,age\r\nAnn,7\r\n\"Bo, jr.\",\r\n"), Ok(rows.clone()));
+        assert_eq!(read("a.csv", "a,b;c\n\"x \"\"y\"\"\n;z\",2\n"), Ok(json!([{"a": "x \"y\"\n;z", "b;c": "2"}])));
+        assert_eq!(read("a.csv", "name\n5\" disk\nB;o\n"), Ok(json!([{"name": "5\" disk"}, {"name": "B;o"}])));
         assert_eq!(read("a.tsv", "name\tage\nAnn\t7\nBo, jr.\t\n"), Ok(rows));
         assert_eq!(read("a/b.jsonl", "{\"a\": 1}\n\n[2]\n\"x\""), Ok(json!([{"a": 1}, [2], "x"])));
         assert_eq!(read("b.ndjson", ""), Ok(json!([])));
@@ -117,6 +170,13 @@ mod tests {
         };
         wrong("a.csv", "a,b\n1,2\n3\n", "line 3: 1 columns, but the first line names 2");
         wrong("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
+        wrong("a.csv", "a;b\n1;2\n", "line 1: the columns are separated by `;`, and this form wants `,`");
+        wrong("a.csv", "\"a\";\"b\"\n\"1\";\"2\"\n", "line 1: the columns are separated by `;`");
+        wrong("a.csv", "name\tage\nAnn\t7\n", "line 1: the columns are separated by tabs");
+        wrong("a.tsv", "a,b\n1,2\n", "line 1: the columns are separated by `,`, and this form wants tabs");
+        wrong("a.csv", "a,b\n1,\"2\n3,4\n5,6\n", "line 2: a quote that opens here is never closed");
+        wrong("a.csv", "a,b\n\"1\" x,2\n", "line 2: text follows a closing quote");
+        wrong("a.csv", "a,b\n1,\"x\n\ny\",3\n", "line 2: 3 columns");
         wrong("a.jsonl", "{}\n\n{\n", "line 3: ");
         wrong("a.json", "[1,\n2", "line 2: ");
     }

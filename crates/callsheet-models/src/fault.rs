@@ -1,5 +1,7 @@
 //! One table that says whose fault a provider's refusal is (spec 12.1-12.3), for every dialect and vendor.
 
+pub mod pause;
+
 use std::time::{Duration, SystemTime};
 
 use callsheet_runtime::ports::ModelFault;
@@ -65,17 +67,58 @@ pub struct FaultContext {
     pub key_variable: Option<String>,
 }
 
-/// The fault for an HTTP status that is not 2xx.
-pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, context: &FaultContext) -> ModelFault {
+/// What says that a quota is used up or that money is missing: waiting does not help.
+const NO_QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "insufficient quota",
+    "exceeded your current quota",
+    "quota exceeded for the month",
+    "billing_hard_limit",
+    "billing hard limit",
+    "credit balance",
+    "insufficient balance",
+    "insufficient credit",
+    "insufficient fund",
+    "out of credits",
+    "not enough credits",
+    "payment required",
+    "spending limit",
+];
+
+/// What says so whatever else an answer holds.
+const NO_QUOTA_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
+
+/// What says that a server has no memory for the model.
+const NO_MEMORY: &[&str] = &["memory", "failed to allocate", "unable to allocate", "cudamalloc"];
+
+/// What a server says while it loads a model.
+const LOADING: &[&str] = &["loading", "warming up", "starting up", "not ready", "still starting"];
+
+/// What an error says, inside a stream, of a limit that passes.
+const LIMITED: &[&str] = &["rate_limit", "rate limit", "resource_exhausted", "too many requests"];
+
+fn speaks_of(words: &str, list: &[&str]) -> bool {
+    let low = words.to_lowercase();
+    list.iter().any(|text| low.contains(text))
+}
+
+/// The fault for an HTTP status that is not 2xx. `pause` is the time that the provider asks for ([`pause::asked`]).
+pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &FaultContext) -> ModelFault {
     let words = words_of(body);
     let provider = &context.provider;
     if !matches!(status, 401 | 403 | 429) && is_overflow(body) {
         return ModelFault::ContextOverflow { message: words };
     }
+    if let Some(message) = lasting(status, body, pause, context) {
+        return ModelFault::Exhausted { message };
+    }
+    let answered = || join(&format!("{provider} answered {status}"), &words);
+    // Other statuses tell of a load that failed.
+    let loads = status == 503 && speaks_of(body, LOADING);
     match status {
-        408 | 425 | 429 | 500..=599 => {
-            ModelFault::Communication { message: join(&format!("{provider} answered {status}"), &words), retry_after }
-        }
+        429 => ModelFault::Busy { message: answered(), wait: pause },
+        408 | 425 | 500..=599 if pause.is_some() || loads => ModelFault::Busy { message: answered(), wait: pause },
+        408 | 425 | 500..=599 => ModelFault::Communication { message: answered() },
         401 | 403 => {
             let advice = match &context.key_variable {
                 Some(variable) => format!("{provider} rejected the API key in {variable} ({status}); set a valid one"),
@@ -97,62 +140,100 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, conte
     }
 }
 
+/// What neither a retry nor waiting mends: no quota, no memory.
+fn lasting(status: u16, body: &str, pause: Option<Duration>, context: &FaultContext) -> Option<String> {
+    let (provider, words) = (&context.provider, words_of(body));
+    // A limit a minute may be worded like a quota; who asks for a pause means one.
+    let no_quota = speaks_of(body, NO_QUOTA_CODES) || pause.is_none() && speaks_of(body, NO_QUOTA);
+    if status == 402 || no_quota && !matches!(status, 401 | 404) {
+        return Some(join(&format!("{provider} has no quota left for this key ({status})"), &words));
+    }
+    (matches!(status, 500..=599) && speaks_of(&words, NO_MEMORY))
+        .then(|| join(&format!("{provider} has too little memory for `{}`", context.model), &words))
+}
+
 /// The fault for an error object that came inside a stream.
 pub fn from_stream(error: &Value, context: &FaultContext) -> ModelFault {
     let body = error.to_string();
+    let pause = pause::in_body(&body, SystemTime::now());
     if let Some(status) = stream_status(error) {
-        return from_status(status, &body, None, context);
+        return from_status(status, &body, pause, context);
     }
     if is_overflow(&body) {
         return ModelFault::ContextOverflow { message: words_of(&body) };
     }
-    let low = body.to_lowercase();
+    if let Some(message) = lasting(500, &body, pause, context) {
+        return ModelFault::Exhausted { message };
+    }
     let message = join(&format!("{} broke off with an error", context.provider), &words_of(&body));
-    if PASSING.iter().any(|text| low.contains(text)) {
-        return ModelFault::Communication { message, retry_after: None };
+    if speaks_of(&body, LIMITED) {
+        return ModelFault::Busy { message, wait: pause };
+    }
+    if speaks_of(&body, PASSING) {
+        return ModelFault::Communication { message };
     }
     ModelFault::Configuration { message }
 }
 
-/// A communication fault without a waiting time.
+/// A communication fault.
 pub fn communication(message: impl Into<String>) -> ModelFault {
-    ModelFault::Communication { message: message.into(), retry_after: None }
+    ModelFault::Communication { message: message.into() }
 }
 
 /// The words of a provider say that the prompt does not fit.
 pub fn is_overflow(words: &str) -> bool {
-    let low = words.to_lowercase();
-    OVERFLOW.iter().any(|text| low.contains(text))
+    speaks_of(words, OVERFLOW)
 }
 
-/// The waiting time a provider asks for: `retry-after-ms`, or `Retry-After` in seconds or as a date.
-pub fn retry_after(header: impl Fn(&str) -> Option<String>, now: SystemTime) -> Option<Duration> {
-    if let Some(millis) = header("retry-after-ms").and_then(|text| text.trim().parse::<u64>().ok()) {
-        return Some(Duration::from_millis(millis));
+/// The words of a refusal name two numbers, of which the larger one is near the size of our prompt or counts tokens: the
+/// prompt does not fit, however that is worded.
+pub fn counts_overflow(words: &str, sent: u64) -> bool {
+    let numbers: Vec<u64> = numbers_in(words).into_iter().filter(|number| *number >= MIN_WINDOW).collect();
+    let (Some(large), Some(small)) = (numbers.iter().max(), numbers.iter().min()) else { return false };
+    let near = *large >= sent / 2 && *large <= sent.saturating_mul(2);
+    large > small && (near || speaks_of(words, &["token"]))
+}
+
+/// The smallest window that any server has.
+const MIN_WINDOW: u64 = 256;
+
+/// Whole numbers of a text, without the signs between their thousands.
+pub(crate) fn numbers_in(text: &str) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    let mut digits = String::new();
+    let mut before = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let between =
+            matches!(c, ',' | '_' | '\'') && !digits.is_empty() && chars.peek().is_some_and(char::is_ascii_digit);
+        if c.is_ascii_digit() && (!digits.is_empty() || !before.is_alphanumeric() && before != '.') {
+            digits.push(c);
+        } else if !between {
+            numbers.extend(digits.parse::<u64>());
+            digits.clear();
+        }
+        before = c;
     }
-    let text = header("retry-after")?;
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = httpdate::parse_http_date(text).ok()?;
-    Some(at.duration_since(now).unwrap_or_default())
+    numbers.extend(digits.parse::<u64>());
+    numbers
 }
 
 /// The status some servers put into the error object, as `code` or `status`.
-fn stream_status(error: &Value) -> Option<u16> {
+pub(crate) fn stream_status(error: &Value) -> Option<u16> {
     let inner = error.get("error").unwrap_or(error);
+    let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
     ["code", "status", "status_code", "statusCode"]
         .iter()
-        .find_map(|key| inner.get(key).and_then(Value::as_u64))
+        .find_map(|key| inner.get(key).and_then(number))
         .and_then(|code| u16::try_from(code).ok())
         .filter(|code| (400..600).contains(code))
 }
 
 /// The provider's own words: the message of a JSON error, else the text, on one line, cut.
-fn words_of(body: &str) -> String {
+pub(crate) fn words_of(body: &str) -> String {
     let text = serde_json::from_str::<Value>(body).ok().and_then(|value| message_in(&value));
-    let text = text.unwrap_or_else(|| body.to_owned());
+    let text =
+        text.unwrap_or_else(|| if body.trim_start().starts_with('<') { page_words(body) } else { body.to_owned() });
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(MAX_WORDS) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or_default()),
@@ -170,6 +251,26 @@ fn message_in(value: &Value) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// The words of a page without its tags, styles and scripts.
+pub(crate) fn page_words(page: &str) -> String {
+    let mut words = String::new();
+    let mut hidden: Option<&str> = None;
+    for piece in page.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap_or((piece, ""));
+        let tag = tag.split(|c: char| c.is_whitespace()).next().unwrap_or_default().to_lowercase();
+        if let Some(name) = ["script", "style"].into_iter().find(|name| *name == tag) {
+            hidden = Some(name);
+        } else if hidden.is_some_and(|name| tag.strip_prefix('/') == Some(name)) {
+            hidden = None;
+        }
+        if hidden.is_none() {
+            words.push(' ');
+            words.push_str(text);
+        }
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn join(ours: &str, theirs: &str) -> String {

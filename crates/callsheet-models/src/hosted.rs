@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
-use callsheet_core::record::{StopReason, Usage};
+use callsheet_core::record::Usage;
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{
     DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, NativeTool,
@@ -29,10 +29,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::adapt::{Adaptation, Change};
 use crate::config::Prices;
 use crate::fault::{self, FaultContext};
+use crate::local::unlisted_words;
+use crate::notes::Notes;
 use crate::tokens;
 use crate::transport::{Silence, TooLong, client, guarded};
+use crate::wire::end::{End, Stopped};
 use crate::wire::names::Names;
 use crate::wire::{self, RawCall, native, with_ids};
 
@@ -61,6 +65,9 @@ struct Hosted {
     prices: Prices,
     silence: Silence,
     native: Vec<NativeTool>,
+    /// What its vendor refused, or is set not to get.
+    adapted: Mutex<Adaptation>,
+    notes: Notes,
     client: OnceLock<Client>,
     /// Proofs of thinking that a vendor wants back beside the call they came with, by call id. The canonical reply has
     /// no place for them; after a resume the vendor gets the conversation without them, which it accepts or refuses.
@@ -80,6 +87,8 @@ pub(crate) struct Parts {
     pub silence: Silence,
     /// Tools that its models know by heart.
     pub native: Vec<NativeTool>,
+    /// What it is set not to get.
+    pub adaptation: Adaptation,
 }
 
 impl HostedModel {
@@ -120,6 +129,8 @@ impl Hosted {
             prices: parts.prices,
             silence: parts.silence,
             native: parts.native,
+            adapted: Mutex::new(parts.adaptation),
+            notes: Notes::default(),
             client: OnceLock::new(),
             signatures: Mutex::new(BTreeMap::new()),
         })
@@ -147,10 +158,18 @@ impl Hosted {
 
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
         let plain = request;
-        let request = &*Names::of(plain).encode(plain);
-        let options = self.options(request);
-        let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
-        let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
+        let mut changed = false;
+        let mut stream = loop {
+            let adapted = self.adapted.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let request = adapted.request(&Names::of(plain).encode(plain));
+            let options = self.options(&request);
+            let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(&request), Some(&options));
+            match stream.await {
+                Ok(response) => break response.stream,
+                Err(error) if !changed && self.learn_from(&error, &request) => changed = true,
+                Err(error) => return Err(self.fault(&error)),
+            }
+        };
         let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
         let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.context.provider));
         while let Some(event) = next_event(&mut stream).await.map_err(too_long)? {
@@ -172,30 +191,47 @@ impl Hosted {
         // Some adapters of the library invent an end when the stream breaks off; only a real one has a reason.
         let broken = || fault::communication(format!("the stream of {} broke off", self.context.provider));
         let end = end.filter(|end| end.captured_stop_reason.is_some()).ok_or_else(broken)?;
-        Ok(self.reply(plain, text, thinking, end))
+        self.reply(plain, text, thinking, end)
     }
 
-    fn reply(&self, request: &ModelRequest, text: String, thinking: String, end: StreamEnd) -> ModelReply {
+    /// Takes in what a refusal asks for. The library writes the cap of the reply under the name that each model takes.
+    fn learn_from(&self, error: &genai::Error, request: &ModelRequest) -> bool {
+        let genai::Error::HttpError { status, body, .. } = error else { return false };
+        let sampling = json!({"temperature": request.temperature, "seed": request.seed, "max_tokens": 0});
+        let sent = sampling.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+        let sent = sent.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let change = Change::of(body, &sent, request).filter(|_| matches!(status.as_u16(), 400 | 422));
+        let Some(change) = change.filter(|change| !matches!(change, Change::NameCap(_))) else { return false };
+        self.notes.note(change.words(&self.context.provider));
+        self.adapted.lock().unwrap_or_else(PoisonError::into_inner).learn(change);
+        true
+    }
+
+    fn reply(
+        &self,
+        request: &ModelRequest,
+        text: String,
+        thinking: String,
+        end: StreamEnd,
+    ) -> Result<ModelReply, ModelFault> {
         let usage = usage_or_estimate(end.captured_usage.as_ref(), request, &text);
         let details = end.captured_usage.as_ref().and_then(|usage| usage.prompt_tokens_details.as_ref());
         let written = details.and_then(|details| details.cache_creation_tokens).unwrap_or_default();
         let written = u64::try_from(written).unwrap_or_default();
-        let reason = end.captured_stop_reason.clone();
+        // The library's own sorting of reasons takes what it does not know for an ordinary end.
+        let word = end.captured_stop_reason.as_ref().map(chat::StopReason::raw).unwrap_or_default().to_owned();
         let calls = self.take_calls(request, end);
-        let stop = match reason {
-            Some(chat::StopReason::MaxTokens(_)) => StopReason::Length,
-            Some(chat::StopReason::ContentFilter(_)) => StopReason::Filtered,
-            _ if calls.is_empty() => StopReason::End,
-            _ => StopReason::Tools,
-        };
-        ModelReply {
+        let stopped = End::marked_with(&word).reason(!calls.is_empty());
+        let Stopped { reason: stop, unlisted } = stopped.map_err(|error| error.into_fault(&self.context))?;
+        Ok(ModelReply {
             text,
             thinking: Some(thinking).filter(|text| !text.is_empty()),
             calls,
             usage: Usage { cost_usd: self.prices.cost_with_writes_usd(&usage, written), ..usage },
             stop,
             model: self.info.id.clone(),
-        }
+            notices: self.notes.take(unlisted.map(|word| unlisted_words(&self.context.provider, &word))),
+        })
     }
 
     fn take_calls(&self, request: &ModelRequest, end: StreamEnd) -> Vec<ToolCall> {
@@ -304,8 +340,9 @@ impl Hosted {
         match error {
             genai::Error::HttpError { status, body, headers, .. } => {
                 let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-                let wait = fault::retry_after(header, SystemTime::now());
-                fault::from_status(status.as_u16(), &self.scrub(body), wait, &self.context)
+                let body = self.scrub(body);
+                let wait = fault::pause::asked(header, &body, SystemTime::now());
+                fault::from_status(status.as_u16(), &body, wait, &self.context)
             }
             genai::Error::ChatResponse { body, .. } => {
                 let body = self.scrub(&body.to_string());

@@ -3,6 +3,8 @@
 //!
 //! Nothing is opened before the first request. Keys live in `secrecy` values and never reach a log, an error or `Debug`.
 
+mod adapt;
+
 pub mod config;
 
 pub mod fault;
@@ -13,6 +15,8 @@ mod hosted;
 mod local;
 
 pub mod measure;
+
+mod notes;
 
 pub mod probe;
 

@@ -44,6 +44,19 @@ pub struct RunningModel {
     pub window: Option<u32>,
     /// Native tool calling, if told.
     pub tools: Option<bool>,
+    /// Size of its file, if told.
+    pub bytes: Option<u64>,
+    /// It writes text, and does not only turn text into numbers, if told.
+    pub writes: Option<bool>,
+}
+
+impl Running {
+    /// Models that may be asked for text: first those of which that is known.
+    pub fn writers(&self) -> Vec<&RunningModel> {
+        let mut writers: Vec<&RunningModel> = self.models.iter().filter(|model| model.writes != Some(false)).collect();
+        writers.sort_by_key(|model| model.writes.is_none());
+        writers
+    }
 }
 
 /// A vendor whose key variable is set.
@@ -125,9 +138,11 @@ async fn ask_ollama(transport: &Transport, mut server: Running, time: Duration) 
     let lists = async { tokio::join!(transport.get_json(ollama::TAGS), transport.get_json(ollama::LOADED)) };
     let (tags, loaded) = tokio::time::timeout(time, lists).await.ok()?;
     let loaded = loaded.map(|answer| ollama::model_names(&answer)).unwrap_or_default();
-    let named = ollama::model_names(&tags.ok()?).into_iter().map(|name| RunningModel {
-        loaded: loaded.contains(&name),
-        name,
+    let named = ollama::listed(&tags.ok()?).into_iter().map(|listed| RunningModel {
+        loaded: loaded.contains(&listed.name),
+        name: listed.name,
+        bytes: listed.bytes,
+        writes: listed.encodes.then_some(false),
         ..RunningModel::default()
     });
     server.models = named.collect();
@@ -147,6 +162,7 @@ async fn describe_all(transport: &Transport, models: &mut [RunningModel]) {
             let described = ollama::description(&answer);
             model.window = described.window;
             model.tools = described.tools;
+            model.writes = described.writes.or(model.writes);
         }
     }
 }
@@ -163,6 +179,7 @@ async fn ask_llamacpp(transport: &Transport, mut server: Running, time: Duration
         loaded: true,
         window: properties.window,
         tools: Some(true),
+        ..RunningModel::default()
     });
     server.models = named.collect();
     Some(server)

@@ -1,6 +1,7 @@
 //! What was changed: diffs by task, and who approved them.
 
 use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::view::{DiffKind, diff_lines};
 use maud::{Markup, html};
 
 use crate::approvals::{Approval, approvals, standing};
@@ -64,23 +65,16 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
 /// A unified diff, a line an element.
 pub(crate) fn diff(text: &str) -> Markup {
     let text = shown(text);
-    let mut lines = text.lines().peekable();
-    let mut classed = Vec::new();
-    let mut is_name = false;
-    while let Some(line) = lines.next() {
-        // The names of a file are a pair; another line may begin like one of them.
-        let is_first = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-        let class = match line.as_bytes().first() {
-            _ if is_first || is_name => "file",
-            Some(b'+') => "add",
-            Some(b'-') => "del",
-            Some(b'@') => "hunk",
-            _ => "same",
-        };
-        is_name = is_first;
-        classed.push((class, line));
+    let class = |kind| match kind {
+        DiffKind::Name => "file",
+        DiffKind::Added => "add",
+        DiffKind::Removed => "del",
+        DiffKind::Hunk => "hunk",
+        DiffKind::Same | DiffKind::Note | DiffKind::Other => "same",
+    };
+    html! {
+        pre.diff { code { @for line in diff_lines(&text) { span class=(class(line.kind)) { (line.text) "\n" } } } }
     }
-    html! { pre.diff { code { @for (class, line) in classed { span class=(class) { (line) "\n" } } } } }
 }
 
 #[cfg(test)]

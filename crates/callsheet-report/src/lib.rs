@@ -38,6 +38,8 @@ pub struct Source<'a> {
     pub of_tree: Option<&'a TaskResult>,
     /// Texts of the record.
     pub blob: &'a dyn Fn(&BlobId) -> Option<String>,
+    /// Rules of the project that prompts had no room for.
+    pub omitted: &'a [String],
     /// The version that makes the report.
     pub version: &'a str,
 }

@@ -40,7 +40,7 @@ pub fn html(source: &Source<'_>) -> String {
                 (cost(run))
                 @if !timeline.0.is_empty() { section { h2 { "Timeline" } (timeline) } }
                 (tasks(source))
-                (troubles(run))
+                (troubles(run, source.omitted))
                 footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }
             }
         }

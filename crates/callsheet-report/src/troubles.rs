@@ -9,17 +9,21 @@ use maud::{Markup, html};
 use crate::shown;
 
 /// The section; nothing if all went well.
-pub(crate) fn troubles(run: &Run) -> Markup {
+pub(crate) fn troubles(run: &Run, omitted: &[String]) -> Markup {
     let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
     let refused: Vec<&CallRecord> = run.calls().iter().filter(|call| call.accepted == Some(false)).collect();
     let repaired: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.repairs.is_empty()).collect();
     let rejected: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.rejected.is_empty()).collect();
-    if problems.is_empty() && refused.is_empty() && repaired.is_empty() && rejected.is_empty() {
+    if omitted.is_empty() && problems.is_empty() && refused.is_empty() && repaired.is_empty() && rejected.is_empty() {
         return html! { section { h2 { "Repairs and failures" } p { "None: every reply was read as it came." } } };
     }
     html! {
         section {
             h2 { "Repairs and failures" }
+            @if !omitted.is_empty() {
+                h3 { "Rules without room" }
+                ul { @for line in omitted { li.bad { (shown(line)) } } }
+            }
             @if !problems.is_empty() {
                 h3 { "Failed" }
                 ul { @for line in &problems { li.bad { (shown(line)) } } }

@@ -17,6 +17,7 @@ pub mod prompts;
 mod reading;
 pub mod references;
 mod replay;
+pub mod rules;
 pub mod runfiles;
 pub mod services;
 pub mod sheetfile;

@@ -253,3 +253,52 @@ fn an_unreadable_file_is_told_from_a_missing_one() {
         }
     }
 }
+
+/// A file system may keep a letter and its mark as two characters where a model writes one.
+#[test]
+fn a_name_is_found_in_another_form_of_unicode() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("cafe\u{301}")).unwrap();
+    let on_disk = "cafe\u{301}/re\u{301}sume\u{301}.md";
+    std::fs::write(folder.path().join(on_disk), "text").unwrap();
+    let workspace = Workspace::new(folder.path(), &[]).unwrap();
+    let written = "caf\u{e9}/r\u{e9}sum\u{e9}.md";
+    assert_eq!(workspace.locate(written).unwrap().path(), on_disk);
+    assert_eq!(workspace.locate_writable(written).unwrap().path(), on_disk);
+    // Two files whose names differ in the form alone are two files.
+    std::fs::write(folder.path().join("\u{e9}.md"), "one").unwrap();
+    std::fs::write(folder.path().join("e\u{301}.md"), "other").unwrap();
+    assert_eq!(workspace.locate("\u{e9}.md").unwrap().path(), "\u{e9}.md");
+    assert_eq!(workspace.locate("e\u{301}.md").unwrap().path(), "e\u{301}.md");
+}
+
+#[test]
+fn a_path_is_found_as_links_and_other_systems_spell_it() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("src")).unwrap();
+    for name in ["my file.txt", "src/a b.txt"] {
+        std::fs::write(folder.path().join(name), "text").unwrap();
+    }
+    let workspace = Workspace::new(folder.path(), &[]).unwrap();
+    let found = |written: &str| workspace.respelled(written).map(|located| located.path().to_owned());
+    assert_eq!(found("my%20file.txt").as_deref(), Some("my file.txt"));
+    assert_eq!(found("src\\a b.txt").as_deref(), Some("src/a b.txt"));
+    assert_eq!(found("src\\a%20b.txt").as_deref(), Some("src/a b.txt"));
+    assert_eq!(found("%2e%2e%2fpasswd"), None);
+    assert_eq!(found("my file.txt"), None, "it is spelled as it is");
+}
+
+/// Without git and ignore files, too.
+#[test]
+fn what_tools_fetched_is_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["node_modules/a/index.js", "env/pyvenv.cfg", "out/CACHEDIR.TAG", "src/main.js"] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "x").unwrap();
+    }
+    let workspace = Workspace::new(folder.path(), &[]).unwrap();
+    let listing = workspace.list(&workspace.locate(".").unwrap(), 100).unwrap();
+    assert_eq!(listing.names, ["src/"]);
+    assert!(workspace.locate("node_modules/a/index.js").is_ok(), "what is named is there");
+}

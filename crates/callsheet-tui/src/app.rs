@@ -111,6 +111,8 @@ pub enum Leave {
     Resume,
     /// Go on with this follow-up.
     FollowUp(String),
+    /// Their terminal is gone.
+    Gone,
 }
 
 /// Text of a call that is under way.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callsheet_core::symbols::Coloured;
+use callsheet_core::view::{DiffKind, DiffLine, diff_lines};
 use callsheet_format::edit::{Hunk, HunkVerdict, Painter, diff_colours, header};
 use ratatui::style::Style;
 use ratatui::text::Line;
@@ -51,26 +52,32 @@ pub fn hunks(
 
 /// A unified diff; `path`: of its file, unless it names others.
 pub fn unified(diff: &str, path: &str, (theme, paint): (Theme, Painter<'_>), cells: usize) -> Vec<Line<'static>> {
-    let lines: Vec<String> = exact(diff).lines().map(str::to_owned).collect();
-    let texts: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let text = exact(diff);
+    let read = diff_lines(&text);
+    let texts: Vec<&str> = read.iter().map(|line| line.text).collect();
     let colours = diff_colours(&texts, path, paint);
-    let marks = marks(&lines);
-    let mut numbers: Option<(u64, u64)> = None;
+    let marks = marks(&read);
+    let numbered = read.iter().any(|line| line.old.or(line.new).is_some());
     let mut out = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        if let Some(begun) = begin(line) {
-            numbers = Some(begun);
-            out.extend(wrap(&[(line.clone(), theme.label())], cells, 0));
-            continue;
-        }
-        let style = match line.as_bytes().first() {
-            Some(b'+') => theme.good(),
-            Some(b'-') => theme.bad(),
-            _ => Style::new(),
+    for (at, line) in read.iter().enumerate() {
+        let style = match line.kind {
+            DiffKind::Hunk => {
+                out.extend(wrap(&[(line.text.to_owned(), theme.label())], cells, 0));
+                continue;
+            }
+            DiffKind::Name => theme.strong(),
+            DiffKind::Added => theme.good(),
+            DiffKind::Removed => theme.bad(),
+            DiffKind::Same | DiffKind::Note | DiffKind::Other => Style::new(),
         };
-        let mut pieces: Vec<Piece> = vec![(number(&mut numbers, line), theme.quiet())];
+        let number = match line.new.or(line.old) {
+            Some(number) => format!("{number:>5} "),
+            None if numbered && line.kind != DiffKind::Name => "      ".to_owned(),
+            None => String::new(),
+        };
+        let mut pieces: Vec<Piece> = vec![(number, theme.quiet())];
         let coloured = colours.get(at).map(Vec::as_slice).unwrap_or_default();
-        pieces.extend(styled(line, marks.get(&at), coloured, (theme, style)));
+        pieces.extend(styled(line.text, marks.get(&at), coloured, (theme, style)));
         out.extend(wrap(&pieces, cells, 7));
     }
     out
@@ -99,51 +106,18 @@ fn styled(line: &str, marks: Option<&Marked>, colours: &[Coloured], (theme, styl
     cuts.windows(2).filter_map(piece).collect()
 }
 
-/// The numbers of the first lines, if the line begins a hunk.
-fn begin(line: &str) -> Option<(u64, u64)> {
-    let rest = line.strip_prefix("@@ -")?;
-    let (old, new) = rest.split_once(" +")?;
-    let first = |range: &str| {
-        let digits: String = range.chars().take_while(char::is_ascii_digit).collect();
-        digits.parse::<u64>().ok()
-    };
-    first(old).zip(first(new))
-}
-
-/// The number of a line, of the new file where it stands in that.
-fn number(numbers: &mut Option<(u64, u64)>, line: &str) -> String {
-    let Some((old, new)) = numbers else { return String::new() };
-    let shown = match line.as_bytes().first() {
-        Some(b'-') => {
-            *old += 1;
-            *old - 1
-        }
-        Some(b'+') => {
-            *new += 1;
-            *new - 1
-        }
-        Some(b'\\') => return "      ".to_owned(),
-        _ => {
-            *old += 1;
-            *new += 1;
-            *new - 1
-        }
-    };
-    format!("{shown:>5} ")
-}
-
 /// Where lines were replaced one by one: their parts, and whether each changed.
-fn marks(lines: &[String]) -> BTreeMap<usize, Vec<(String, bool)>> {
+fn marks(lines: &[DiffLine<'_>]) -> BTreeMap<usize, Vec<(String, bool)>> {
     let mut marks = BTreeMap::new();
-    let of = |sign: char, from: usize| lines.iter().skip(from).take_while(|line| line.starts_with(sign)).count();
+    let of = |kind, from: usize| lines.iter().skip(from).take_while(|line| line.kind == kind).count();
     let mut at = 0;
     while at < lines.len() {
-        let gone = of('-', at);
-        let come = of('+', at + gone);
+        let gone = of(DiffKind::Removed, at);
+        let come = of(DiffKind::Added, at + gone);
         if gone > 0 && gone == come {
             for index in at..at + gone {
                 if let Some((old, new)) = lines.get(index).zip(lines.get(index + gone)) {
-                    let (old, new) = words(old, new);
+                    let (old, new) = words(old.text, new.text);
                     marks.insert(index, old);
                     marks.insert(index + gone, new);
                 }

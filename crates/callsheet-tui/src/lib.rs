@@ -7,6 +7,7 @@ mod desk;
 mod diff;
 mod draw;
 mod foot;
+mod hangup;
 mod input;
 mod keys;
 mod limits;

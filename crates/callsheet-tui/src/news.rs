@@ -51,6 +51,11 @@ impl Observer for Wire {
             Signal::Silent { key, seconds } => {
                 News::Notice(format!("{}: no answer for {seconds} s", call_words(key, "")))
             }
+            Signal::Retry { key, send: 0, wait_ms, .. } => News::Notice(format!(
+                "{}: waits {} s because its provider is busy",
+                call_words(key, ""),
+                wait_ms.div_ceil(1_000)
+            )),
             Signal::Retry { key, send, wait_ms, message } => News::Notice(format!(
                 "{}: attempt {send} to send failed ({message}), next attempt in {} s",
                 call_words(key, ""),

@@ -1,8 +1,9 @@
 //! The terminal: taken, drawn on, read from, and always given back.
 
 use std::io::{BufWriter, Stderr, Write, stderr};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
@@ -15,8 +16,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyEventKind, poll,
-    read,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyEventKind,
 };
 use ratatui::crossterm::execute;
 use ratatui::crossterm::style::Print;
@@ -24,9 +24,12 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, SetTitle, disable_raw_mode, enable_raw_mode,
 };
 
+use tokio_util::sync::CancellationToken;
+
 use crate::app::{App, Leave};
 use crate::desk::Desk;
 use crate::draw::Painter;
+use crate::hangup::Line;
 use crate::keys::{Next, is_interrupt, paste, press};
 use crate::mouse::moved;
 use crate::news::{News, Wire};
@@ -35,6 +38,8 @@ use crate::news::{News, Wire};
 const WAIT: Duration = Duration::from_millis(50);
 /// How long a gate is on the screen before keys answer it.
 const ARMING: Duration = Duration::from_millis(400);
+/// How long the last drawing is waited for: a terminal that takes no more may hold it for ever.
+const CLOSING: Duration = Duration::from_secs(1);
 /// Rings.
 const BELL: &str = "\u{7}";
 /// Keeps the title of the window, and puts it back.
@@ -76,8 +81,16 @@ fn take() -> std::io::Result<()> {
 pub struct Screen {
     wire: Arc<Wire>,
     news: Mutex<Option<Receiver<News>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<Drawing>>,
     open: AtomicBool,
+    /// Cancelled when the terminal goes away.
+    gone: CancellationToken,
+}
+
+/// The thread that draws, and a channel that it closes at its end.
+struct Drawing {
+    thread: JoinHandle<()>,
+    ended: Receiver<()>,
 }
 
 impl Default for Screen {
@@ -88,11 +101,17 @@ impl Default for Screen {
             news: Mutex::new(Some(news)),
             thread: Mutex::new(None),
             open: AtomicBool::new(false),
+            gone: CancellationToken::new(),
         }
     }
 }
 
 impl Screen {
+    /// Cancelled when the terminal goes away; then nobody sits there any more.
+    pub fn gone(&self) -> CancellationToken {
+        self.gone.clone()
+    }
+
     /// A run whose earlier log entries nobody watches again.
     pub fn begin_with(&self, run: Run) {
         self.wire.tell(News::Run(Box::new(run)));
@@ -106,12 +125,18 @@ impl Screen {
         let Some(news) = self.news.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         take().inspect_err(|_| restore())?;
         self.open.store(true, Ordering::SeqCst);
-        let thread = std::thread::spawn(move || {
-            // A terminal that is gone ends the run by its own signal.
-            let _gone = Loop::new(desk, news, true, colour).and_then(Loop::run);
+        let gone = self.gone.clone();
+        let (held, ended): (Sender<()>, _) = channel();
+        let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
+            // A screen that ends by itself is as gone as its terminal. Whoever drives the run decides what follows.
+            let guard = gone.clone().drop_guard();
+            if Loop::new(desk, news, (true, gone), colour).and_then(Loop::run).is_ok() {
+                guard.disarm();
+            }
             restore();
-        });
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+            drop(held);
+        })?;
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(Drawing { thread, ended });
         Ok(())
     }
 
@@ -123,7 +148,9 @@ impl Screen {
     /// Gives the terminal back.
     pub fn close(&self) {
         self.wire.tell(News::Close);
-        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(Drawing { thread, ended }) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
+            && matches!(ended.recv_timeout(CLOSING), Err(RecvTimeoutError::Disconnected))
+        {
             let _panicked = thread.join();
         }
         self.open.store(false, Ordering::SeqCst);
@@ -147,17 +174,20 @@ impl Observer for Screen {
 /// # Errors
 /// The terminal cannot be used.
 pub fn watch(desk: Box<dyn Desk>, news: Receiver<News>, colour: bool) -> std::io::Result<Leave> {
-    let left = take().and_then(|()| Loop::new(desk, news, false, colour)).and_then(Loop::run);
+    let gone = CancellationToken::new();
+    let left = take().and_then(|()| Loop::new(desk, news, (false, gone.clone()), colour)).and_then(Loop::run);
     restore();
-    left
+    if gone.is_cancelled() { Ok(Leave::Gone) } else { left }
 }
 
 struct Loop {
     app: App,
+    line: Line,
     desk: Box<dyn Desk>,
     news: Receiver<News>,
     painter: Painter,
-    terminal: Terminal<CrosstermBackend<BufWriter<Stderr>>>,
+    /// Never dropped: it would say that it cannot show the cursor, and fail over saying so where the terminal is gone.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stderr>>>>,
     /// The gate or question on the screen, and since when.
     shown: Option<(EffectKey, Instant)>,
     /// What was drawn last.
@@ -167,11 +197,17 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(desk: Box<dyn Desk>, news: Receiver<News>, own: bool, colour: bool) -> std::io::Result<Self> {
-        let terminal = Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?;
+    fn new(
+        desk: Box<dyn Desk>,
+        news: Receiver<News>,
+        (own, gone): (bool, CancellationToken),
+        colour: bool,
+    ) -> std::io::Result<Self> {
+        let line = Line::watch(gone)?;
+        let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?);
         let painter = Painter::new(colour);
         let mut made =
-            Self { app: App::new(own), desk, news, painter, terminal, shown: None, drawn: None, mouse: true };
+            Self { app: App::new(own), line, desk, news, painter, terminal, shown: None, drawn: None, mouse: true };
         made.set_mouse()?;
         Ok(made)
     }
@@ -193,7 +229,7 @@ impl Loop {
             self.app.look(&*self.desk);
             self.draw()?;
             self.arm()?;
-            if !poll(WAIT)? {
+            if !self.line.has_key(WAIT)? {
                 continue;
             }
             if let Some(leave) = self.keys()? {
@@ -251,8 +287,8 @@ impl Loop {
                 self.app.armed = None;
                 self.shown = Some((key, Instant::now()));
                 // A line that is being typed goes on.
-                while self.app.input.is_none() && poll(Duration::ZERO)? {
-                    match read()? {
+                while self.app.input.is_none() && self.line.has_key(Duration::ZERO)? {
+                    match self.line.key()? {
                         Event::Key(key) if is_interrupt(key) => drop(press(&mut self.app, &*self.desk, key)),
                         _ => self.drawn = None,
                     }
@@ -264,7 +300,7 @@ impl Loop {
 
     fn keys(&mut self) -> std::io::Result<Option<Leave>> {
         loop {
-            match read()? {
+            match self.line.key()? {
                 Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut self.app, &*self.desk, key) {
                     Next::Stay => {}
                     Next::Leave(leave) => return Ok(Some(leave)),
@@ -298,7 +334,7 @@ impl Loop {
                 _ => {}
             }
             // Keys that came together are one step, unless they opened a gate: its keys are looked at after it is drawn.
-            if self.app.is_arming() || !poll(Duration::ZERO)? {
+            if self.app.is_arming() || !self.line.has_key(Duration::ZERO)? {
                 return Ok(None);
             }
             self.app.settle();

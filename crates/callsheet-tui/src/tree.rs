@@ -2,7 +2,7 @@
 
 use callsheet_core::run::Stage;
 use callsheet_core::view::board::{Need, Row};
-use callsheet_core::view::state_mark;
+use callsheet_core::view::{counted, state_mark};
 
 use crate::app::{App, Pick};
 use crate::text;
@@ -75,7 +75,7 @@ fn of_run(app: &App) -> Item {
         (Some(_), _) => {
             let answer = callsheet_core::view::answer(&app.run, &|_, text| text.to_owned());
             let shown = Some(answer).filter(|answer| !answer.trim().is_empty()).or_else(|| header.message.clone());
-            shown.unwrap_or_else(|| format!("{} tasks", header.total))
+            shown.unwrap_or_else(|| counted(header.total, "task"))
         }
         (None, Some(count)) => format!("{}, {count} characters", header.doing),
         (None, None) if app.rests() => "interrupted: r resumes it".to_owned(),

@@ -11,6 +11,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::view::counted;
 use callsheet_core::visible::{readable, visible_json};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use maud::{Markup, html};
@@ -189,7 +190,7 @@ async fn one_call(
             let found = page.run.calls().iter().find(|call| call.number == number);
             let found = found.ok_or_else(|| Refusal {
                 what: format!("this run has no call {number}"),
-                advice: format!("it has {} calls", page.run.calls().len()),
+                advice: format!("it has {}", counted(page.run.calls().len(), "call")),
             })?;
             if is_part { call::part(page, found) } else { call::page(page, &app.desk.project(), found) }
         })

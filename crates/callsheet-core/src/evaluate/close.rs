@@ -4,7 +4,7 @@ use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{NodeInstance, Work};
 use crate::template::operators::Judged;
-use crate::template::{ErrorKind, Node, Reason, TaskError, TaskResult};
+use crate::template::{Details, ErrorKind, Node, Reason, TaskError, TaskResult};
 
 use super::{Evaluator, failure};
 
@@ -36,8 +36,9 @@ impl Evaluator<'_> {
     /// The result of a handler, or another try where the template asks for it (spec 15).
     fn close_handler(&self, op: &NodeInstance, node: &Node) -> Step {
         let result = self.handler_result(op, node).located(&node.origin, op.id.as_str());
-        let again = result.error.as_deref().is_some_and(is_recoverable)
-            && op.attempt.saturating_sub(op.retried) < node.recovery.attempts
+        let fault = result.error.as_deref().cloned().or_else(|| unread(&result));
+        let again = fault.as_ref().is_some_and(is_recoverable)
+            && op.attempt.saturating_sub(op.retried) < attempts(node, fault.as_ref())
             && !self.run.is_spent(op);
         let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
         if !again && splits() {
@@ -46,8 +47,8 @@ impl Evaluator<'_> {
         if !again {
             return self.closed(op, result);
         }
-        let error = result.error.as_ref().filter(|_| node.recovery.feed_issues);
-        let issues = error.map(|error| self.keep_text(told_of(error)));
+        let told = fault.as_ref().filter(|_| node.recovery.feed_issues);
+        let issues = told.map(|fault| self.keep_text(told_of(fault)));
         Step::Again { result: self.keep(&result), issues }
     }
 }
@@ -80,6 +81,20 @@ fn told_of(error: &TaskError) -> String {
 
 /// Longest message of a provider or a tool that a model is told, in characters.
 const TOLD: usize = 300;
+
+/// What is wrong with a declared value that could not be read, of a task that may go on with the text all the same: it is
+/// asked for again first.
+fn unread(result: &TaskResult) -> Option<TaskError> {
+    let fault = result.notes.parse_error.as_ref()?;
+    let details = Details { violations: Some(vec![fault.message.clone()]), ..Details::default() };
+    Some(failure::failure(Reason::OutputFormatFailure, fault.message.as_str(), details))
+}
+
+/// Attempts that a task has. Without a word of its author a reply that is not as declared is asked for once more.
+fn attempts(node: &Node, error: Option<&TaskError>) -> u32 {
+    let misfit = error.and_then(failure::reason) == Some(Reason::OutputFormatFailure);
+    node.recovery.attempts.unwrap_or(if misfit { 2 } else { 1 })
+}
 
 /// Another handler may be tried after these (spec 15).
 fn is_recoverable(error: &TaskError) -> bool {

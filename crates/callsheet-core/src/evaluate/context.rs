@@ -13,6 +13,7 @@ use crate::template::{
     resolve_text,
 };
 
+use super::known_files::listed;
 use super::{Entry, Evaluator, FileRequest};
 
 /// Something of a frame.
@@ -124,9 +125,10 @@ impl Evaluator<'_> {
             let bound = own.name(&input.name)?;
             (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
-        let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| self.listed(path.as_str())).collect();
+        let split = |path: &crate::template::Resolved| listed(path.as_str(), self.formats);
+        let mut paths: Vec<String> = resolved.paths.iter().flat_map(split).collect();
         let known = resolved.paths.iter().filter(|path| path.trust() <= Trust::Caller);
-        let required = known.flat_map(|path| self.listed(path.as_str())).filter(|_| !self.writes_files()).collect();
+        let required = known.flat_map(split).filter(|_| !self.writes_files()).collect();
         let asked = self.asked_files(op);
         let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
         if explicit && asked.is_none() {
@@ -221,7 +223,7 @@ impl Evaluator<'_> {
             let mut missing = Vec::new();
             let path = resolve_text(path, &own, "file_paths", &node.origin, op.id.as_str(), &mut missing);
             if missing.is_empty() {
-                files.extend(self.listed(path.as_str()));
+                files.extend(listed(path.as_str(), self.formats));
             }
         }
         let found = self.found(op);
@@ -279,7 +281,7 @@ impl Evaluator<'_> {
         resolved.iter().map(|word| word.as_str().to_owned()).collect()
     }
 
-    fn declared_schema(&self, output: &OutputFormat) -> Option<Value> {
+    pub(super) fn declared_schema(&self, output: &OutputFormat) -> Option<Value> {
         match output.schema.as_ref()? {
             SchemaChoice::Inline(schema) => Some(schema.clone()),
             SchemaChoice::Named(name) => serde_json::from_str(&self.schema(name)?).ok(),
@@ -338,19 +340,6 @@ impl Evaluator<'_> {
             }
             _ => self.offered(above),
         }
-    }
-
-    /// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty
-    /// one is none.
-    fn listed(&self, path: &str) -> Vec<String> {
-        if path.trim().is_empty() {
-            return Vec::new();
-        }
-        if let Ok(paths) = serde_json::from_str::<Vec<String>>(path) {
-            return paths;
-        }
-        let links = self.formats.linked_paths(path);
-        if links.is_empty() { vec![path.to_owned()] } else { links }
     }
 
     /// What a handler was told, as recorded.

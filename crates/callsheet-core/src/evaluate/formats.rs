@@ -2,12 +2,15 @@
 
 use crate::record::Tree;
 use crate::spec::ToolSpec;
-use crate::template::{ReplyReading, Template};
+use crate::template::{JsonReading, ReplyReading, Template};
 
 /// Reads what models and authors write, and knows the templates that are built in. All of it is pure.
 pub trait Formats {
     /// The final reply of a handler. That of a task with `manual_xml` is kept as it is.
     fn reply(&self, text: &str, manual: bool) -> ReplyReading;
+
+    /// The JSON that a model or a process wrote.
+    fn json(&self, text: &str) -> JsonReading;
 
     /// The paths that a value lists as links; none if it lists no links.
     fn linked_paths(&self, text: &str) -> Vec<String>;

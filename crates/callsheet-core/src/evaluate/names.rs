@@ -11,7 +11,8 @@ use crate::spec::BlobId;
 use crate::template::operators::Names;
 use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Template, Trust, bind_call};
 
-use super::Evaluator;
+use super::known_files::known_file_paths;
+use super::{Evaluator, Formats};
 
 /// What a task bound when it was opened, as it is read, for all that it stands around.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +44,7 @@ fn parameters(tree: &Tree) -> Option<Result<BTreeMap<String, Bound>, InputFault>
 }
 
 /// The names that a run begins with.
-fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
+pub(super) fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
     let variables = tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
     if let Some(Ok(parameters)) = parameters(tree) {
@@ -53,10 +54,17 @@ fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     [request].into_iter().chain(variables).collect()
 }
 
-/// Paths of `file_paths` that authors wrote out, in any template of the tree (spec 5).
-pub fn known_paths(tree: &Tree) -> BTreeSet<String> {
-    let written = tree.templates.values().flat_map(written_paths);
-    written.map(|(path, _)| path.to_owned()).collect()
+/// Paths of `file_paths` that are known before the first call: those that authors wrote out, in any template of the tree,
+/// and those that the caller's values give (spec 5).
+pub fn known_paths(tree: &Tree, formats: &dyn Formats) -> BTreeSet<String> {
+    let mut paths = known_file_paths(tree, formats);
+    paths.extend(tree.templates.values().flat_map(written_paths).map(|(path, _)| path.to_owned()));
+    paths
+}
+
+/// What is wrong with the values that the caller gave to a function template; `None`: nothing.
+pub fn input_fault(tree: &Tree) -> Option<InputFault> {
+    parameters(tree)?.err()
 }
 
 /// Paths of `file_paths` without a placeholder, and the tasks that name them.

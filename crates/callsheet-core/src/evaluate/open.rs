@@ -13,6 +13,7 @@ use crate::template::{
 };
 
 use super::known::OpeningTask;
+use super::known_files::known_files;
 use super::names::written_paths;
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
 use super::{Evaluator, failure};
@@ -144,17 +145,16 @@ impl Evaluator<'_> {
         let all = self.reached(template).into_iter().chain([template]);
         for (path, node) in all.flat_map(written_paths) {
             if let Some(near) = self.tree.absent.get(path) {
-                let at = &node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
-                let task = node.id.clone().unwrap_or_default();
-                let location = SourceLocation {
-                    file: at.file.clone(),
-                    line: at.spot.place.line,
-                    column: at.spot.place.column,
-                    task,
-                };
-                fault.no_file(path, near, Some(location));
+                fault.no_file(path, near, Some(location_of(node)));
             }
         }
+        let known = known_files(self.tree, self.formats);
+        for (path, node) in &known.files {
+            if let Some(near) = self.tree.absent.get(path) {
+                fault.no_file(path, near, Some(location_of(node)));
+            }
+        }
+        known.empty.iter().for_each(|(name, _)| fault.refuse(name, "at least one file", "an empty list"));
     }
 
     /// Whether a task of the tree may write files, so that one which is not there can still come to be.
@@ -289,6 +289,13 @@ impl Evaluator<'_> {
         own: &std::sync::Arc<Environment>,
     ) -> Result<Plan, Box<TaskError>> {
         let task = self.handler_task(op, node, own).map_err(input_fault)?;
+        let files = &task.files;
+        let none = !files.command.is_empty() && files.printed.is_empty() && files.command_error.is_none();
+        if none && !files.explicit && !self.writes_files() {
+            let mut fault = InputFaultDetails::default();
+            fault.refuse(&files.command.join(" "), "at least one file", "none");
+            return Err(Box::new(fault.into_error()));
+        }
         let writes = |tool: &str| self.writes(tool);
         let writer = (self.asks(op, node) || self.is_asked_above(op)).then(|| {
             let tools = node.tools.iter().flatten().filter(|tool| writes(tool)).map(String::as_str);
@@ -447,4 +454,15 @@ pub(super) fn one_line(text: &str, most: usize) -> String {
     let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
     cut.push('…');
     cut
+}
+
+/// Where a task names its files.
+fn location_of(node: &Node) -> SourceLocation {
+    let at = node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
+    SourceLocation {
+        file: at.file.clone(),
+        line: at.spot.place.line,
+        column: at.spot.place.column,
+        task: node.id.clone().or_else(|| node.name.clone()).unwrap_or_else(|| node.kind.word().to_owned()),
+    }
 }

@@ -1,13 +1,14 @@
 //! The result of a handler: its final reply read leniently and held to its declared form (spec 6, 7, 11).
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::record::StopReason;
 use crate::run::{NodeInstance, State, TaskRun};
 use crate::template::operators::Leaf;
 use crate::template::{
-    DataSource, DataSourceKind, Details, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus, TaskError,
-    TaskResult, hold_value, read_output,
+    DataSource, DataSourceKind, Details, Node, OutputReading, OutputType, Reason, ReplyReading, Resource, ReturnStatus,
+    TaskError, TaskResult, hold_value, read_output,
 };
 
 use super::{Evaluator, details, failure};
@@ -37,6 +38,12 @@ impl Evaluator<'_> {
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
                 let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
                 TaskResult { content: text, ..TaskResult::failure(error) }
+            } else if last.is_some_and(|call| call.stop.is_withheld()) {
+                let refused = last.is_some_and(|call| call.stop == StopReason::Refused);
+                let words =
+                    if refused { "the model declined to reply" } else { "the provider's filter ended the reply" };
+                let error = failure::failure(Reason::UnexpectedError, words, Details::default());
+                TaskResult { content: text.clone(), ..TaskResult::failure(failure::with_content(error, &text)) }
             } else if last.is_some_and(|call| call.stop.is_cut()) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
@@ -81,8 +88,18 @@ impl Evaluator<'_> {
         if text.trim().is_empty() {
             return TaskResult::failure(failure::invalid_output("the reply has neither text nor a tool call"));
         }
-        let reading = self.formats.reply(text, node.manual_xml);
+        let schema = node.output.as_ref().and_then(|output| self.declared_schema(output));
+        let reading = match schema.as_ref().is_some_and(names_a_status) {
+            true => ReplyReading { content: text.to_owned(), ..ReplyReading::default() },
+            false => self.formats.reply(text, node.manual_xml),
+        };
+        if reading.thought && !reading.envelope && reading.content.is_empty() {
+            return TaskResult::failure(failure::invalid_output("the reply has nothing but thinking"));
+        }
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
+        if reading.thought {
+            result.notes.warn("thinking", "the reply contains thinking, which was left out");
+        }
         result.notes.xml = reading.xml;
         result.notes.data_usage = reading.data_usage;
         result.notes.take(reading.notes);
@@ -106,15 +123,16 @@ impl Evaluator<'_> {
         }
         let declared = node.output.as_ref().filter(|output| output.form == OutputType::Json);
         let schema = |name: &str| self.schema(name);
+        let json = |text: &str| self.formats.json(text);
         let output = match (declared, reading.parsed) {
             // An envelope that holds nothing but the value.
             (Some(_), Some(value)) if result.content.trim().is_empty() => {
                 hold_value(value, &result.content, declared, &schema)
             }
             // Declared JSON is what the content is, never something beside it that nothing checks.
-            (Some(_), _) => read_output(&result.content, declared, &schema),
+            (Some(_), _) => read_output(&result.content, declared, &schema, &json),
             (None, beside) => {
-                let output = read_output(&result.content, node.output.as_ref(), &schema);
+                let output = read_output(&result.content, node.output.as_ref(), &schema, &json);
                 OutputReading { parsed: output.parsed.or(beside), ..output }
             }
         };
@@ -131,9 +149,10 @@ impl Evaluator<'_> {
             return result;
         }
         let schema = |name: &str| self.schema(name);
+        let json = |text: &str| self.formats.json(text);
         let output = match result.parsed_content.take() {
             Some(value) => hold_value(value, &result.content, declared, &schema),
-            None => read_output(&result.content, declared, &schema),
+            None => read_output(&result.content, declared, &schema, &json),
         };
         take(&mut result, output);
         result
@@ -206,6 +225,11 @@ impl Evaluator<'_> {
     }
 }
 
+/// Whether a declared value has a field `status` of its own: then an object with one is the value, and no envelope.
+pub fn names_a_status(schema: &Value) -> bool {
+    schema.pointer("/properties/status").is_some()
+}
+
 /// What a person is to know of a file that gave nothing, or not all it holds.
 fn lacks(source: &DataSource) -> Option<String> {
     let DataSource { name, bytes, truncated, .. } = source;
@@ -226,7 +250,8 @@ fn written(summary: &str, document: &str) -> TaskResult {
     result
 }
 
-/// What a content was read as. Declared JSON that is none stays a text, which is told; what is not what was declared fails
+/// What a content was read as. Of declared JSON the content is the value, whatever stood around it, and repairs are told.
+/// Declared JSON that is none stays a text, which is told; what is not what was declared fails
 /// its task (spec 7).
 fn take(result: &mut TaskResult, output: OutputReading) {
     if let Some(fault) = output.parse_error.as_ref().filter(|_| output.failure.is_none()) {
@@ -236,6 +261,12 @@ fn take(result: &mut TaskResult, output: OutputReading) {
             fault.message
         );
         result.notes.warn("parse_error", words);
+    }
+    for repair in output.repairs {
+        result.notes.warn("json", format!("the declared output is JSON and was repaired ({repair})"));
+    }
+    if let (Some(content), None) = (output.content, &output.failure) {
+        result.content = content;
     }
     result.notes.parse_error = output.parse_error;
     result.parsed_content = output.parsed;

@@ -237,5 +237,6 @@ pub(super) fn unbound(from: &crate::template::PathUse, field: &str, origin: &Ori
         file: origin.file.clone(),
         line: from.at.place.line,
         column: from.at.place.column,
+        record: None,
     }
 }

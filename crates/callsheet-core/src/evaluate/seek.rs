@@ -51,7 +51,8 @@ impl Evaluator<'_> {
             Err(_) => ResolvedTask::default(),
         };
         let mut request = SeekRequest::default();
-        let fresh = node.context.settings.fresh_context;
+        // A default only allows it: an index changes no prompt that did not ask for it.
+        let fresh = node.context.settings.fresh_context && node.context.explicit.fresh_context.is_some();
         let chooses = node.context.settings.inherit_context == InheritContext::Subset && node.refs.is_none();
         let offered = if chooses { self.offered(op) } else { Vec::new() };
         if fresh || !offered.is_empty() {

@@ -66,6 +66,7 @@ codes! {
         LinkUnwrapped = "link-unwrapped",
         ReferenceAlias = "reference-alias",
         PathLeadingSlash = "path-leading-slash",
+        PathSpelling = "path-spelling",
         PathNear = "path-near",
         LinesClamped = "lines-clamped",
         EchoDropped = "echo-dropped",
@@ -156,6 +157,8 @@ codes! {
         EmptyReply = "empty-reply",
         PromptRecited = "prompt-recited",
         ReplyTruncated = "reply-truncated",
+        ReplyWithheld = "reply-withheld",
+        CallUnread = "call-unread",
         ReplyTooLarge = "reply-too-large",
         LookupMissing = "lookup-missing",
         // 5 references

@@ -496,3 +496,20 @@ pub enum Event {
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
+
+impl Event {
+    /// The repairs of the reading that this event holds, if it holds one.
+    pub fn repairs_mut(&mut self) -> Option<&mut Vec<Repair>> {
+        match self {
+            Self::ReplyRefused { repairs, .. }
+            | Self::ListAdopted { repairs, .. }
+            | Self::ListDrafted { repairs, .. }
+            | Self::TaskRefined { repairs, .. }
+            | Self::RunFinished { repairs, .. }
+            | Self::Reviewed { repairs, .. }
+            | Self::Joined { repairs, .. }
+            | Self::CallsAsked { repairs, .. } => Some(repairs),
+            _ => None,
+        }
+    }
+}

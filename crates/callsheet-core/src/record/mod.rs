@@ -4,6 +4,7 @@ mod answered;
 mod event;
 mod operators;
 mod parts;
+mod stop;
 
 pub use answered::AnsweredBy;
 pub use event::{Event, ListOrigin};
@@ -12,8 +13,9 @@ pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, 
 pub use parts::{
     Answer, Apart, Beside, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob,
     EffectKey, Entry, FileChange, Gate, GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage,
-    RefusedPart, Removal, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    RefusedPart, Removal, ResultParts, ToolPolicy, ToolRecord, Usage, Verdict,
 };
+pub use stop::StopReason;
 
 use serde::{Deserialize, Serialize};
 

@@ -372,32 +372,6 @@ pub struct CallSizes {
     pub reply_limit: u64,
 }
 
-/// Why a model stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopReason {
-    /// It was done.
-    #[default]
-    End,
-    /// At its length limit.
-    Length,
-    /// Where a token budget ended (spec "Templates" 9).
-    Budget,
-    /// To have tools called.
-    Tools,
-    /// The provider filtered it.
-    Filtered,
-    /// It only repeated itself, and was stopped.
-    Repeated,
-}
-
-impl StopReason {
-    /// The reply was cut.
-    pub fn is_cut(self) -> bool {
-        matches!(self, Self::Length | Self::Budget | Self::Repeated)
-    }
-}
-
 /// What a call cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

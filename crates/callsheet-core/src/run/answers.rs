@@ -48,25 +48,28 @@ impl Answers<'_> {
         let (approval, units) = (Approval(self.0), Units(self.0));
         // What a template changes waits at gates of its own.
         let asks = |task: &TaskRun| {
-            let held = approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug);
+            let held = approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug) || task.is_handler();
             held && !task.calls_template()
         };
         let mut closed = Vec::new();
         for task in self.0.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
+            let held = approval.holds_acts_of(task);
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {
-                let calls = units.callable(run).into_iter();
-                let gated =
-                    calls.filter(|call| call.state == ToolState::Queued && approval.gates_tool(&call.call.name));
-                closed.extend(gated.map(|call| (task.slug(), run.id.clone(), call.call.id.clone())));
+                for call in units.callable(run) {
+                    let again = approval.would_run_again(&task.task.slug) || task.is_handler() && run.makes_again(call);
+                    let waits = (held || again) && call.state == ToolState::Queued;
+                    if waits && approval.gates_tool(&call.call.name) {
+                        closed.push((task.slug(), run.id.clone(), call.call.id.clone(), again));
+                    }
+                }
             }
         }
         let mut moved = false;
-        for (slug, run, id) in closed {
+        for (slug, run, id, again) in closed {
             let key = EffectKey::Tool { task: slug.clone(), run: run.clone(), call: id.clone() };
             if self.0.flights.contains(&key) {
                 continue;
             }
-            let again = Approval(self.0).would_run_again(&slug);
             let agreed = !again && Approval(self.0).has_words_of(&slug, &run, &id);
             let state =
                 if agreed { ToolState::Approved } else { ToolState::Gated { gate: self.0.gates.next(), again } };

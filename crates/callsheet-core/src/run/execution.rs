@@ -205,6 +205,13 @@ impl Execution {
         !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
     }
 
+    /// Whether a call is made again whose like was started last time and did not end.
+    pub fn makes_again(&self, again: &ToolRun) -> bool {
+        let earlier = self.calls.iter().take_while(|call| call.call.id != again.call.id);
+        let alike = |call: &&ToolRun| call.call.name == again.call.name && call.call.arguments == again.call.arguments;
+        earlier.filter(alike).last().is_some_and(|call| call.output() == Some(&ToolOutput::Interrupted))
+    }
+
     /// The call with this id.
     pub fn call(&self, id: &str) -> Option<&ToolRun> {
         self.calls.iter().find(|call| call.call.id == id)
@@ -258,7 +265,7 @@ impl ToolRun {
         self.state = ToolState::Cut { approved: self.state == ToolState::Approved };
     }
 
-    /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
+    /// It was started before, did not end, and may not be repeated unasked: its gate asks whether it runs again.
     pub fn asks_again(&self) -> bool {
         matches!(self.state, ToolState::Gated { again: true, .. })
     }

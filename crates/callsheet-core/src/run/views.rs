@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{EffectKey, Gate, Outcome};
+use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::spec::{Slug, ToolCall};
 
 use super::access::LimitUse;
@@ -51,6 +51,13 @@ impl Run {
     /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
     pub fn asking(&self) -> Vec<Effect> {
         Approval(self).asking()
+    }
+
+    /// Whether the gate asks if a call that was interrupted is made again: only an answer to it alone counts.
+    pub fn asks_again(&self, gate: &Gate) -> bool {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return false };
+        let call = self.task(task).and_then(|task| task.run(run)?.call(call));
+        call.is_some_and(|call| call.asks_again())
     }
 
     /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with

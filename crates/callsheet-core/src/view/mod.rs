@@ -4,6 +4,7 @@
 
 mod answer;
 pub mod board;
+mod diff;
 mod limits;
 mod moments;
 mod report;
@@ -15,6 +16,7 @@ mod why;
 
 pub use answer::{answer, joined, listed, results, unsupported_line, unsupported_of_answer};
 pub use board::{Board, state_mark};
+pub use diff::{DiffKind, DiffLine, DiffReader, diff_counts, diff_lines};
 pub use limits::{limit_number, limit_unit, most_used_limit, pressing_limit, raised_words};
 pub use moments::{civil, outcome_words};
 pub use report::{CALLS_FAILED, outcome_word, problem_line, removals, report, review_words, unwritten_words};

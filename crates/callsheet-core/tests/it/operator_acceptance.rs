@@ -422,14 +422,17 @@ fn c47_nothing_is_tried_again_unless_a_policy_says_so() {
             "<task name=\"top\"><description>Typed</description><output_format type=\"json\" schema=\"object\"/>{recovery}</task>"
         )
     };
-    let (told, result) = play(&[("template", &typed("")), ("run top", ""), ("reply top", "[1]")]);
+    let once = typed("<recovery attempts=\"1\"/>");
+    let (told, result) = play(&[("template", &once), ("run top", ""), ("reply top", "[1]")]);
     let error = &result["result"]["error"];
     assert_eq!(told.matches("→ ask").count(), 1, "{told}");
     assert!(!error["recovery"]["advice"].as_str().unwrap().is_empty());
     assert_eq!(error["location"]["file"], "t.xml");
-    let twice = typed("<recovery attempts=\"2\"/>");
+    // A reply that is not as declared is asked for once more without a policy; nothing else is.
+    let (told, _) = play(&[("template", &typed("")), ("run top", ""), ("reply top", "fault: communication")]);
+    assert_eq!(told.matches("→ ask").count(), 1, "{told}");
     let (told, result) =
-        play(&[("template", &twice), ("run top", ""), ("reply top", "[1]"), ("reply top-again-2", "[2]")]);
+        play(&[("template", &typed("")), ("run top", ""), ("reply top", "[1]"), ("reply top-again-2", "[2]")]);
     assert_eq!(told.matches("→ ask").count(), 2, "{told}");
     assert!(told.contains("| issues "), "the second is told of the first: {told}");
     let attempts = &result["result"]["error"]["details"]["recovery_attempts"];

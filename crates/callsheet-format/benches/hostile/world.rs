@@ -105,7 +105,7 @@ pub fn answer(lookup: &Lookup) -> Answer {
         Lookup::Symbols(_) => Answer::NoSymbols,
         Lookup::Call { .. } => Answer::Startable,
         Lookup::Path { path, .. } if path.starts_with("missing") || path.starts_with("new") => {
-            Answer::Missing(Candidates { without_slash: None, near: vec!["src/a.rs".to_owned()] })
+            Answer::Missing(Candidates { without_slash: None, respelled: None, near: vec!["src/a.rs".to_owned()] })
         }
         Lookup::Path { path, .. } if path.starts_with('/') => Answer::Outside(Candidates::default()),
         Lookup::Path { path, .. } => Answer::File(FileFacts {

@@ -1,6 +1,7 @@
 //! Colours of the code in a unified diff: of what stays and what comes. What goes has one colour.
 
 use callsheet_core::symbols::Coloured;
+use callsheet_core::view::{DiffKind, diff_lines};
 
 /// Colours a text, by the path that tells its language.
 pub type Painter<'a> = &'a dyn Fn(&str, &str) -> Vec<Coloured>;
@@ -19,18 +20,24 @@ pub fn diff_colours(lines: &[&str], path: &str, paint: Painter<'_>) -> Vec<Vec<C
     let mut colours = vec![Vec::new(); lines.len()];
     let mut path = path.to_owned();
     let mut stretch = Stretch::default();
-    for (at, line) in lines.iter().enumerate() {
-        let head =
-            line.strip_prefix("+++ ").filter(|_| at > 0 && lines.get(at - 1).is_some_and(|l| l.starts_with("--- ")));
-        if head.is_some() || line.starts_with("@@ ") {
+    let text = lines.join("\n");
+    for (at, line) in diff_lines(&text).iter().enumerate() {
+        if matches!(line.kind, DiffKind::Name | DiffKind::Hunk) {
             std::mem::take(&mut stretch).paint(&path, paint, &mut colours);
         }
-        if let Some(named) = head {
-            path = named.strip_prefix("b/").unwrap_or(named).to_owned();
-        } else if let Some(text) = line.strip_prefix([' ', '+']) {
-            stretch.lines.push((at, stretch.text.len()));
-            stretch.text.push_str(text);
-            stretch.text.push('\n');
+        match line.kind {
+            DiffKind::Name => {
+                if let Some(named) = line.text.strip_prefix("+++ ") {
+                    path = named.strip_prefix("b/").unwrap_or(named).to_owned();
+                }
+            }
+            DiffKind::Same | DiffKind::Added => {
+                let Some(text) = line.text.strip_prefix([' ', '+']) else { continue };
+                stretch.lines.push((at, stretch.text.len()));
+                stretch.text.push_str(text);
+                stretch.text.push('\n');
+            }
+            _ => {}
         }
     }
     stretch.paint(&path, paint, &mut colours);

@@ -12,6 +12,8 @@ use super::text::{Lines, ending, is_uniform};
 /// Matches listed in an issue; more are counted as one "and more".
 const LISTED: usize = 50;
 
+/// A tab in a line that an issue shows, in the form of all characters that nobody sees.
+const TAB: &str = "<U+0009>";
 /// Candidates looked at for an indent shift; more means that the excerpt tells nothing.
 const CANDIDATES: usize = 1_000;
 
@@ -260,8 +262,10 @@ pub(super) fn nearest_lines(lines: &Lines<'_>, old: &str, count: usize) -> Vec<S
         .collect();
     best.sort_unstable();
     best.truncate(count);
+    // A tab where the excerpt has blanks looks the same unless it is shown.
+    let shown = |line: &str| if old.contains('\t') { line.to_owned() } else { line.replace('\t', TAB) };
     best.into_iter()
-        .map(|(_, line)| clause("line", &[("line", &line.to_string()), ("text", &cut(lines.get(line)))]))
+        .map(|(_, line)| clause("line", &[("line", &line.to_string()), ("text", &cut(&shown(lines.get(line))))]))
         .collect()
 }
 

@@ -12,7 +12,7 @@ use super::fence::{self, Fence};
 use super::heading::{Fit, Format, Heading, Match, Matched, Rule, bold_only, clean};
 use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
-use super::{items, nested, thinking, turn_end, wrapper};
+use super::{channels, items, nested, thinking, turn_end, wrapper};
 
 /// Longest line that can be a canonical title alone, bytes.
 const LONGEST_TITLE: usize = 48;
@@ -102,7 +102,7 @@ pub struct Document<'a> {
 impl<'a> Document<'a> {
     /// Prepares a text and finds the sections of `format`, noting repairs on the way.
     pub fn read(source: &'a str, format: &Format, prepare: Prepare<'_>, notes: &mut Diagnostics) -> Self {
-        let (mut lines, cut) = text::lines(source);
+        let (mut lines, cut, mut thinking) = channels::lines(source, prepare.by_hand, notes);
         if cut {
             let span = Span { first: 1, last: number(lines.len().saturating_sub(1)) };
             notes.push(notes.issue(IssueCode::ReplyTooLarge, "", span, &[]));
@@ -112,7 +112,7 @@ impl<'a> Document<'a> {
             true => String::new(),
             false => thinking::remove(lines, format, notes),
         };
-        let mut thinking = reason(&mut lines, notes);
+        thinking.push_str(&reason(&mut lines, notes));
         let mut ended = !prepare.by_hand && turn_end::cut(&mut lines, notes);
         if wrapper::remove(&mut lines, format, notes) {
             thinking.push_str(&reason(&mut lines, notes));

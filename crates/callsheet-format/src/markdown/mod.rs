@@ -4,6 +4,7 @@
 //! A reader makes one [`Document`] with the [`Format`] it reads, walks its sections, and asks for the [`Piece`]s of a
 //! section body with the [`LabelRule`]s it knows. All work is linear in the text.
 
+pub(crate) mod channels;
 mod document;
 mod fence;
 mod heading;
@@ -13,7 +14,7 @@ mod nested;
 mod pieces;
 mod structure;
 mod text;
-mod thinking;
+pub(crate) mod thinking;
 mod turn_end;
 mod wrapper;
 
@@ -27,3 +28,4 @@ pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
 pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};
 pub(crate) use text::{is_blank, plain_start};
+pub use thinking::without as without_thinking;

@@ -28,6 +28,11 @@ impl<'a> Line<'a> {
         Self { text: text.into(), removed: false }
     }
 
+    /// The same line, independent of the text.
+    pub fn into_owned<'b>(self) -> Line<'b> {
+        Line { text: Cow::Owned(self.text.into_owned()), removed: self.removed }
+    }
+
     /// A line that was taken away.
     pub fn gone() -> Self {
         Self { text: Cow::Borrowed(""), removed: true }

@@ -1,7 +1,7 @@
-//! `thinking-removed` (spec 4.4): reasoning blocks outside fences are taken away and kept aside.
+//! `thinking-removed` (spec 4.4): reasoning is taken away and kept aside where a reply begins with it, or ends. An answer
+//! that only speaks of such marks stays whole.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -11,120 +11,137 @@ use super::fence::{Part, Tracker};
 use super::heading::Format;
 use super::text::{Line, is_blank};
 
-const TAGS: [(&str, &str); 4] = [
+/// Marks that begin and end reasoning, as models and their chat forms write them.
+pub(crate) const TAGS: [(&str, &str); 14] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
     ("<reasoning>", "</reasoning>"),
     ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<seed:think>", "</seed:think>"),
+    ("<|thinking|>", "<|/thinking|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<unused94>", "<unused95>"),
+    ("[THINK]", "[/THINK]"),
+    ("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}"),
 ];
+
+/// Signs that a mark begins with.
+const SIGNS: [char; 3] = ['<', '[', '\u{25c1}'];
 
 /// Takes reasoning out of the lines and returns it. Lines that become empty are marked removed.
 pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnostics) -> String {
     let mut thinking = String::new();
-    if !lines.iter().any(|line| line.text.contains('<')) {
+    if !lines.iter().any(|line| line.text.contains(SIGNS)) {
         return thinking;
     }
-    let original: Vec<Cow<'a, str>> = lines.iter().map(|line| line.text.clone()).collect();
-    drop_unopened(lines, &original, format, &mut thinking, notes);
-    let mut tracker = Tracker::default();
-    let last = last_closing(&original);
-    let mut open: Option<(&str, usize)> = None;
-    let mut ends_at = 0;
-    for (at, line) in lines.iter_mut().enumerate() {
-        // Inside a block that never closes; what follows it may open another one.
-        if at < ends_at {
-            thinking.push_str(&line.text);
-            thinking.push('\n');
-            line.removed |= !line.text.trim().is_empty();
-            line.text = Cow::Borrowed("");
-            continue;
-        }
-        if open.is_none() && tracker.next(&line.text) != Part::Outside {
-            continue;
-        }
-        if open.is_none() && !line.text.contains('<') {
-            continue;
-        }
-        let had_text = !is_blank(&line.text);
-        let kept = take(&line.text, at, &mut open, &mut thinking, notes);
-        if kept != line.text {
-            line.removed |= had_text && kept.trim().is_empty();
-            line.text = kept.into();
-        }
-        if let Some((close, start)) = open
-            && last.get(close).is_none_or(|last| *last <= at)
-        {
-            ends_at = end_at_heading(&original, start, format);
-            notes.repair(RepairCode::ThinkingRemoved, span(start, ends_at.saturating_sub(1)), "unclosed", "");
-            open = None;
-            tracker = Tracker::default();
-        }
+    let mut begun = false;
+    while take_first(lines, format, &mut thinking, notes) {
+        begun = true;
     }
+    if !begun {
+        drop_unopened(lines, format, &mut thinking, notes);
+    }
+    take_last(lines, &mut thinking, notes);
     thinking
 }
 
-/// The last line that holds each closing tag. A block without one behind it never closes, which is known without
-/// looking through all the rest for each.
-fn last_closing(original: &[Cow<'_, str>]) -> BTreeMap<&'static str, usize> {
-    let mut last = BTreeMap::new();
-    for (at, text) in original.iter().enumerate().filter(|(_, text)| text.contains("</")) {
-        last.extend(TAGS.iter().filter(|(_, close)| split_ignoring_case(text, close).is_some()).map(|(_, c)| (*c, at)));
+/// The text with the reasoning that it begins with blanked, so that everything else stays where it is. A block that never
+/// closes takes all the rest, a closing tag without an opening one all before it.
+pub fn without(text: &str) -> Cow<'_, str> {
+    let mut end = 0;
+    loop {
+        let rest = text.get(end..).unwrap_or_default();
+        let start = text.len() - rest.trim_start().len();
+        let opened = TAGS.into_iter().find(|(open, _)| begins(rest.trim_start(), open));
+        let Some((open, close)) = opened else { break };
+        let inside = text.get(start + open.len()..).unwrap_or_default();
+        end = split_ignoring_case(inside, close).map_or(text.len(), |(_, after)| text.len() - after.len());
     }
-    last
+    if end == 0 {
+        let before = text.get(..split_opening(text).unwrap_or(text.len()));
+        end = before.and_then(end_of_closing).unwrap_or(0);
+    }
+    let (Some(head), Some(rest)) = (text.get(..end).filter(|head| !head.is_empty()), text.get(end..)) else {
+        return Cow::Borrowed(text);
+    };
+    let blank = head.chars().map(|c| if c == '\n' { "\n".to_owned() } else { " ".repeat(c.len_utf8()) });
+    Cow::Owned(format!("{}{rest}", blank.collect::<String>()))
 }
 
-/// The part of one line outside reasoning; opens and closes blocks as it goes.
-fn take(
-    line: &str,
-    at: usize,
-    open: &mut Option<(&'static str, usize)>,
-    thinking: &mut String,
-    notes: &mut Diagnostics,
-) -> String {
-    let mut kept = String::new();
-    let mut rest = line;
-    loop {
-        if let Some((close, start)) = open {
-            let Some((inside, after)) = split_ignoring_case(rest, close) else {
-                thinking.push_str(rest);
-                thinking.push('\n');
-                return kept;
-            };
-            thinking.push_str(inside);
-            thinking.push('\n');
-            let span = span(*start, at);
-            notes.repair(RepairCode::ThinkingRemoved, span, close.trim_start_matches("</").trim_end_matches('>'), "");
-            *open = None;
-            rest = after;
-        } else {
-            let Some((before, after, close)) = split_opening(rest) else {
-                kept.push_str(rest);
-                return kept;
-            };
-            kept.push_str(before);
-            *open = Some((close, at));
-            rest = after;
+/// Takes the block away that the lines begin with. False: they begin with none.
+fn take_first(lines: &mut [Line<'_>], format: &Format, thinking: &mut String, notes: &mut Diagnostics) -> bool {
+    let Some(start) = lines.iter().position(|line| !is_blank(&line.text)) else { return false };
+    let opened = lines.get(start).and_then(|line| {
+        let text = line.text.trim_start();
+        let (open, close) = TAGS.into_iter().find(|(open, _)| begins(text, open))?;
+        Some((open, close, text.get(open.len()..)?.to_owned()))
+    });
+    let Some((_, close, rest)) = opened else { return false };
+    let behind = |at: usize| if at == start { Some(rest.as_str()) } else { lines.get(at).map(|line| &*line.text) };
+    let closed = (start..lines.len()).find_map(|at| Some((at, split_ignoring_case(behind(at)?, close)?)));
+    let (end, inside, kept) = match closed {
+        Some((at, (inside, after))) => (at + 1, inside.to_owned(), after.trim_start().to_owned()),
+        None => {
+            let next = lines.iter().enumerate().skip(start + 1).find(|(_, line)| format.is_title_line(&line.text));
+            let end = next.map_or(lines.len(), |(at, _)| at);
+            (end, behind(end - 1).unwrap_or_default().to_owned(), String::new())
+        }
+    };
+    for at in start..end - 1 {
+        thinking.push_str(behind(at).unwrap_or_default());
+        thinking.push('\n');
+    }
+    thinking.push_str(&inside);
+    thinking.push('\n');
+    let what = if closed.is_some() { name_of(close) } else { "unclosed" };
+    notes.repair(RepairCode::ThinkingRemoved, span(start, end - 1), what, "");
+    for line in lines.iter_mut().take(end).skip(start) {
+        *line = Line::gone();
+    }
+    if let Some(line) = lines.get_mut(end - 1).filter(|_| !kept.is_empty()) {
+        *line = Line::of(kept);
+    }
+    true
+}
+
+fn name_of(close: &'static str) -> &'static str {
+    close.trim_start_matches(|c: char| !c.is_alphanumeric()).trim_end_matches(|c: char| !c.is_alphanumeric())
+}
+
+/// Takes the block away that the lines end with, if text stands before it.
+fn take_last(lines: &mut [Line<'_>], thinking: &mut String, notes: &mut Diagnostics) {
+    let Some(last) = lines.iter().rposition(|line| !is_blank(&line.text)) else { return };
+    let ends = lines.get(last).map(|line| line.text.trim_end()).unwrap_or_default();
+    let Some((open, close)) = TAGS.into_iter().find(|(_, close)| ends_with(ends, close)) else { return };
+    let mut tracker = Tracker::default();
+    let mut first = None;
+    for (at, line) in lines.iter().enumerate().take(last + 1) {
+        if tracker.next(&line.text) == Part::Outside && begins(line.text.trim_start(), open) {
+            first = Some(at);
         }
     }
-}
-
-/// Where a block that never closes ends: before the first recognised heading; without one it takes all the rest.
-fn end_at_heading(original: &[Cow<'_, str>], start: usize, format: &Format) -> usize {
-    let next = original.iter().enumerate().skip(start + 1).find(|(_, text)| format.is_title_line(text));
-    next.map_or(original.len(), |(at, _)| at)
+    let text_before = |first: &usize| lines.iter().take(*first).any(|line| !is_blank(&line.text));
+    let Some(first) = first.filter(text_before) else { return };
+    for line in lines.iter_mut().take(last + 1).skip(first) {
+        thinking.push_str(&line.text);
+        thinking.push('\n');
+        *line = Line::gone();
+    }
+    notes.repair(RepairCode::ThinkingRemoved, span(first, last), name_of(close), "");
 }
 
 /// A closing tag without an opening one: providers that put the opening tag into the prompt send this. Everything
-/// before it is reasoning if a recognised heading follows.
-fn drop_unopened<'a>(
-    lines: &mut [Line<'a>],
-    original: &[Cow<'a, str>],
-    format: &Format,
-    thinking: &mut String,
-    notes: &mut Diagnostics,
-) {
-    let Some((at, after)) = last_unopened(original, format) else { return };
-    for (line, text) in lines.iter_mut().zip(original).take(at + 1) {
+/// before it is reasoning if a recognised heading follows, or if it ends a line, or stands alone in one, and text follows.
+fn drop_unopened(lines: &mut [Line<'_>], format: &Format, thinking: &mut String, notes: &mut Diagnostics) {
+    let original: Vec<Cow<'_, str>> = lines.iter().map(|line| line.text.clone()).collect();
+    let Some((at, after)) = last_unopened(&original, format).or_else(|| last_at_edge(&original, format)) else {
+        return;
+    };
+    for (line, text) in lines.iter_mut().zip(&original).take(at + 1) {
         thinking.push_str(text);
         thinking.push('\n');
         *line = Line::gone();
@@ -135,6 +152,36 @@ fn drop_unopened<'a>(
     notes.repair(RepairCode::ThinkingRemoved, span(0, at), "unopened", "");
 }
 
+/// The last line that is a closing tag, or ends with one right behind its text, in front of every opening one and of every
+/// recognised heading, with text behind it.
+fn last_at_edge(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, String)> {
+    let mut tracker = Tracker::default();
+    let mut found = None;
+    for (at, text) in original.iter().enumerate() {
+        if tracker.next(text) != Part::Outside {
+            continue;
+        }
+        if format.is_title_line(text) {
+            break;
+        }
+        if !text.contains(SIGNS) {
+            continue;
+        }
+        let text = text.trim();
+        let closed = TAGS.into_iter().find(|(_, close)| ends_with(text, close));
+        if split_opening(text).is_some() {
+            break;
+        }
+        if let Some((_, close)) = closed {
+            let before = text.get(..text.len() - close.len()).unwrap_or_default();
+            let glued = !before.ends_with(|c: char| c.is_whitespace() || c == '`');
+            let follows = original.iter().skip(at + 1).any(|line| !is_blank(line));
+            found = (glued && follows).then(|| (at, String::new())).or(found);
+        }
+    }
+    found
+}
+
 /// The last closing tag in front of every opening one that a recognised heading follows, by line, with what stands behind
 /// it. Of several the last counts: what is left of the text would be read like that, too.
 fn last_unopened(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, String)> {
@@ -142,10 +189,10 @@ fn last_unopened(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, S
     let mut last_title = None;
     let mut found = None;
     for (at, text) in original.iter().enumerate() {
-        if tracker.next(text) != Part::Outside || !text.contains('<') {
+        if tracker.next(text) != Part::Outside || !text.contains(SIGNS) {
             continue;
         }
-        let opens = split_opening(text).map(|(before, ..)| before.len());
+        let opens = split_opening(text);
         if let Some(after) = text.get(..opens.unwrap_or(text.len())).and_then(end_of_closing) {
             let after = text.get(after..).unwrap_or_default();
             let title = *last_title.get_or_insert_with(|| original.iter().rposition(|text| format.is_title_line(text)));
@@ -165,30 +212,31 @@ fn last_unopened(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, S
 
 /// Where the last closing tag of a text ends.
 fn end_of_closing(text: &str) -> Option<usize> {
-    text.rmatch_indices('<').find_map(|(at, _)| {
+    text.rmatch_indices(SIGNS).find_map(|(at, _)| {
         let rest = text.get(at..)?;
         let (_, close) = TAGS.into_iter().find(|(_, close)| begins(rest, close))?;
         Some(at + close.len())
     })
 }
 
-/// Splits at the first opening tag of any kind, in any case; gives the tag that closes it. One look at the text.
-fn split_opening(text: &str) -> Option<(&str, &str, &'static str)> {
-    text.match_indices('<').find_map(|(at, _)| {
-        let rest = text.get(at..)?;
-        let (tag, close) = TAGS.into_iter().find(|(tag, _)| begins(rest, tag))?;
-        Some((text.get(..at)?, rest.get(tag.len()..)?, close))
-    })
+/// Where the first opening tag of any kind stands. One look at the text.
+fn split_opening(text: &str) -> Option<usize> {
+    let opens = |rest: &str| TAGS.into_iter().any(|(open, _)| begins(rest, open));
+    text.match_indices(SIGNS).map(|(at, _)| at).find(|at| text.get(*at..).is_some_and(opens))
 }
 
-/// Splits at the first occurrence of an ASCII `tag` in any case.
+/// Splits at the first occurrence of `tag` in any case.
 fn split_ignoring_case<'a>(text: &'a str, tag: &str) -> Option<(&'a str, &'a str)> {
-    let (at, _) = text.match_indices('<').find(|(at, _)| text.get(*at..).is_some_and(|rest| begins(rest, tag)))?;
+    let (at, _) = text.match_indices(SIGNS).find(|(at, _)| text.get(*at..).is_some_and(|rest| begins(rest, tag)))?;
     Some((text.get(..at)?, text.get(at + tag.len()..)?))
 }
 
 fn begins(text: &str, tag: &str) -> bool {
     text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
+}
+
+fn ends_with(text: &str, tag: &str) -> bool {
+    text.len().checked_sub(tag.len()).and_then(|at| text.get(at..)).is_some_and(|tail| tail.eq_ignore_ascii_case(tag))
 }
 
 fn span(first: usize, last: usize) -> Span {

@@ -9,7 +9,7 @@ use super::fence::{Part, Tracker};
 use super::text::{Line, is_blank};
 
 /// Marks that end a turn or begin the next one, as the chat forms of open models write them.
-const MARKS: [&str; 18] = [
+const MARKS: [&str; 24] = [
     "<|im_end|>",
     "<|im_start|>",
     "<|endoftext|>",
@@ -27,6 +27,12 @@ const MARKS: [&str; 18] = [
     "<end_of_turn>",
     "<start_of_turn>",
     "<eos>",
+    "<|return|>",
+    "<|END_RESPONSE|>",
+    "<|START_RESPONSE|>",
+    "<|begin_of_solution|>",
+    "<|end_of_solution|>",
+    "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
     STRIKE_END,
 ];
 /// Ends a turn, and in HTML words that are struck out.
@@ -110,12 +116,16 @@ fn find(lines: &[Line<'_>]) -> Option<(usize, String)> {
         return None;
     }
     let mut tracker = Tracker::default();
+    let last = lines.iter().rposition(|line| !is_blank(&line.text)).unwrap_or_default();
+    let next = |at: usize| lines.iter().skip(at + 1).map(|line| &*line.text).find(|text| !is_blank(text));
+    let is_last =
+        |at: usize| at >= last || next(at).is_some_and(|text| mark(text.trim_start()).is_some() || begins_turn(text));
     let (mut says_something, mut strikes) = (false, false);
     for (at, line) in lines.iter().enumerate() {
         let outside = tracker.next(&line.text) == Part::Outside;
         let text = &*line.text;
         if outside && text.contains('<') {
-            if let Some(kept) = before_mark(text, says_something, strikes) {
+            if let Some(kept) = before_mark(text, says_something, strikes, is_last(at)) {
                 return Some((at, kept.to_owned()));
             }
             strikes = strikes || text.contains(STRIKE_START);
@@ -126,7 +136,7 @@ fn find(lines: &[Line<'_>]) -> Option<(usize, String)> {
 }
 
 /// What a line says before a mark that ends the reply.
-fn before_mark(line: &str, says_something: bool, strikes: bool) -> Option<&str> {
+fn before_mark(line: &str, says_something: bool, strikes: bool, is_last: bool) -> Option<&str> {
     let mut seen = 0;
     let mut ticks = 0_usize;
     for (at, _) in line.match_indices('<') {
@@ -135,7 +145,16 @@ fn before_mark(line: &str, says_something: bool, strikes: bool) -> Option<&str> 
         let (before, rest) = line.split_at(at);
         let Some(mark) = mark(rest).filter(|_| ticks.is_multiple_of(2)) else { continue };
         let after = rest.get(mark.len()..).unwrap_or_default();
-        let at_edge = before.trim().is_empty() || after.trim().is_empty() || self::mark(after.trim_start()).is_some();
+        let at_edge = match (before.trim().is_empty(), after.trim().is_empty()) {
+            (true, true) => true,
+            // A sentence may begin with a mark that it speaks of, or end with one.
+            (true, false) => {
+                let glued = !after.starts_with(char::is_whitespace);
+                glued || self::mark(after.trim_start()).is_some() || begins_turn(after)
+            }
+            (false, true) => is_last || !before.ends_with(char::is_whitespace),
+            (false, false) => self::mark(after.trim_start()).is_some(),
+        };
         let goes_on = mark == "<|end|>" && after.trim_start().starts_with(NEXT_MESSAGE);
         let is_html = mark == STRIKE_END && (strikes || before.contains(STRIKE_START));
         if at_edge && !goes_on && !is_html && (says_something || !before.trim().is_empty()) {
@@ -143,6 +162,15 @@ fn before_mark(line: &str, says_something: bool, strikes: bool) -> Option<&str> 
         }
     }
     None
+}
+
+/// A role in front of a colon or alone: somebody else's turn.
+fn begins_turn(text: &str) -> bool {
+    let text = text.trim_start();
+    ROLES
+        .into_iter()
+        .filter_map(|role| text.strip_prefix(role))
+        .any(|rest| rest.trim().is_empty() || rest.starts_with([':', '\n']))
 }
 
 fn mark(text: &str) -> Option<&'static str> {

@@ -87,7 +87,8 @@ const fn need(name: &'static str, cap: Cap) -> Slot {
 const FORM: Slot = Slot { name: FORM_SLOT, part: Part::System, required: false, cap: Cap::Whole };
 const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required: true, cap: Cap::Tokens(8_000) };
 const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
-const DESCRIPTION: Slot = slot("project_description", Cap::Tokens(2_000));
+// Cut by the host, between rules.
+const DESCRIPTION: Slot = slot("project_description", Cap::Whole);
 const PROJECT_FILES: Slot = slot("project_files", Cap::Whole);
 const ORIGINAL: Slot = need("original_prompt", Cap::Whole);
 const SKILL: Slot = need("skill_definition", Cap::Tokens(SKILL_TOKENS));

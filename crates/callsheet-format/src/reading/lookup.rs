@@ -69,6 +69,10 @@ pub struct FileFacts {
 pub struct Candidates {
     /// The path without its leading slash exists in the project (repair `path-leading-slash`).
     pub without_slash: Option<String>,
+    /// The same path without the spelling of links (`my%20file.txt`) or of other systems (`src\a.txt`) exists (repair
+    /// `path-spelling`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub respelled: Option<String>,
     /// Paths that differ by case, by missing leading components, or by at most 2 edits of the file name in the same
     /// directory (repair `path-near`, applied only if there is exactly one).
     pub near: Vec<String>,

@@ -5,7 +5,7 @@ use callsheet_core::spec::Phase;
 
 use crate::markdown::{Document, Fence, Format, Prepare};
 use crate::reading::{Diagnostics, Reading};
-use crate::reply::json;
+use crate::reply::{calls, json};
 
 /// An answer has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
@@ -23,13 +23,13 @@ pub fn read_answer(text: &str, cut: bool) -> Reading<String> {
         }
         _ => whole.trim().to_owned(),
     };
-    let code = match (answer.is_empty(), cut && !document.ended) {
-        (true, _) => Some(IssueCode::EmptyReply),
-        (false, true) => Some(IssueCode::ReplyTruncated),
-        (false, false) => None,
+    let found = match (answer.is_empty(), cut && !document.ended) {
+        (true, _) => Some((IssueCode::EmptyReply, "")),
+        (false, true) => Some((IssueCode::ReplyTruncated, "")),
+        (false, false) => calls::is_only_calls(&answer).then_some((IssueCode::CallUnread, "answer")),
     };
-    if let Some(code) = code {
-        let issue = notes.issue(code, "", Span::line(1), &[]);
+    if let Some((code, variant)) = found {
+        let issue = notes.issue(code, variant, Span::line(1), &[]);
         notes.push(issue);
     }
     notes.finish(answer)

@@ -23,7 +23,16 @@ pub use route::{Route, read_route};
 pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, ExecutionReply, LoopTurn};
 
-use crate::reading::{Lookup, ReadContext};
+use callsheet_core::issue::{Issue, IssueCode, Span};
+use callsheet_core::spec::Phase;
+
+use crate::reading::{Diagnostics, Lookup, ReadContext};
+
+/// What is wrong with a reply that was withheld: its provider's filter ended it, or the model declined it.
+pub fn withheld(phase: Phase, refused: bool) -> Issue {
+    let variant = if refused { "refused" } else { "" };
+    Diagnostics::new(phase, false).issue(IssueCode::ReplyWithheld, variant, Span::line(1), &[])
+}
 
 /// The kinds of text that are read (spec 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

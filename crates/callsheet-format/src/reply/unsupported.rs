@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::markdown::{Part, Tracker};
+use crate::reply::json::whole;
 
 /// Marks of one result.
 const MOST: usize = 20;
@@ -35,8 +36,8 @@ const QUOTE: &str = "quote";
 /// the shape of quotation marks do not matter. What stands in fences of the text is handed over, and counts as material. Of a
 /// JSON value only fields named `quote` are looked at.
 pub fn unsupported(text: &str, material: &[&str]) -> Vec<String> {
-    let (said, fenced) = match serde_json::from_str::<Value>(text) {
-        Ok(value @ (Value::Object(_) | Value::Array(_))) => (quotes_of(&value), String::new()),
+    let (said, fenced) = match whole(text) {
+        Some(value @ (Value::Object(_) | Value::Array(_))) => (quotes_of(&value), String::new()),
         _ => {
             let (prose, fenced) = parts(text);
             (prose.iter().flat_map(|paragraph| said(paragraph)).collect(), fenced)

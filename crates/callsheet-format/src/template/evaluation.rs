@@ -4,8 +4,10 @@ use callsheet_core::evaluate::{Formats, SplitReading};
 use callsheet_core::links::parse_target;
 use callsheet_core::record::Tree;
 use callsheet_core::spec::{Target, ToolSpec};
-use callsheet_core::template::{ReplyReading, Severity, Template};
+use callsheet_core::template::{JsonFound, JsonReading, Lines, ParseError, ReplyReading, Severity, Template};
 
+use crate::reading::clause;
+use crate::reply::json::{Meant, in_a_string, meant};
 use crate::reply::references::{WrittenLink, written_links};
 
 use super::{
@@ -32,6 +34,22 @@ impl Formats for TextFormats {
             (reading.content, reading.data_usage) = (content.to_owned(), usage.to_owned());
         }
         reading
+    }
+
+    fn json(&self, text: &str) -> JsonReading {
+        let place = |at: usize, what: String| {
+            let place = Lines::new(text).place(at.min(text.len()));
+            ParseError { message: what, line: place.line, column: place.column }
+        };
+        match meant(text) {
+            Err(fault) => JsonReading { values: Vec::new(), fault: place(fault.at, fault.what) },
+            Ok(values) => {
+                let second = values.get(1).map_or(0, |second| second.located.start);
+                let many = clause("json-many", &[("count", &values.len().to_string())]);
+                let values = values.into_iter().map(|one| found(text, one)).collect();
+                JsonReading { values, fault: place(second, many) }
+            }
+        }
     }
 
     fn linked_paths(&self, text: &str) -> Vec<String> {
@@ -84,4 +102,15 @@ impl Formats for TextFormats {
         let template = library.get(name).map(|loaded| loaded.template.clone()).or_else(faulty);
         Some(SplitReading { template, faults, beside: xml_beside(reply) })
     }
+}
+
+/// A value as core is told of it.
+fn found(text: &str, one: Meant) -> JsonFound {
+    let whole = text.get(one.located.start..one.located.end).is_some_and(|value| value == text.trim());
+    let inner = in_a_string(&one.located.value).map(|inner| {
+        let mut inner = found(one.located.value.as_str().unwrap_or_default(), inner);
+        inner.whole = false;
+        Box::new(inner)
+    });
+    JsonFound { whole, repairs: one.mends.iter().map(ToString::to_string).collect(), value: one.located.value, inner }
 }

@@ -1,8 +1,10 @@
 //! XML in the reply of a model: read leniently, never a reason to fail (spec 11).
 
-use callsheet_core::template::{Lines, Reason, ReplyReading, ReturnStatus, XmlNote, XmlWarning, json_of, snake_keys};
+use callsheet_core::template::{Lines, Reason, ReplyReading, ReturnStatus, XmlNote, XmlWarning, snake_keys};
 use serde_json::{Map, Value};
 
+use crate::markdown::without_thinking;
+use crate::reply::json::whole;
 use crate::template::grammar::is_operator_element;
 use crate::template::xml::{self, Element, Fault, FaultKind, Item, Mode};
 
@@ -17,8 +19,17 @@ const PARTS: &[&str] = &["content", "notes"];
 const TRIES: usize = 8;
 
 /// Reads a reply. The reply of a `manual_xml` task is kept as it is. The section of data usage is no part of an envelope
-/// or of notes that stand before it; one with a closing tag began inside of something.
+/// or of notes that stand before it; one with a closing tag began inside of something. Thinking is no part of a reply.
 pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
+    let text = without_thinking(reply);
+    if manual || *text == *reply {
+        return read_said(reply, manual);
+    }
+    let reading = read_said(&text, false);
+    ReplyReading { content: reading.content.trim().to_owned(), thought: true, ..reading }
+}
+
+fn read_said(reply: &str, manual: bool) -> ReplyReading {
     let beside = data_usage(reply).filter(|(_, usage)| !manual && !usage.contains("</"));
     if let Some((before, usage)) = beside {
         let reading = read(before, false);
@@ -262,7 +273,7 @@ struct EnvelopeFailure {
 
 /// An object with `status` and `content` or `notes`.
 fn json_envelope(reply: &str) -> Option<ReplyReading> {
-    let value = json_of(reply)?;
+    let value = whole(reply)?;
     let (value, conflicts) = snake_keys(value);
     let status = ReturnStatus::parse(value.get("status")?.as_str()?)?;
     let (content, notes) = (value.get("content"), value.get("notes"));
@@ -324,7 +335,7 @@ fn notes_of(element: &Element) -> Map<String, Value> {
 fn with_json(value: Value) -> Value {
     match value {
         Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
-            json_of(&text).filter(|value| value.is_object() || value.is_array()).unwrap_or(Value::String(text))
+            whole(&text).filter(|value| value.is_object() || value.is_array()).unwrap_or(Value::String(text))
         }
         Value::Array(list) => Value::Array(list.into_iter().map(with_json).collect()),
         Value::Object(map) => Value::Object(map.into_iter().map(|(name, value)| (name, with_json(value))).collect()),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::issue::Severity;
+use callsheet_core::links::decode;
 use callsheet_core::links::parse_name;
 use callsheet_core::spec::{
     BlobId, Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug,
@@ -224,7 +225,7 @@ impl World {
                 None => {
                     // The project is below `/project`.
                     let without_slash = path.strip_prefix("/project/").map(str::to_owned);
-                    Answer::Missing(Candidates { without_slash, near: Vec::new() })
+                    Answer::Missing(Candidates { without_slash, ..Candidates::default() })
                 }
             },
             Lookup::Glob(_) => Answer::Matches(Vec::new()),
@@ -252,7 +253,9 @@ impl World {
                 self.near.get(path).map(|to| to.split('|').map(str::to_owned).collect()).unwrap_or_default();
             let without_slash =
                 path.strip_prefix('/').filter(|inner| self.files.contains_key(*inner)).map(str::to_owned);
-            return Answer::Missing(Candidates { without_slash, near });
+            let spellings = [decode(path).into_owned(), path.replace('\\', "/")];
+            let respelled = spellings.into_iter().find(|other| other != path && self.files.contains_key(other));
+            return Answer::Missing(Candidates { without_slash, near, respelled });
         };
         let lines = u32::try_from(text.lines().count()).unwrap();
         Answer::File(FileFacts {

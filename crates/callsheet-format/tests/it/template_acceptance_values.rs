@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use crate::sections::fixtures;
+use callsheet_core::evaluate::Formats as _;
 use callsheet_core::template::{
     Bound, Details, Environment, ErrorKind, Expression, Halt, InputFaultDetails, Kind, Reason, Resource, ReturnStatus,
     SubtaskRequest, TaskError, TaskResult, Template, Trust, ValueType, Verdict, argument_value, bind_call,
     check_returns, missing_before_run, operators, read_output, resolve_task, snake_keys,
 };
-use callsheet_format::template::{read_reply, read_text};
+use callsheet_format::template::{TextFormats, read_reply, read_text};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -206,7 +207,7 @@ fn c18_every_shape_round_trips() {
 fn read(format: &str, reply: &str) -> (Option<Value>, bool, Option<Details>) {
     let text = format!("<task type=\"atomic\" name=\"a\"><description>A</description>{format}</task>");
     let output = templates(&text).remove(0).body.output;
-    let read = read_output(reply, output.as_ref(), &|_| None);
+    let read = read_output(reply, output.as_ref(), &|_| None, &|text| TextFormats.json(text));
     (read.parsed, read.parse_error.is_some(), read.failure.map(|details| *details))
 }
 

@@ -6,12 +6,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use crate::sections::check_all;
+use callsheet_core::evaluate::Formats as _;
 use callsheet_core::template::{
     Bound, Datum, Environment, InputFaultDetails, Kind, Reason, SubtaskRequest, TaskError, TaskResult, Template, Trust,
     Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, operators, read_output,
     resolve_command, resolve_task, snake_keys,
 };
-use callsheet_format::template::{read_reply, read_text};
+use callsheet_format::template::{TextFormats, read_reply, read_text};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -135,7 +136,8 @@ fn outputs_are_read_as_expected() {
                 continue;
             }
             let named = |name: &str| (name == "shape").then(|| "{\"required\": [\"a\"]}".to_owned());
-            let read = read_output(body.trim_end_matches('\n'), format.as_ref(), &named);
+            let read =
+                read_output(body.trim_end_matches('\n'), format.as_ref(), &named, &|text| TextFormats.json(text));
             writeln!(out, "{:?}", body.trim_end()).unwrap();
             writeln!(out, "  parsed {}", read.parsed.map_or("-".to_owned(), |value| value.to_string())).unwrap();
             if let Some(error) = read.parse_error {

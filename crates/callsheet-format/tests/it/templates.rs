@@ -109,6 +109,7 @@ fn find(values: &Value, path: &Path) -> Option<Value> {
         .map(|step| match step {
             callsheet_core::template::Step::Name(name) => format!("/{name}"),
             callsheet_core::template::Step::Index(index) => format!("/{index}"),
+            callsheet_core::template::Step::Record => "/(record)".to_owned(),
         })
         .collect();
     values.get(&path.name)?.pointer(&pointer).cloned()

@@ -99,7 +99,7 @@ fn run(loaded: &Loaded, queue: &mpsc::Receiver<Job>, ready: &mpsc::Sender<Result
         let answer = || job.check().and_then(|()| generate::answer(&mut session, &constraints, &job));
         let result = catch_unwind(AssertUnwindSafe(answer)).unwrap_or_else(|_| {
             let message = "the embedded engine failed on this request".into();
-            Err(ModelFault::Communication { message, retry_after: None })
+            Err(ModelFault::Communication { message })
         });
         // After a fault of the engine nobody knows what the cache holds; after a cancel it is as it was counted.
         if matches!(result, Err(ModelFault::Communication { .. })) {

@@ -20,7 +20,7 @@ pub(super) struct Session<'a> {
 
 /// The engine failed in a way a retry may mend.
 pub(super) fn engine_fault(message: impl std::fmt::Display) -> ModelFault {
-    ModelFault::Communication { message: format!("the embedded engine failed: {message}"), retry_after: None }
+    ModelFault::Communication { message: format!("the embedded engine failed: {message}") }
 }
 
 impl<'a> Session<'a> {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callsheet_format::grammar::Grammar;
-use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
+use callsheet_runtime::ports::{Capabilities, Model, ModelFault, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
 use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
-use crate::fault::FaultContext;
+use crate::fault::{FaultContext, communication};
 use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
@@ -16,6 +17,9 @@ use crate::wire::llamacpp::PrintGrammar;
 
 /// How a llama.cpp server gets its grammars.
 const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
+
+/// How long a server has to say whether it is there.
+const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where variables are read; tests give their own.
 pub trait Environment: Sync {
@@ -52,6 +56,14 @@ pub enum BuildError {
         provider: String,
         /// Variable.
         variable: String,
+    },
+    /// The key cannot be one.
+    #[error("the key in {variable} cannot be one: it holds {what}")]
+    StrayKey {
+        /// Variable.
+        variable: String,
+        /// What does not belong there.
+        what: String,
     },
     /// Embedded models are built by another crate, from [`ModelRef::Embedded`].
     #[error("`{name}` is an embedded model, which this crate does not run")]
@@ -119,6 +131,32 @@ pub async fn connect(
     Ok(Arc::new(model))
 }
 
+/// What a server of our own dialects says when it is asked for its model; `None` for others, which are only asked by calls.
+/// A server of OpenAI's form need not list its models.
+///
+/// # Errors
+/// Settings that no model can be built from, such as a key that is not set.
+pub async fn ask_server(
+    provider: &Provider,
+    model: &str,
+    environment: &dyn Environment,
+) -> Result<Option<Result<(), ModelFault>>, BuildError> {
+    if provider.adapter.is_some() || matches!(provider.dialect, Dialect::Scripted | Dialect::Embedded) {
+        return build(provider, model, environment).map(|_| None);
+    }
+    let model = local(provider, model, environment)?;
+    let asked = tokio::time::timeout(ASK_TIMEOUT, model.learn()).await;
+    let silent = || communication(format!("{} does not answer at {}", provider.name, provider.base_url));
+    Ok(Some(match asked.unwrap_or_else(|_| Err(silent())) {
+        Err(ModelFault::Configuration { message })
+            if provider.dialect == Dialect::Openai && message.contains("(404)") =>
+        {
+            Ok(())
+        }
+        asked => asked,
+    }))
+}
+
 fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
     let (speech, can_grammar) = match provider.dialect {
         Dialect::Llamacpp => {
@@ -130,7 +168,9 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
     let capabilities = capabilities(provider, model, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
     let transport = transport.with_silence(provider.silence);
-    Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices_of(model)))
+    let prices = provider.prices_of(model);
+    let built = LocalModel::new(info(provider, model, capabilities), model, speech, transport, prices);
+    Ok(built.adapted(provider.adaptation.clone()))
 }
 
 /// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
@@ -164,6 +204,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         prices: provider.prices_of(model),
         silence: provider.silence,
         native: super::vendors::native_tools(provider, model),
+        adaptation: provider.adaptation.clone(),
     };
     let built = HostedModel::new(parts);
     let missing = || BuildError::NoAdapter { provider: provider.name.clone(), adapter };
@@ -185,9 +226,28 @@ fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<Secr
     let Some(variable) = &provider.api_key_env else { return Ok(None) };
     let value = environment.variable(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     match value {
-        Some(text) => Ok(Some(SecretString::from(text))),
+        Some(text) => match stray_in(&text) {
+            Some(what) => Err(BuildError::StrayKey { variable: variable.clone(), what }),
+            None => Ok(Some(SecretString::from(text))),
+        },
         None => Err(BuildError::MissingKey { provider: provider.name.clone(), variable: variable.clone() }),
     }
+}
+
+/// What a key holds that no key can: it was copied with something around it, or with its name. Never the key itself.
+fn stray_in(key: &str) -> Option<String> {
+    let stray = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic() || matches!(c, '"' | '\'' | '`'));
+    let (at, c) = stray?;
+    let what = match c {
+        '\n' | '\r' => "a line break".to_owned(),
+        ' ' if key.get(..at).is_some_and(|word| word.eq_ignore_ascii_case("bearer")) => {
+            "the word Bearer in front".to_owned()
+        }
+        c if c.is_whitespace() => "a blank".to_owned(),
+        '"' | '\'' | '`' => "a quotation mark".to_owned(),
+        _ => format!("the character U+{:04X}", u32::from(c)),
+    };
+    Some(format!("{what} (character {})", at + 1))
 }
 
 fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelInfo {

@@ -11,11 +11,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use build::{BuildError, Environment, ProcessEnvironment, build, build_ref, connect};
+pub use build::{BuildError, Environment, ProcessEnvironment, ask_server, build, build_ref, connect};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use prices::{Prices, price_source};
 pub use vendors::{Vendor, vendors};
 
+pub use crate::adapt::Adaptation;
 use crate::transport::Silence;
 
 /// The wire a provider speaks.
@@ -58,22 +59,60 @@ impl Dialect {
     /// The address as the wire needs it, however it was written: with the version where paths have none, without it
     /// where they have. An address with a path of its own keeps it.
     fn address(self, written: &str) -> String {
-        let plain = written.trim().trim_end_matches('/');
+        let (plain, query) = match written.trim().split_once('?') {
+            Some((plain, query)) => (plain, format!("?{query}")),
+            None => (written.trim(), String::new()),
+        };
+        let mut plain = with_scheme(plain.trim_end_matches('/'));
+        // An address that was copied with the path of a call.
+        while let Some(shorter) = CALL_PATHS.iter().find_map(|path| plain.strip_suffix(path)) {
+            plain = shorter.trim_end_matches('/').to_owned();
+        }
         let version = match self {
             Self::Openai | Self::OpenaiResponses | Self::Anthropic => "v1",
             Self::Gemini => "v1beta",
             Self::Ollama | Self::Llamacpp | Self::Scripted | Self::Embedded => {
-                return plain.strip_suffix("/v1").unwrap_or(plain).to_owned();
+                let own = ["/v1", "/api"].into_iter().find_map(|path| plain.strip_suffix(path));
+                return format!("{}{query}", own.unwrap_or(&plain));
             }
         };
-        let bare = reqwest::Url::parse(plain).is_ok_and(|url| url.path() == "/" && url.query().is_none());
-        if bare { format!("{plain}/{version}") } else { plain.to_owned() }
+        let bare = reqwest::Url::parse(&plain).is_ok_and(|url| url.path() == "/") && query.is_empty();
+        if bare { format!("{plain}/{version}") } else { format!("{plain}{query}") }
     }
 
     /// Models without a server are named after their dialect, `scripted:FILE`: a table of that name needs no `dialect`.
     fn of_own_name(name: &str) -> Option<Self> {
         [Self::Scripted, Self::Embedded].into_iter().find(|dialect| dialect.as_str() == name)
     }
+}
+
+/// Paths of calls below the address that a provider is reached at.
+const CALL_PATHS: [&str; 10] = [
+    "/chat/completions",
+    "/completions",
+    "/responses",
+    "/messages",
+    "/models",
+    "/api/chat",
+    "/api/generate",
+    "/api/tags",
+    "/embeddings",
+    "/completion",
+];
+
+/// An address without a scheme: a server of this machine or network speaks plain HTTP, others do not.
+fn with_scheme(address: &str) -> String {
+    if address.is_empty() || address.contains("://") {
+        return address.to_owned();
+    }
+    let host = address.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+    let is_near = match host.parse::<std::net::IpAddr>() {
+        Ok(std::net::IpAddr::V4(address)) => address.is_loopback() || address.is_private() || address.is_unspecified(),
+        Ok(std::net::IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => !host.contains('.') || host.ends_with(".local") || host.ends_with(".internal"),
+    };
+    format!("{}://{address}", if is_near { "http" } else { "https" })
 }
 
 /// How a provider constrains whole replies, so that their form cannot be wrong.
@@ -114,6 +153,15 @@ pub struct ProviderSettings {
     /// Seconds of silence in an answer that has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u32>,
+    /// Parameters that it is not sent, such as `seed`; `system`: that text goes into the first message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omit: Option<Vec<String>>,
+    /// What it calls the limit of a reply, such as `max_completion_tokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_tokens_name: Option<String>,
+    /// The largest limit of a reply that it takes, tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
     /// US dollars per million input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_input: Option<f64>,
@@ -148,6 +196,8 @@ pub struct Provider {
     pub adapter: Option<String>,
     /// How whole replies are constrained.
     pub constrain: Constrain,
+    /// What is sent otherwise than usual.
+    pub adaptation: Adaptation,
     /// It runs on this machine.
     pub local: bool,
 }
@@ -215,7 +265,12 @@ impl Provider {
         Ok(Self {
             name: name.to_owned(),
             dialect,
-            local: is_loopback(&base_url) || matches!(dialect, Dialect::Scripted | Dialect::Embedded),
+            adaptation: Adaptation {
+                omitted: settings.omit.into_iter().flatten().collect(),
+                cap_name: settings.max_tokens_name,
+                most_output: settings.max_output,
+            },
+            local: is_loopback(&dialect.address(&base_url)) || matches!(dialect, Dialect::Scripted | Dialect::Embedded),
             base_url: dialect.address(&base_url),
             api_key_env: settings.api_key_env.or(vendor_key),
             constrain: vendor.map(|row| row.constrain).unwrap_or_default(),

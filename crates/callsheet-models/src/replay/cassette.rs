@@ -36,8 +36,10 @@ pub(super) struct Cassette {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Outcome {
     Reply(ModelReply),
-    Communication { message: String, retry_after_ms: Option<u64> },
+    Communication { message: String },
+    Busy { message: String, wait_ms: Option<u64> },
     Configuration { message: String },
+    Exhausted { message: String },
     ContextOverflow { message: String },
     Deadline,
 }
@@ -47,11 +49,13 @@ impl Outcome {
     pub(super) fn of(result: &Result<ModelReply, ModelFault>) -> Option<Self> {
         Some(match result {
             Ok(reply) => Self::Reply(reply.clone()),
-            Err(ModelFault::Communication { message, retry_after }) => Self::Communication {
+            Err(ModelFault::Communication { message }) => Self::Communication { message: message.clone() },
+            Err(ModelFault::Busy { message, wait }) => Self::Busy {
                 message: message.clone(),
-                retry_after_ms: retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+                wait_ms: wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             },
             Err(ModelFault::Configuration { message }) => Self::Configuration { message: message.clone() },
+            Err(ModelFault::Exhausted { message }) => Self::Exhausted { message: message.clone() },
             Err(ModelFault::ContextOverflow { message }) => Self::ContextOverflow { message: message.clone() },
             Err(ModelFault::Deadline) => Self::Deadline,
             Err(ModelFault::Cancelled) => return None,
@@ -61,10 +65,12 @@ impl Outcome {
     pub(super) fn result(&self) -> Result<ModelReply, ModelFault> {
         match self.clone() {
             Self::Reply(reply) => Ok(reply),
-            Self::Communication { message, retry_after_ms } => {
-                Err(ModelFault::Communication { message, retry_after: retry_after_ms.map(Duration::from_millis) })
+            Self::Communication { message } => Err(ModelFault::Communication { message }),
+            Self::Busy { message, wait_ms } => {
+                Err(ModelFault::Busy { message, wait: wait_ms.map(Duration::from_millis) })
             }
             Self::Configuration { message } => Err(ModelFault::Configuration { message }),
+            Self::Exhausted { message } => Err(ModelFault::Exhausted { message }),
             Self::ContextOverflow { message } => Err(ModelFault::ContextOverflow { message }),
             Self::Deadline => Err(ModelFault::Deadline),
         }

@@ -177,10 +177,11 @@ impl Scripted {
         }
         if let Some(fault) = &reply.fault {
             return Err(match fault.kind {
-                FaultKind::Communication => ModelFault::Communication {
+                FaultKind::Communication if fault.retry_after_ms.is_some() => ModelFault::Busy {
                     message: fault.message.clone(),
-                    retry_after: fault.retry_after_ms.map(Duration::from_millis),
+                    wait: fault.retry_after_ms.map(Duration::from_millis),
                 },
+                FaultKind::Communication => ModelFault::Communication { message: fault.message.clone() },
                 FaultKind::Configuration => ModelFault::Configuration { message: fault.message.clone() },
                 FaultKind::Overflow => ModelFault::ContextOverflow { message: fault.message.clone() },
                 FaultKind::Deadline => ModelFault::Deadline,
@@ -226,6 +227,7 @@ impl Scripted {
             usage,
             stop: reply.stop.unwrap_or(natural),
             model: self.info.id.clone(),
+            notices: Vec::new(),
         }
     }
 }

@@ -1,4 +1,7 @@
-//! Bytes of a stream into frames: the data of server-sent events, or lines of JSON. Pure.
+//! Bytes of a stream into frames: the data of server-sent events, or lines of JSON. What a stream is, its first sign tells
+//! better than its media type, which servers and proxies set wrongly. Pure.
+
+use serde::de::IgnoredAny;
 
 /// How a stream is cut into frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,30 +25,49 @@ const MAX_LINE: usize = 1024 * 1024;
 /// Bytes of an answer in one piece.
 pub(super) const MAX_WHOLE: usize = 16 * 1024 * 1024;
 
+/// Bytes of a page that are enough to name it.
+const PAGE: usize = 4 * 1024;
+
 /// Cuts bytes into frames, whatever the chunks they come in.
 #[derive(Debug)]
 pub struct Frames {
     framing: Framing,
+    /// The first sign of the stream, once there is one.
+    first: Option<u8>,
     line: Vec<u8>,
+    /// The line before ended with a carriage return, of which a newline is a part.
+    returned: bool,
     data: String,
 }
 
 impl Frames {
-    /// An empty stream.
+    /// An empty stream that should be framed like this.
     pub fn new(framing: Framing) -> Self {
-        Self { framing, line: Vec::new(), data: String::new() }
+        Self { framing, first: None, line: Vec::new(), returned: false, data: String::new() }
     }
 
     /// Takes the next bytes and returns the frames they complete. What is too long is neither kept nor read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
+        let mut bytes = bytes;
+        if self.first.is_none() {
+            let blank = |byte: &&u8| byte.is_ascii_whitespace() || b"\xef\xbb\xbf".contains(byte);
+            bytes = bytes.get(bytes.iter().take_while(blank).count()..).unwrap_or_default();
+            let Some(first) = bytes.first() else { return Ok(Vec::new()) };
+            self.first = Some(*first);
+            self.framing = told(self.framing, *first);
+        }
         let mut frames = Vec::new();
         if self.framing == Framing::Whole {
             self.keep(bytes, MAX_WHOLE)?;
             return Ok(frames);
         }
-        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+        for piece in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            if std::mem::take(&mut self.returned) && piece == b"\n" {
+                continue;
+            }
             self.keep(piece, MAX_LINE)?;
-            if piece.ends_with(b"\n") {
+            if piece.ends_with(b"\n") || piece.ends_with(b"\r") {
+                self.returned = piece.ends_with(b"\r");
                 let line = std::mem::take(&mut self.line);
                 frames.extend(self.end_line(&line));
             }
@@ -54,6 +76,12 @@ impl Frames {
             }
         }
         Ok(frames)
+    }
+
+    /// The beginning of a page that came in place of a reply; `ended`: nothing follows.
+    pub fn page(&self, ended: bool) -> Option<String> {
+        let is_page = self.first == Some(b'<') && (ended || self.line.len() > PAGE);
+        is_page.then(|| String::from_utf8_lossy(self.line.get(..PAGE).unwrap_or(&self.line)).into_owned())
     }
 
     fn keep(&mut self, piece: &[u8], most: usize) -> Result<(), TooLong> {
@@ -67,12 +95,13 @@ impl Frames {
     /// The frames left when the stream ended: servers forget the last line break.
     pub fn end(mut self) -> Vec<String> {
         let line = std::mem::take(&mut self.line);
-        let mut frames = Vec::new();
         if self.framing == Framing::Whole {
-            frames.extend(Some(String::from_utf8_lossy(&line).into_owned()).filter(|text| !text.trim().is_empty()));
-            return frames;
+            let text = String::from_utf8_lossy(&line).into_owned();
+            let several = !is_complete(&text) && text.lines().filter(|line| is_complete(line)).count() > 1;
+            let pieces: Vec<&str> = if several { text.lines().collect() } else { vec![text.as_str()] };
+            return pieces.into_iter().filter(|text| !text.trim().is_empty()).map(str::to_owned).collect();
         }
-        frames.extend(self.end_line(&line));
+        let mut frames: Vec<String> = self.end_line(&line).into_iter().collect();
         if !self.data.is_empty() {
             frames.push(self.data);
         }
@@ -82,22 +111,62 @@ impl Frames {
     fn end_line(&mut self, line: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\n', '\r']);
-        if self.framing == Framing::Lines {
-            return Some(text.to_owned()).filter(|text| !text.trim().is_empty());
+        if self.framing == Framing::Lines { self.end_of_value(text) } else { self.end_of_field(text) }
+    }
+
+    /// A value may go over several lines.
+    fn end_of_value(&mut self, text: &str) -> Option<String> {
+        if !self.data.is_empty() {
+            self.data.push('\n');
         }
+        self.data.push_str(text);
+        let open = serde_json::from_str::<IgnoredAny>(&self.data).is_err_and(|error| error.is_eof());
+        if open && !self.data.trim().is_empty() {
+            return None;
+        }
+        Some(std::mem::take(&mut self.data)).filter(|text| !text.trim().is_empty())
+    }
+
+    fn end_of_field(&mut self, text: &str) -> Option<String> {
         if text.is_empty() {
             return Some(std::mem::take(&mut self.data)).filter(|data| !data.is_empty());
         }
-        let (field, value) = text.split_once(':').unwrap_or((text, ""));
+        let (field, mut value) = text.split_once(':').unwrap_or((text, ""));
         // Older llama.cpp servers send a failure as a field `error` instead of `data`.
-        if field == "data" || field == "error" {
-            if !self.data.is_empty() {
-                self.data.push('\n');
-            }
-            self.data.push_str(value.strip_prefix(' ').unwrap_or(value));
+        if field != "data" && field != "error" {
+            return None;
         }
-        None
+        // Proxies wrap events, and comments, in events of their own.
+        while let Some(inner) = value.trim_start().strip_prefix("data:") {
+            value = inner;
+        }
+        if value.trim_start().starts_with(':') {
+            return None;
+        }
+        // Some servers leave the blank line between two events out.
+        let before = is_complete(&self.data).then(|| std::mem::take(&mut self.data));
+        if !self.data.is_empty() {
+            self.data.push('\n');
+        }
+        self.data.push_str(value.strip_prefix(' ').unwrap_or(value));
+        before
     }
+}
+
+/// How a stream is framed that should be framed so and begins with this sign.
+fn told(wanted: Framing, first: u8) -> Framing {
+    match (wanted, first) {
+        (_, b'<') => Framing::Whole,
+        (Framing::Events, b'{' | b'[') => Framing::Whole,
+        (Framing::Lines, b'd' | b'e' | b'i' | b':') => Framing::Events,
+        _ => wanted,
+    }
+}
+
+/// Whether a text is a frame as it stands.
+fn is_complete(text: &str) -> bool {
+    let text = text.trim();
+    text == "[DONE]" || text.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 #[cfg(test)]
@@ -117,6 +186,34 @@ mod tests {
     fn events_keep_data_lines_and_drop_comments_and_names() {
         let text = ": hello\r\nevent: delta\r\ndata: {\"a\":1}\r\n\r\ndata: one\ndata:two\n\nid: 7\n\ndata: [DONE]";
         assert_eq!(frames_of(Framing::Events, &[text.as_bytes()]), ["{\"a\":1}", "one\ntwo", "[DONE]"]);
+    }
+
+    /// covers: 12.1
+    #[test]
+    fn frames_come_in_many_shapes() {
+        let (events, lines) = (Framing::Events, Framing::Lines);
+        for (framing, text, expected) in [
+            (events, "data: : waiting\n\ndata: {\"a\":1}\n\n", &["{\"a\":1}"][..]),
+            (events, "data: data: {\"a\":1}\n\n", &["{\"a\":1}"]),
+            (events, "data: {\"a\":1}\ndata: {\"a\":2}\ndata: [DONE]\n", &["{\"a\":1}", "{\"a\":2}", "[DONE]"]),
+            (events, "data: {\"a\":1}\r\rdata: [DONE]\r\r", &["{\"a\":1}", "[DONE]"]),
+            (events, "data: one\r\ndata: two\r\n\r\n", &["one\ntwo"]),
+            (events, "\n {\"a\":1}", &["{\"a\":1}"]),
+            (events, "{\n \"a\":1\n}", &["{\n \"a\":1\n}"]),
+            (events, "{\"a\":1}\n{\"a\":2}\n", &["{\"a\":1}", "{\"a\":2}"]),
+            (lines, "{\n\"a\":1\n}\n{\"a\":2}\n", &["{\n\"a\":1\n}", "{\"a\":2}"]),
+            (lines, "data: {\"a\":1}\n\ndata: [DONE]\n\n", &["{\"a\":1}", "[DONE]"]),
+        ] {
+            assert_eq!(frames_of(framing, &[text.as_bytes()]), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_known_by_its_first_sign() {
+        let mut frames = Frames::new(Framing::Events);
+        frames.push(b"\n<!doctype html>").unwrap();
+        assert_eq!(frames.page(false), None);
+        assert_eq!(frames.page(true).as_deref(), Some("<!doctype html>"));
     }
 
     #[test]

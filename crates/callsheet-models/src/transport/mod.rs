@@ -3,6 +3,7 @@
 
 pub(crate) mod client;
 mod frames;
+mod unpacked;
 
 use std::fmt;
 use std::future::Future;
@@ -19,10 +20,15 @@ use tokio_util::sync::CancellationToken;
 pub use frames::{Frames, Framing, TooLong};
 
 use crate::fault::{self, FaultContext};
-use crate::wire::{Decoded, Decoder};
+use crate::wire::{Decoded, Decoder, WireError};
+
+use unpacked::Unpacked;
 
 /// Bytes of an error body that are read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
+
+/// Characters of a page that are quoted.
+const PAGE_WORDS: usize = 120;
 
 /// Time a stream has to close after its end mark.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
@@ -59,9 +65,41 @@ impl Silence {
     }
 }
 
+/// What a server refused, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Status of the answer, or of the error object in a stream.
+    pub status: Option<u16>,
+    /// The body, or the error object.
+    pub body: String,
+}
+
+/// Why an exchange gave no reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// As a fault of the port.
+    pub fault: ModelFault,
+    /// What the server said, if it is it that refused.
+    pub refusal: Option<Refusal>,
+}
+
+impl From<ModelFault> for Failure {
+    fn from(fault: ModelFault) -> Self {
+        Self { fault, refusal: None }
+    }
+}
+
+impl From<Failure> for ModelFault {
+    fn from(failure: Failure) -> Self {
+        failure.fault
+    }
+}
+
 /// A server and the way to it.
 pub struct Transport {
     base_url: String,
+    /// Behind each path, with its mark.
+    query: String,
     key: Option<SecretString>,
     context: FaultContext,
     silence: Silence,
@@ -78,8 +116,12 @@ impl fmt::Debug for Transport {
 impl Transport {
     /// A way to `base_url`; nothing is opened yet. The key, if any, is sent as a bearer token.
     pub fn new(base_url: &str, key: Option<SecretString>, context: FaultContext) -> Self {
+        let (base_url, query) = match base_url.split_once('?') {
+            Some((address, query)) => (address, format!("?{query}")),
+            None => (base_url, String::new()),
+        };
         let base_url = base_url.trim_end_matches('/').to_owned();
-        Self { base_url, key, context, silence: Silence::default(), client: OnceLock::new() }
+        Self { base_url, query, key, context, silence: Silence::default(), client: OnceLock::new() }
     }
 
     /// The same, with other limits of silence.
@@ -95,14 +137,14 @@ impl Transport {
 
     /// One JSON value by GET.
     pub async fn get_json(&self, path: &str) -> Result<Value, ModelFault> {
-        let request = self.client()?.get(format!("{}{path}", self.base_url));
-        self.read_json(request).await
+        let request = self.client()?.get(self.url(path));
+        Ok(self.read_json(request).await?)
     }
 
     /// One JSON value by POST.
     pub async fn post_json(&self, path: &str, body: &Value) -> Result<Value, ModelFault> {
         let request = self.post(path, body)?;
-        self.read_json(request).await
+        Ok(self.read_json(request).await?)
     }
 
     /// One streamed exchange: feeds every frame to the decoder and its text to `deltas`.
@@ -113,22 +155,30 @@ impl Transport {
         framing: Framing,
         mut decoder: Box<dyn Decoder>,
         deltas: DeltaSink<'_>,
-    ) -> Result<Decoded, ModelFault> {
+    ) -> Result<Decoded, Failure> {
         let request = self.post(path, body)?;
         let sent = Instant::now();
         let mut response = self.send(request).await?;
-        let mut frames = Frames::new(actual_framing(&response, framing));
+        let mut unpacked = Unpacked::of(response.headers());
+        let mut frames = Frames::new(framing);
         let (mut open, mut begun, mut repetition) = (true, false, Repetition::default());
         while open {
             let limit = if begun { self.silence.idle } else { self.silence.first_byte.saturating_sub(sent.elapsed()) };
             let chunk = self.within(limit, begun, response.chunk()).await?.map_err(|error| self.broken(&error))?;
             (open, begun) = (chunk.is_some(), true);
             let ready = match chunk {
-                Some(bytes) => frames.push(&bytes).map_err(|TooLong| self.too_long())?,
-                None => std::mem::replace(&mut frames, Frames::new(framing)).end(),
+                Some(bytes) => {
+                    let bytes = unpacked.push(&bytes).map_err(|error| self.garbled(&error))?;
+                    frames.push(&bytes).map_err(|TooLong| self.too_long())?
+                }
+                None => Vec::new(),
             };
-            for frame in ready {
-                let text = decoder.feed(&frame).map_err(|error| error.into_fault(&self.context))?;
+            if let Some(page) = frames.page(!open) {
+                return Err(self.page(&response, &page).into());
+            }
+            let rest = if open { Vec::new() } else { std::mem::replace(&mut frames, Frames::new(framing)).end() };
+            for frame in ready.into_iter().chain(rest) {
+                let text = decoder.feed(&frame).map_err(|error| self.failed(error))?;
                 if !text.is_empty() {
                     deltas(&text);
                 }
@@ -142,30 +192,62 @@ impl Transport {
                 open = false;
             }
         }
-        decoder.finish().map_err(|error| error.into_fault(&self.context))
+        decoder.finish().map_err(|error| self.failed(error))
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("{}{path}{}", self.base_url, self.query)
+    }
+
+    fn failed(&self, error: WireError) -> Failure {
+        let refusal = match &error {
+            WireError::Refused(object) => {
+                Some(Refusal { status: fault::stream_status(object), body: self.scrub(&object.to_string()) })
+            }
+            _ => None,
+        };
+        Failure { fault: error.into_fault(&self.context), refusal }
+    }
+
+    /// A page of a proxy or of another program, where a reply should be.
+    fn page(&self, response: &reqwest::Response, page: &str) -> ModelFault {
+        let media = response.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("no type");
+        let words: String = fault::page_words(&self.scrub(page)).chars().take(PAGE_WORDS).collect();
+        ModelFault::Configuration {
+            message: format!(
+                "{} at {} answered with a page ({media}) that is no reply: \"{words}\"; is its base_url right?",
+                self.context.provider,
+                self.shown_address()
+            ),
+        }
+    }
+
+    fn garbled(&self, error: &std::io::Error) -> ModelFault {
+        fault::communication(format!("{} sent compressed data that cannot be read: {error}", self.context.provider))
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<reqwest::RequestBuilder, ModelFault> {
         let bytes = serde_json::to_vec(body).map_err(|error| fault::communication(error.to_string()))?;
-        let url = format!("{}{path}", self.base_url);
+        let url = self.url(path);
         Ok(self.client()?.post(url).header("content-type", "application/json").body(bytes))
     }
 
-    async fn read_json(&self, request: reqwest::RequestBuilder) -> Result<Value, ModelFault> {
+    async fn read_json(&self, request: reqwest::RequestBuilder) -> Result<Value, Failure> {
         let mut response = self.send(request).await?;
         let mut bytes = Vec::new();
+        let mut unpacked = Unpacked::of(response.headers());
         let idle = self.silence.idle;
         while let Some(chunk) = self.within(idle, true, response.chunk()).await?.map_err(|error| self.broken(&error))? {
-            bytes.extend_from_slice(&chunk);
+            bytes.extend_from_slice(&unpacked.push(&chunk).map_err(|error| self.garbled(&error))?);
             if bytes.len() > frames::MAX_WHOLE {
-                return Err(self.too_long());
+                return Err(self.too_long().into());
             }
         }
-        serde_json::from_slice(&bytes)
-            .map_err(|_| fault::communication(format!("{} sent no JSON", self.context.provider)))
+        let no_json = |_| fault::communication(format!("{} sent no JSON", self.context.provider));
+        Ok(serde_json::from_slice(&bytes).map_err(no_json)?)
     }
 
-    async fn send(&self, mut request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelFault> {
+    async fn send(&self, mut request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, self.bearer(key)?);
         }
@@ -177,9 +259,10 @@ impl Transport {
         }
         let headers = response.headers().clone();
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let retry_after = fault::retry_after(header, SystemTime::now());
         let body = self.scrub(&read_error_body(response, self.silence.idle).await);
-        Err(fault::from_status(status, &body, retry_after, &self.context))
+        let pause = fault::pause::asked(header, &body, SystemTime::now());
+        let fault = fault::from_status(status, &body, pause, &self.context);
+        Err(Failure { fault, refusal: Some(Refusal { status: Some(status), body }) })
     }
 
     fn bearer(&self, key: &SecretString) -> Result<HeaderValue, ModelFault> {
@@ -261,16 +344,12 @@ async fn drain(response: &mut reqwest::Response) {
     let _ = timeout(END_OF_STREAM, rest).await;
 }
 
-/// A server that answers in one piece although a stream was asked for says so by its media type.
-fn actual_framing(response: &reqwest::Response, wanted: Framing) -> Framing {
-    let media = response.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if wanted == Framing::Events && media.starts_with("application/json") { Framing::Whole } else { wanted }
-}
-
 async fn read_error_body(mut response: reqwest::Response, idle: Duration) -> String {
     let mut body = Vec::new();
+    let mut unpacked = Unpacked::of(response.headers());
     while let Ok(Ok(Some(chunk))) = timeout(idle, response.chunk()).await {
-        body.extend_from_slice(&chunk);
+        let Ok(bytes) = unpacked.push(&chunk) else { break };
+        body.extend_from_slice(&bytes);
         if body.len() > MAX_ERROR_BODY {
             break;
         }

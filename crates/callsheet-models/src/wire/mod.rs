@@ -1,5 +1,7 @@
 //! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O.
 
+pub(crate) mod content;
+pub(crate) mod end;
 pub mod llamacpp;
 pub(crate) mod names;
 #[cfg(feature = "hosted")]
@@ -30,6 +32,8 @@ pub struct Decoded {
     pub usage: Option<Usage>,
     /// Why it stopped.
     pub stop: StopReason,
+    /// The provider's word for the end, if nobody knows what it means.
+    pub unlisted_end: Option<String>,
 }
 
 /// A tool call as it came.
@@ -50,6 +54,8 @@ pub enum WireError {
     Garbled(String),
     /// It ended before the reply did.
     BrokenOff,
+    /// The provider ended the reply with a word for a failure.
+    Ended(String),
     /// It held nothing.
     Empty,
     /// The server sent an error object.
@@ -65,6 +71,7 @@ impl WireError {
         match self {
             Self::Garbled(what) => fault::communication(format!("{provider} sent a frame that cannot be read: {what}")),
             Self::BrokenOff => fault::communication(format!("the stream of {provider} broke off")),
+            Self::Ended(word) => fault::communication(format!("{provider} ended its reply with `{word}`")),
             Self::Empty => fault::communication(format!("the stream of {provider} was empty")),
             Self::Refused(error) => fault::from_stream(&error, context),
             Self::TooLong => fault::communication(format!("the stream of {provider} did not end")),

@@ -7,7 +7,8 @@ use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, openai};
+use super::end::End;
+use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, content, openai};
 
 /// Path of a chat.
 pub const CHAT: &str = "/api/chat";
@@ -106,6 +107,8 @@ pub struct Description {
     pub window: Option<u32>,
     /// It calls tools; `None`: an older server does not say.
     pub tools: Option<bool>,
+    /// It writes text, and does not only turn text into numbers, as models for search do; `None`: the server does not say.
+    pub writes: Option<bool>,
 }
 
 /// Reads an answer of `/api/show`.
@@ -118,8 +121,10 @@ pub fn description(answer: &Value) -> Description {
         .and_then(|(_, value)| value.as_u64())
         .and_then(|n| u32::try_from(n).ok());
     let capabilities = answer.get("capabilities").and_then(Value::as_array);
-    let tools = capabilities.map(|list| list.iter().any(|entry| entry == "tools"));
-    Description { window, tools }
+    let can = |what: &str| capabilities.map(|list| list.iter().any(|entry| entry == what));
+    // Only models that turn text into numbers pool what they read.
+    let pools = info.is_some_and(|info| info.keys().any(|key| key.ends_with(".pooling_type")));
+    Description { window, tools: can("tools"), writes: can("completion").or(pools.then_some(false)) }
 }
 
 /// Reads the model names of an answer of `/api/tags` or `/api/ps`.
@@ -128,12 +133,37 @@ pub fn model_names(answer: &Value) -> Vec<String> {
     models.filter_map(|model| model.get("name").and_then(Value::as_str).map(str::to_owned)).collect()
 }
 
+/// What `/api/tags` tells of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// Name.
+    pub name: String,
+    /// Size of its file.
+    pub bytes: Option<u64>,
+    /// It was made to turn text into numbers: the architectures for that are all called after the first one, BERT.
+    pub encodes: bool,
+}
+
+/// Reads an answer of `/api/tags`.
+pub fn listed(answer: &Value) -> Vec<Listed> {
+    let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
+    let read = |model: &Value| {
+        let family = model.pointer("/details/family").and_then(Value::as_str).unwrap_or_default();
+        Some(Listed {
+            name: model.get("name")?.as_str()?.to_owned(),
+            bytes: model.get("size").and_then(Value::as_u64),
+            encodes: family.ends_with("bert"),
+        })
+    };
+    models.filter_map(read).collect()
+}
+
 /// Reads the lines of a chat.
 #[derive(Debug, Default)]
 pub struct ChatDecoder {
     decoded: Decoded,
-    reason: Option<String>,
-    done: bool,
+    end: End,
+    loads: bool,
     seen: bool,
 }
 
@@ -145,8 +175,11 @@ impl Decoder for ChatDecoder {
         }
         self.seen = true;
         if line.get("done").and_then(Value::as_bool) == Some(true) {
-            self.done = true;
-            self.reason = line.get("done_reason").and_then(Value::as_str).map(str::to_owned);
+            let word = line.get("done_reason").and_then(Value::as_str).unwrap_or_default();
+            self.end.marked = true;
+            // The answer to a request without messages, or an unload: nothing was generated.
+            self.loads = matches!(word, "load" | "unload");
+            self.end.say(word);
             self.decoded.usage = usage(&line);
         }
         let Some(message) = line.get("message") else { return Ok(String::new()) };
@@ -162,30 +195,26 @@ impl Decoder for ChatDecoder {
                 arguments: arguments.cloned().unwrap_or_else(|| json!({})),
             });
         }
-        let text = message.get("content").and_then(Value::as_str).unwrap_or_default();
-        append(&mut self.decoded.text, text)?;
-        Ok(text.to_owned())
+        let said = message.get("content").map(content::read).unwrap_or_default();
+        append(&mut self.decoded.thinking, &said.thinking)?;
+        append(&mut self.decoded.text, &said.text)?;
+        Ok(said.text)
     }
 
     fn is_done(&self) -> bool {
-        self.done
+        self.end.marked
     }
 
     fn finish(self: Box<Self>) -> Result<Decoded, WireError> {
-        if !self.seen {
+        if !self.seen || self.loads {
             return Err(WireError::Empty);
         }
-        if !self.done {
+        if !self.end.marked {
             return Err(WireError::BrokenOff);
         }
         let mut decoded = self.decoded;
-        decoded.stop = match self.reason.as_deref() {
-            Some("length") => StopReason::Length,
-            // The answer to a request without messages, or an unload: nothing was generated.
-            Some("load" | "unload") => return Err(WireError::Empty),
-            _ if decoded.calls.is_empty() => StopReason::End,
-            _ => StopReason::Tools,
-        };
+        let stopped = self.end.reason(!decoded.calls.is_empty())?;
+        (decoded.stop, decoded.unlisted_end) = (stopped.reason, stopped.unlisted);
         Ok(decoded)
     }
 

@@ -1,13 +1,12 @@
 //! OpenAI chat completions, as spoken by vLLM, LM Studio, llama.cpp and many gateways.
 
-use std::collections::BTreeMap;
-
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages};
+use super::end::End;
+use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages, content};
 
 /// Path below the base URL.
 pub const PATH: &str = "/chat/completions";
@@ -77,40 +76,36 @@ fn messages(request: &ModelRequest) -> Value {
 #[derive(Debug, Default)]
 pub struct ChatDecoder {
     decoded: Decoded,
-    calls: BTreeMap<u64, PartialCall>,
-    finish: Option<String>,
-    done: bool,
+    calls: PartialCalls,
+    refusal: String,
+    end: End,
     seen: bool,
-}
-
-#[derive(Debug, Default)]
-struct PartialCall {
-    id: String,
-    name: String,
-    arguments: String,
 }
 
 impl Decoder for ChatDecoder {
     fn feed(&mut self, frame: &str) -> Result<String, WireError> {
         if frame.trim() == "[DONE]" {
-            self.done = true;
+            self.end.marked = true;
             return Ok(String::new());
         }
-        let chunk: Value = serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))?;
-        if let Some(error) = chunk.get("error").filter(|error| !error.is_null()) {
-            return Err(WireError::Refused(error.clone()));
+        let mut chunk: Value = serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))?;
+        if let Value::Array(list) = &mut chunk {
+            // Gemini's gateway wraps its error object in a list.
+            chunk = list.first_mut().map(Value::take).unwrap_or_default();
         }
-        // The old `error:` field of a stream carries the error object itself.
-        if chunk.get("choices").is_none() && chunk.get("message").is_some() && chunk.get("code").is_some() {
-            return Err(WireError::Refused(chunk));
+        if let Some(error) = error_in(&chunk) {
+            return Err(WireError::Refused(error.clone()));
         }
         if let Some(usage) = chunk.get("usage").and_then(usage) {
             self.decoded.usage = Some(usage);
         }
         let Some(choice) = chunk.pointer("/choices/0") else { return Ok(String::new()) };
         self.seen = true;
-        if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
-            self.finish = Some(reason.to_owned());
+        if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
+            return Err(WireError::Refused(error.clone()));
+        }
+        if let Some(word) = choice.get("finish_reason").and_then(Value::as_str) {
+            self.end.say(word);
         }
         match choice.get("delta").or_else(|| choice.get("message")) {
             Some(delta) => self.read_delta(delta),
@@ -119,35 +114,33 @@ impl Decoder for ChatDecoder {
     }
 
     fn is_done(&self) -> bool {
-        self.done
+        self.end.marked
     }
 
     fn finish(self: Box<Self>) -> Result<Decoded, WireError> {
         if !self.seen {
             return Err(WireError::Empty);
         }
-        if self.finish.is_none() && !self.done {
-            return Err(WireError::BrokenOff);
-        }
         let mut decoded = self.decoded;
-        decoded.calls = self
-            .calls
-            .into_values()
-            .filter(|call| !call.name.is_empty())
-            .map(|call| RawCall { id: call.id, name: call.name, arguments: arguments_of(&call.arguments) })
-            .collect();
-        decoded.stop = match self.finish.as_deref() {
-            Some("length") => StopReason::Length,
-            Some("content_filter") => StopReason::Filtered,
-            _ if decoded.calls.is_empty() => StopReason::End,
-            _ => StopReason::Tools,
-        };
+        decoded.calls = self.calls.finish();
+        let stopped = self.end.reason(!decoded.calls.is_empty())?;
+        (decoded.stop, decoded.unlisted_end) = (stopped.reason, stopped.unlisted);
+        if !self.refusal.is_empty() {
+            decoded.stop = StopReason::Refused;
+            append(&mut decoded.text, &self.refusal)?;
+        }
         Ok(decoded)
     }
 
     fn stop(self: Box<Self>) -> Decoded {
         Decoded { stop: StopReason::Repeated, ..self.decoded }
     }
+}
+
+/// The error object of a chunk. The old `error:` field of a stream carries the object itself.
+fn error_in(chunk: &Value) -> Option<&Value> {
+    let bare = chunk.get("choices").is_none() && chunk.get("message").is_some() && chunk.get("code").is_some();
+    chunk.get("error").filter(|error| !error.is_null()).or_else(|| bare.then_some(chunk))
 }
 
 impl ChatDecoder {
@@ -159,30 +152,83 @@ impl ChatDecoder {
             }
         }
         for (position, call) in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten().enumerate() {
-            self.read_call(position as u64, call)?;
+            self.calls.read(position as u64, call)?;
         }
-        let text = delta.get("content").and_then(Value::as_str).unwrap_or_default();
-        append(&mut self.decoded.text, text)?;
-        Ok(text.to_owned())
+        // The form before there were lists of calls.
+        if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
+            self.calls.read(0, &json!({"function": function}))?;
+        }
+        if let Some(refusal) = delta.get("refusal").and_then(Value::as_str) {
+            append(&mut self.refusal, refusal)?;
+        }
+        let said = delta.get("content").map(content::read).unwrap_or_default();
+        append(&mut self.decoded.thinking, &said.thinking)?;
+        append(&mut self.decoded.text, &said.text)?;
+        Ok(said.text)
     }
+}
 
-    fn read_call(&mut self, position: u64, call: &Value) -> Result<(), WireError> {
-        let index = call.get("index").and_then(Value::as_u64).unwrap_or(position);
-        if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&index) {
-            return Ok(());
-        }
-        let part = self.calls.entry(index).or_default();
+/// Calls that come in pieces. Servers tell calls apart by index, by id, or by nothing but their order.
+#[derive(Debug, Default)]
+struct PartialCalls(Vec<PartialCall>);
+
+#[derive(Debug, Default)]
+struct PartialCall {
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl PartialCalls {
+    fn read(&mut self, position: u64, piece: &Value) -> Result<(), WireError> {
+        let text = |pointer: &str| piece.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (id, name) = (text("/id"), text("/function/name"));
+        let arguments = match piece.pointer("/function/arguments") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(object) => object.to_string(),
+        };
+        let index = piece.get("index").and_then(Value::as_u64).unwrap_or(position);
+        let known = self.0.iter().rposition(|call| call.index == index);
+        let part = match known.filter(|at| self.0.get(*at).is_some_and(|call| !call.ends_before(id, name, &arguments)))
+        {
+            Some(at) => self.0.get_mut(at),
+            None if self.0.len() >= MAX_CALLS => None,
+            None => {
+                self.0.push(PartialCall { index, ..PartialCall::default() });
+                self.0.last_mut()
+            }
+        };
+        let Some(part) = part else { return Ok(()) };
         // Id and name come once; some servers repeat them in every chunk.
-        if let Some(id) = call.get("id").and_then(Value::as_str).filter(|_| part.id.is_empty()) {
+        if part.id.is_empty() {
             part.id = id.to_owned();
         }
-        if let Some(name) = call.pointer("/function/name").and_then(Value::as_str).filter(|_| part.name.is_empty()) {
+        if part.name.is_empty() {
             part.name = name.to_owned();
         }
-        match call.pointer("/function/arguments") {
-            Some(Value::String(text)) => append(&mut part.arguments, text),
-            Some(Value::Null) | None => Ok(()),
-            Some(object) => append(&mut part.arguments, &object.to_string()),
+        append(&mut part.arguments, &arguments)
+    }
+
+    fn finish(self) -> Vec<RawCall> {
+        let named = self.0.into_iter().filter(|call| !call.name.is_empty());
+        let raw = named.map(|call| RawCall { id: call.id, name: call.name, arguments: arguments_of(&call.arguments) });
+        raw.collect()
+    }
+}
+
+impl PartialCall {
+    /// Whether a piece of the same index is of another call: it has another id and a name, or it begins again when the
+    /// arguments are complete.
+    fn ends_before(&self, id: &str, name: &str, arguments: &str) -> bool {
+        let other_id = !id.is_empty() && !self.id.is_empty() && id != self.id;
+        let is_complete = || serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok();
+        match (other_id, name.is_empty()) {
+            (true, false) => true,
+            (true, true) => is_complete(),
+            (false, false) => id.is_empty() && !arguments.is_empty() && is_complete(),
+            (false, true) => false,
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::support::fixtures;
-use callsheet_models::fault::{FaultContext, from_status, from_stream, retry_after};
+use callsheet_models::fault::{FaultContext, from_status, from_stream, pause};
 use callsheet_runtime::ports::ModelFault;
 use serde::Deserialize;
 
@@ -32,11 +32,11 @@ fn now() -> SystemTime {
 
 fn told(fault: &ModelFault) -> String {
     match fault {
-        ModelFault::Communication { retry_after: Some(wait), .. } => {
-            format!("communication after {} ms", wait.as_millis())
-        }
+        ModelFault::Busy { wait: Some(wait), .. } => format!("busy after {} ms", wait.as_millis()),
+        ModelFault::Busy { wait: None, .. } => "busy".to_owned(),
         ModelFault::Communication { .. } => "communication".to_owned(),
         ModelFault::Configuration { .. } => "configuration".to_owned(),
+        ModelFault::Exhausted { .. } => "exhausted".to_owned(),
         ModelFault::ContextOverflow { .. } => "overflow".to_owned(),
         other => format!("{other:?}"),
     }
@@ -56,7 +56,7 @@ fn every_message_has_the_right_class() {
             _ => None,
         };
         let fault = match case.status {
-            Some(status) => from_status(status, &case.body, retry_after(header, now()), &context),
+            Some(status) => from_status(status, &case.body, pause::asked(header, &case.body, now()), &context),
             None => from_stream(&serde_json::from_str(&case.body).unwrap(), &context),
         };
         let words = fault.to_string();

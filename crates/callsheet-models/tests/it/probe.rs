@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 
 use crate::support::{Server, dead_address, fixtures};
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, connect};
-use callsheet_models::probe::{PROBE_TIME, RunningModel, running_at, slots_of};
+use callsheet_models::probe::{PROBE_TIME, Running, RunningModel, running_at, slots_of};
+use callsheet_models::wire::ollama::{description, listed};
 use callsheet_runtime::ports::WindowFrom;
+use serde_json::json;
 
 #[tokio::test]
 async fn servers_tell_their_models_windows_and_slots() {
@@ -21,13 +23,49 @@ async fn servers_tell_their_models_windows_and_slots() {
     let names: Vec<&str> = found.iter().map(|running| running.provider.as_str()).collect();
     assert_eq!(names, ["llamacpp", "ollama"]);
     assert_eq!(found[0].slots, Some(4));
-    let brook = RunningModel { name: "brook".into(), loaded: true, window: Some(4096), tools: Some(true) };
+    let brook = RunningModel {
+        name: "brook".into(),
+        loaded: true,
+        window: Some(4096),
+        tools: Some(true),
+        ..RunningModel::default()
+    };
     assert_eq!(found[0].models, [brook]);
     let of_ollama: Vec<_> = found[1].models.iter().map(|m| (m.name.as_str(), m.loaded, m.window, m.tools)).collect();
     assert_eq!(
         of_ollama,
         [("llama3.2:latest", true, Some(131_072), Some(true)), ("qwen3:8b", false, Some(131_072), Some(true))]
     );
+}
+
+/// A model for search turns text into numbers: it is never asked for an answer.
+#[tokio::test]
+async fn models_for_search_are_no_writers() {
+    let model = |name: &str, writes| RunningModel { name: name.into(), writes, ..RunningModel::default() };
+    let running = |models| Running {
+        provider: "ollama".into(),
+        dialect: Dialect::Ollama,
+        base_url: String::new(),
+        models,
+        slots: None,
+    };
+    let names = |models| running(models).writers().iter().map(|model| model.name.clone()).collect::<Vec<_>>();
+    let all = vec![model("embed", Some(false)), model("unknown", None), model("qwen3:8b", Some(true))];
+    assert_eq!(names(all), ["qwen3:8b", "unknown"]);
+    for (answer, writes) in [
+        (json!({"capabilities": ["embedding"]}), Some(false)),
+        (json!({"capabilities": ["completion", "tools"]}), Some(true)),
+        (json!({"model_info": {"gemma3.pooling_type": 1}}), Some(false)),
+        (json!({"model_info": {"llama.context_length": 4096}}), None),
+    ] {
+        assert_eq!(description(&answer).writes, writes, "{answer}");
+    }
+    let tags = json!({"models": [
+        {"name": "a", "size": 274_302_450, "details": {"family": "nomic-bert"}},
+        {"name": "b", "details": {"family": "llama"}},
+    ]});
+    let listed: Vec<(bool, Option<u64>)> = listed(&tags).iter().map(|model| (model.encodes, model.bytes)).collect();
+    assert_eq!(listed, [(true, Some(274_302_450)), (false, None)]);
 }
 
 #[tokio::test]

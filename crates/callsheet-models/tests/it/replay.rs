@@ -44,7 +44,7 @@ async fn equal_requests_are_answered_in_recorded_order() {
     let replay = recorded(folder.path()).await;
     let plan = request("plan", "Do it.\nNow.");
     assert_eq!(ask(&replay, &plan).await.unwrap(), "one");
-    assert!(matches!(ask(&replay, &plan).await, Err(ModelFault::Communication { retry_after: Some(_), .. })));
+    assert!(matches!(ask(&replay, &plan).await, Err(ModelFault::Busy { wait: Some(_), .. })));
     assert_eq!(ask(&replay, &plan).await.unwrap(), "three");
     let Err(ModelFault::Configuration { message }) = ask(&replay, &plan).await else { panic!("a fourth answer") };
     assert!(message.contains("3 times"), "{message}");

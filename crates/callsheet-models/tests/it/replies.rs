@@ -26,7 +26,9 @@ fn provider(dialect: &str, address: &str) -> Provider {
 fn fault_as_json(fault: &ModelFault) -> Value {
     let class = match fault {
         ModelFault::Communication { .. } => "communication",
+        ModelFault::Busy { .. } => "busy",
         ModelFault::Configuration { .. } => "configuration",
+        ModelFault::Exhausted { .. } => "exhausted",
         ModelFault::ContextOverflow { .. } => "context_overflow",
         ModelFault::Deadline => "deadline",
         ModelFault::Cancelled => "cancelled",

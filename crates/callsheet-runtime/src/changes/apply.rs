@@ -4,6 +4,8 @@ use std::io;
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::record::ChangeSet;
+use callsheet_core::spec::BlobId;
+use callsheet_format::edit::rebase;
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::Workspace;
@@ -107,10 +109,11 @@ pub fn roll_back(
         .collect())
 }
 
-/// Takes an applied set back as a whole. Files that hold their original content already count as taken back.
+/// Takes an applied set back as a whole. Files that hold their original content already count as taken back. Of a file that
+/// was changed since, only what the set changed is taken back, by the rule by which an apply lays changes over such a file.
 ///
 /// # Errors
-/// `Refused` naming every file that was changed since; nothing is taken back then.
+/// `Refused` naming every file whose changed lines were changed since; nothing is taken back then.
 pub fn revert(
     set: &ChangeSet,
     workspace: &Workspace,
@@ -140,7 +143,10 @@ pub(super) fn revert_watched(
             Err(issue) => issues.push(*issue),
             Ok(state) if state.is(file.to.as_ref()) => {}
             Ok(state) if state.is(file.from.as_ref()) => moves.push(file),
-            Ok(_) => issues.push(refused(IssueCode::StaleLines, "changed-since", &path, "")),
+            Ok(state) => match merged(&file, &state, workspace, store)? {
+                Some(file) => moves.push(file),
+                None => issues.push(refused(IssueCode::StaleLines, "changed-since", &path, "")),
+            },
         }
     }
     if !issues.is_empty() {
@@ -154,6 +160,29 @@ pub(super) fn revert_watched(
     perform_all(&disk, &moves, &created, store, watch)?;
     disk.remove_directories(&ours).map_err(|error| ApplyFault::Torn(error.to_string()))?;
     Ok(())
+}
+
+/// Largest file that is merged.
+const MERGED_LIMIT: usize = 16 * 1024 * 1024;
+
+/// The move that takes a set's lines out of a file that was changed since; `None` if both changed the same lines, or if
+/// there is nothing to merge.
+fn merged(file: &Move, state: &State, workspace: &Workspace, store: &dyn Store) -> Result<Option<Move>, ApplyFault> {
+    let (State::File { hash, .. }, Some(made), Some(former)) = (state, &file.from, &file.to) else { return Ok(None) };
+    let located = workspace.locate_writable(&file.path.to_string_lossy()).ok();
+    let now = located.and_then(|located| workspace.read(&located, MERGED_LIMIT).ok());
+    let now = now.filter(|now| !now.truncated && BlobId::of(&now.bytes) == *hash);
+    let texts = (now.map(|now| now.bytes), store.blob(made)?, store.blob(former)?);
+    let (Some(now), made, former) = texts else { return Ok(None) };
+    let (Ok(now), Ok(made), Ok(former)) = (String::from_utf8(now), String::from_utf8(made), String::from_utf8(former))
+    else {
+        return Ok(None);
+    };
+    let Some(text) = rebase(&made, &former, &now) else { return Ok(None) };
+    // What is there now is needed if a later step fails and all is put back.
+    store.put_blob(now.as_bytes())?;
+    let to = store.put_blob(text.as_bytes())?;
+    Ok(Some(Move { from: Some(hash.clone()), to: Some(to), ..file.clone() }))
 }
 
 /// Paths of files that hold what a set made of them.

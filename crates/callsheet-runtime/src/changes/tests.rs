@@ -198,6 +198,26 @@ fn nothing_of_a_set_is_applied_when_a_file_moved() {
     assert_eq!(world.project.tree(), before);
 }
 
+/// What an apply would lay over a changed file, an undo takes out of it.
+#[test]
+fn a_revert_takes_its_lines_out_of_a_file_that_was_changed_elsewhere() {
+    let world = World::new();
+    let lines = |second: &str, last: &str| format!("one\n{second}\nthree\nfour\n{last}\n");
+    let file = world.project.path("src/long.rs");
+    std::fs::write(&file, lines("two", "five")).unwrap();
+    world.store.put_blob(lines("two", "five").as_bytes()).unwrap();
+    let edits = [edit("src/long.rs", Some(&lines("two", "five")), Some(&lines("TWO", "five")))];
+    let set = stage(&edits, "the diff", &world.project.workspace, &world.store).unwrap();
+    world.apply(&set, &mut |_| Ok(())).unwrap();
+    std::fs::write(&file, lines("TWO", "by hand")).unwrap();
+    world.revert(&set).unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), lines("two", "by hand"));
+    // A line that both changed is left to the person.
+    std::fs::write(&file, lines("Two", "by hand")).unwrap();
+    refused(world.revert(&set).unwrap_err());
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), lines("Two", "by hand"));
+}
+
 #[test]
 fn a_revert_refuses_when_files_were_changed_since_and_names_them_all() {
     let world = World::new();

@@ -309,7 +309,7 @@ async fn fault(subject: &dyn Subject, scene: Scene, model: Arc<dyn Model>) -> Ve
             Scene::ServerError | Scene::BrokenOff | Scene::Empty | Scene::Unreachable,
             ModelFault::Communication { .. },
         ) => true,
-        (Scene::Overloaded, ModelFault::Communication { retry_after, .. }) => *retry_after == subject.retry_after(),
+        (Scene::Overloaded, ModelFault::Busy { wait, .. }) => *wait == subject.retry_after(),
         _ => false,
     };
     demand(fits, || format!("{fault:?}"))

@@ -18,12 +18,12 @@ const NOBODY: &str = "no approver present";
 
 /// Asks at a gate.
 pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
-    let said = answer_from_settings(run, &gate);
     let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
     let mut view = match gate_view(&*work.services.store, work.services.workspace.root(), run, &gate) {
         Ok(view) => with_models(view, &work.services, run),
         Err(fault) => return ready(Err(fault.into())),
     };
+    let said = answer_from_settings(run, &gate, view.again);
     let sheet = work.services.workspace.root().join(work.services.files.directory()).join("sheet.md");
     view.sheet = Some(sheet.display().to_string());
     let changes = pending(run, &gate).cloned();
@@ -95,13 +95,14 @@ pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
     lines.iter().for_each(|line| services.notice(line));
 }
 
-/// What was said beforehand for this run (spec 11.8).
-fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
+/// What was said beforehand for this run (spec 11.8). Nothing that was said before speaks of a call that was interrupted.
+fn answer_from_settings(run: &Run, gate: &Gate, interrupted: bool) -> Option<Answer> {
     let tasks: Vec<Slug> = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
     };
     match &run.settings().headless {
+        _ if interrupted => None,
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {

@@ -12,7 +12,7 @@ use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::ports::{Clock, Model, ModelFault, ModelInfo, ModelReply, Observer, Signal};
-use crate::transport_policy::{Permit, RetryPolicy, jitter, send};
+use crate::transport_policy::{Line, Permit, RetryPolicy, Told, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
@@ -123,7 +123,8 @@ async fn first_that_answers(
             Ok(prompt) => match slot(work, &model.info().provider, left_ms()).await {
                 Ok(_slot) => {
                     asked.deadline_ms = left_ms();
-                    call(work, &asked, &prompt, &model, policy, accepts).await?
+                    let policy = RetryPolicy { has_other: !prepared.is_empty(), ..*policy };
+                    call(work, &asked, &prompt, &model, &policy, accepts).await?
                 }
                 Err(fault) => failed(asked.key.clone(), &fault, 0),
             },
@@ -196,17 +197,28 @@ async fn call(
 ) -> Result<Event, DriveFault> {
     let services = &work.services;
     let begun = services.clock.now_ms();
-    let mut on_retry = |number: u32, wait: Duration, message: &str| {
-        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        services.observer.see(&Signal::Retry { key: &asked.key, send: number, wait_ms, message });
+    let line = Line {
+        provider: &model.info().provider,
+        pauses: services.slots.pauses(),
+        clock: &*services.clock,
+        until_ms: begun.saturating_add(asked.deadline_ms),
     };
-    let sent = send(policy, &*services.clock, &mut jitter, &work.cancel, &mut on_retry, |_| {
+    let mut tell = |told: Told<'_>| {
+        let (send, wait, message) = match told {
+            Told::Again(send, wait, message) => (send, wait, message),
+            Told::Held(wait) => (0, wait, ""),
+        };
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        services.observer.see(&Signal::Retry { key: &asked.key, send, wait_ms, message });
+    };
+    let sent = send(policy, &line, &mut jitter, &work.cancel, &mut tell, |_| {
         let spent = services.clock.now_ms().saturating_sub(begun);
         once(work, &asked.key, prompt, model, asked.deadline_ms.saturating_sub(spent), accepts)
     })
     .await;
     let fault = match sent.result {
-        Ok(reply) => {
+        Ok(mut reply) => {
+            std::mem::take(&mut reply.notices).iter().for_each(|words| services.notice(words));
             let sizes = sizes(prompt.size, Some(&reply), accepts);
             return Ok(measured(received(services, asked, prompt, &reply, begun, sent.sends)?, sizes));
         }
@@ -297,7 +309,7 @@ async fn once(
     }
     if !accepts.empty && reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
         let message = "the reply was empty".to_owned();
-        return Err(ModelFault::Communication { message, retry_after: None });
+        return Err(ModelFault::Communication { message });
     }
     Ok(reply)
 }
@@ -331,8 +343,8 @@ fn received(
 
 fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
     let kind = match fault {
-        ModelFault::Communication { .. } => CallFault::Communication,
-        ModelFault::Configuration { .. } => CallFault::Configuration,
+        ModelFault::Communication { .. } | ModelFault::Busy { .. } => CallFault::Communication,
+        ModelFault::Configuration { .. } | ModelFault::Exhausted { .. } => CallFault::Configuration,
         ModelFault::ContextOverflow { .. } => CallFault::ContextOverflow,
         ModelFault::Deadline => CallFault::Timeout,
         ModelFault::Cancelled => CallFault::Cancelled,

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use callsheet_core::issue::{Issue, IssueCode, Repair, Severity, Span};
 use callsheet_core::links;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
+use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts, StopReason};
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
 use callsheet_core::spec::{Phase, Policy, Reference, Refinement, Target, tokens};
 use callsheet_format::edit::{Change, ChangeWay};
@@ -42,6 +42,9 @@ pub(crate) fn read_reply(
     index: &mut TaskIndex,
 ) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
+    if record.stop.is_withheld() && !ends_a_handler(run, asked) {
+        return Ok(vec![withheld(asked, record.stop)]);
+    }
     let mut reply = recorded::reply(services, &record.reply)?;
     let prompt = services.store.blob(&record.prompt)?;
     let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
@@ -70,15 +73,28 @@ pub(crate) fn read_reply(
         Phase::Join => input.join()?,
         Phase::Execute => input.execution()?,
     };
-    if let Event::ListAdopted { repairs, .. }
-    | Event::TaskRefined { repairs, .. }
-    | Event::RunFinished { repairs, .. }
-    | Event::CallsAsked { repairs, .. }
-    | Event::ReplyRefused { repairs, .. } = &mut event
-    {
+    if let Some(repairs) = event.repairs_mut() {
         repairs.splice(0..0, repaired);
     }
     Ok(vec![event])
+}
+
+/// A reply that its provider withheld: what there is of it is not read.
+fn withheld(asked: &ModelCall, stop: StopReason) -> Event {
+    let (key, issue) = (asked.key.clone(), reply::withheld(asked.key.phase, stop == StopReason::Refused));
+    let (repairs, issues) = (Vec::new(), vec![issue]);
+    if asked.key.phase == Phase::Review {
+        let issues = issues.into_iter().map(Issue::warning).collect();
+        return Event::Reviewed { key, missing: None, repairs, issues };
+    }
+    Event::ReplyRefused { key, issues, repairs, valid: None }
+}
+
+/// The evaluator says what becomes of a handler's last reply.
+fn ends_a_handler(run: &Run, asked: &ModelCall) -> bool {
+    let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
+    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
+    asked.key.phase == Phase::Execute && task.is_some_and(TaskRun::is_handler) && !writes
 }
 
 /// Reads the reply of a review, which may be the twin of `form`.

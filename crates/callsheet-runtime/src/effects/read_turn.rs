@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::evaluate::names_a_status;
 use callsheet_core::issue::Severity;
 use callsheet_core::record::{Event, ResultParts};
 use callsheet_core::run::{ModelCall, Run, TaskRun};
@@ -70,7 +71,7 @@ pub(crate) fn read(
         task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
     let native_tools = serde_json::from_slice::<AskedWith>(prompt).unwrap_or_default().request.tools;
     // Of a reply that was cut nobody knows what its calls would have been: it is the end, and none.
-    let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut());
+    let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut() || call.stop.is_withheld());
     let reads_calls = !cut && (!reply.calls.is_empty() || (has_tools && native_tools.is_empty()));
     // What nobody offered is not dropped unseen if there is nothing else.
     let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
@@ -90,7 +91,8 @@ pub(crate) fn read(
             (repairs, issues) = (reading.repairs, reading.issues);
         }
     }
-    let manual = cut || handler_task(services, run, task)?.manual_xml;
+    let told = handler_task(services, run, task)?;
+    let manual = cut || told.manual_xml || told.schema.as_ref().is_some_and(names_a_status);
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
             let stuck = stuck(services, &calls);

@@ -12,10 +12,11 @@ use callsheet_core::template::{
     Bound, Environment, Evaluated, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
 use callsheet_format::reply::task::document_headings;
+use callsheet_format::template::TextFormats;
 
 use crate::fault::DriveFault;
 use crate::ports::Store;
-use crate::prompting::handler::PATTERN;
+use crate::prompting::handler::{PATTERN, matching};
 use crate::references::near_paths;
 use crate::services::Services;
 
@@ -96,11 +97,13 @@ fn bound(services: &Services, owner: &TaskRun, call: &ToolCall) -> Result<Box<Tr
 /// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
 /// "Templates" 5).
 pub(crate) fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<String>> {
-    let known = known_paths(tree);
+    let known = known_paths(tree, &TextFormats);
     let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
-    let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
-    let lost = |path: &&String| services.workspace.locate(path).is_err();
-    let lost = known.iter().chain(&tree.files).filter(one).filter(lost);
+    let lost = |path: &&String| match path.contains(PATTERN) {
+        true => matching(services, path).is_empty(),
+        false => services.workspace.locate(path).is_err(),
+    };
+    let lost = known.iter().chain(&tree.files).filter(is_path).filter(lost);
     lost.map(|path| (path.clone(), near_paths(&services.workspace, path))).collect()
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use unicode_normalization::UnicodeNormalization;
+
 use super::index::RankedFile;
 
 /// Where a text names a path: as it is, and not as a part of a longer one. A folder may have its slash behind it.
@@ -31,21 +33,25 @@ pub(crate) fn named_at(text: &str, path: &str) -> Option<usize> {
 /// The files that a text names, in its order: by their paths, or by a file name with an ending that only one file has.
 /// Folders count if they are written with a slash.
 pub fn named_in(text: &str, files: &[RankedFile]) -> Vec<String> {
+    // A name on disk may have its letters and marks as one character or as two, and so may a request.
+    let text = &*text.nfc().collect::<String>();
+    let composed: Vec<(String, &str)> =
+        files.iter().map(|file| (file.path.nfc().collect(), file.path.as_str())).collect();
     let mut by_name: BTreeMap<&str, Option<&str>> = BTreeMap::new();
     let mut found: BTreeMap<(usize, &str), String> = BTreeMap::new();
-    for path in files.iter().map(|file| file.path.as_str()) {
+    for (path, real) in &composed {
         let name = path.rsplit('/').next().unwrap_or(path);
-        by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(path));
+        by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(real));
         // A word alone, such as `license`, is a word.
         if path.contains(['.', '/'])
             && let Some(at) = named_at(text, path)
         {
-            found.insert((at, path), path.to_owned());
+            found.insert((at, real), (*real).to_owned());
         }
-        for (end, _) in path.match_indices('/') {
-            let Some(folder) = path.get(..=end) else { continue };
+        for ((end, _), (real_end, _)) in path.match_indices('/').zip(real.match_indices('/')) {
+            let (Some(folder), Some(real)) = (path.get(..=end), real.get(..=real_end)) else { continue };
             if let Some(at) = named_at(text, folder) {
-                found.insert((at, folder), folder.to_owned());
+                found.insert((at, real), real.to_owned());
             }
         }
     }
@@ -76,6 +82,14 @@ mod tests {
         assert_eq!(named("docs/b.md, not src/b.md"), ["docs/b.md", "src/b.md"]);
         assert_eq!(named("请看ferry.md的内容"), ["docs/a/ferry.md"]);
         assert_eq!(named("the Makefile in src"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_name_is_found_in_another_form_of_unicode() {
+        let file = |path: &str| RankedFile { path: path.to_owned(), score: 0.0, tokens: None };
+        let on_disk = "cafe\u{301}/re\u{301}sume\u{301}.md";
+        assert_eq!(named_in("look at caf\u{e9}/r\u{e9}sum\u{e9}.md", &[file(on_disk)]), [on_disk]);
+        assert_eq!(named_in("all of caf\u{e9}/", &[file(on_disk)]), ["cafe\u{301}/"]);
     }
 
     #[test]

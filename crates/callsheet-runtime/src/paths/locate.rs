@@ -1,8 +1,12 @@
 //! What a written path means: the deepest existing ancestor is canonicalised, symbolic links resolved, and the result
 //! compared with the roots by components (spec 5.6).
 
+use std::fs::DirEntry;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
+
+use callsheet_core::links::decode;
+use unicode_normalization::UnicodeNormalization;
 
 use crate::issues::path_reason;
 
@@ -76,6 +80,14 @@ impl Workspace {
         Ok(located)
     }
 
+    /// The existing file or directory that a path means which is spelled as links spell it (`my%20file.txt`) or as other
+    /// systems do (`src\a.txt`).
+    pub fn respelled(&self, written: &str) -> Option<Located> {
+        let decoded = decode(written);
+        let spellings = [decoded.clone().into_owned(), written.replace('\\', "/"), decoded.replace('\\', "/")];
+        spellings.iter().filter(|other| *other != written).find_map(|other| self.locate(other).ok())
+    }
+
     /// Whether something exists at an absolute path outside every root, without saying more about it.
     pub(crate) fn exists_outside(&self, written: &str) -> bool {
         !written.contains('\0') && written.starts_with('/') && Path::new(written).symlink_metadata().is_ok()
@@ -120,7 +132,12 @@ impl Workspace {
                     ErrorKind::NotFound if next.symlink_metadata().is_ok() => {
                         walked.problem = Some(path_reason("broken-link"));
                     }
-                    ErrorKind::NotFound => {}
+                    ErrorKind::NotFound => {
+                        if let Some(real) = self.other_form(&walked.real, name) {
+                            walked.real = real;
+                            return Ok(());
+                        }
+                    }
                     ErrorKind::NotADirectory => {
                         walked.problem = Some(path_reason("part-is-a-file"));
                     }
@@ -135,6 +152,17 @@ impl Workspace {
             }
         }
         Ok(())
+    }
+
+    /// The one entry of a folder whose name is the same in another form of Unicode: a letter with its mark as one
+    /// character or as two.
+    fn other_form(&self, folder: &Path, name: &Path) -> Option<PathBuf> {
+        let name = name.to_str().filter(|name| !name.is_ascii())?;
+        self.base_of(folder)?;
+        let same = |entry: &DirEntry| entry.file_name().to_str().is_some_and(|other| other.nfc().eq(name.nfc()));
+        let mut found = folder.read_dir().ok()?.flatten().filter(same);
+        let only = found.next().filter(|_| found.next().is_none())?;
+        only.path().canonicalize().ok()
     }
 
     fn base_of(&self, real: &Path) -> Option<usize> {

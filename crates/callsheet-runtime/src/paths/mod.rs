@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use locate::Located;
-pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, read_regular, read_regular_text};
+pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, is_fetched, read_regular, read_regular_text};
 
 pub(crate) use beneath::{NewFile, open_dir_creating, open_parent, open_regular, remove_entry, stat_entry};
 pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, reason, walker};
@@ -27,6 +27,8 @@ pub struct Workspace {
     protected: Vec<PathBuf>,
     /// Folders of the user that say what is approved.
     kept: Vec<PathBuf>,
+    /// Folders outside the project that commands may write to.
+    shared: Vec<PathBuf>,
 }
 
 /// A canonical root, held open: everything below it is opened relative to this descriptor.
@@ -83,7 +85,7 @@ impl Workspace {
                 }
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new(), kept: Vec::new() })
+        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new(), kept: Vec::new(), shared: Vec::new() })
     }
 
     /// The same view with a further directory that is never written to by changes, such as a run directory that lies
@@ -99,6 +101,23 @@ impl Workspace {
     pub fn keeping(mut self, directory: &Path) -> Self {
         self.kept.push(real(directory));
         self
+    }
+
+    /// The same view with a folder that commands may write to, such as a cache of tools. One that is not there, or that
+    /// holds or lies in a folder that no command may write to, is left out.
+    #[must_use]
+    pub fn sharing(mut self, directory: &Path) -> Self {
+        let real = real(directory);
+        let overlaps = |kept: &PathBuf| kept.starts_with(&real) || real.starts_with(kept);
+        if real.is_dir() && !self.kept.iter().any(overlaps) {
+            self.shared.push(real);
+        }
+        self
+    }
+
+    /// Folders outside the project that commands may write to.
+    pub fn shared(&self) -> &[PathBuf] {
+        &self.shared
     }
 
     /// Folders that no command may write to.

@@ -187,12 +187,20 @@ impl Workspace {
     }
 }
 
-/// A walk that leaves out ignored files, version control and `.callsheet/`, does not follow links, and shows hidden
-/// files. The person's global ignore file does not count, so that a run sees the same on every machine.
+/// Whether a folder holds what tools fetched or made, whatever ignore files say: packages of Node.js have their folder by a
+/// name, environments of Python and caches have a file in it that says so.
+pub fn is_fetched(folder: &Path) -> bool {
+    folder.ends_with("node_modules") || ["pyvenv.cfg", "CACHEDIR.TAG"].iter().any(|mark| folder.join(mark).is_file())
+}
+
+/// A walk that leaves out ignored files, what tools fetched, version control and `.callsheet/`, does not follow links, and
+/// shows hidden files. The person's global ignore file does not count, so that a run sees the same on every machine.
 pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(directory);
     walker.hidden(false).require_git(false).git_global(false).follow_links(false).filter_entry(|entry| {
-        entry.depth() == 0 || !super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name)
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        let is_protected = super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name);
+        entry.depth() == 0 || !(is_protected || is_folder && is_fetched(entry.path()))
     });
     walker
 }

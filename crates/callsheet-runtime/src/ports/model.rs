@@ -233,23 +233,38 @@ pub struct ModelReply {
     pub stop: StopReason,
     /// `PROVIDER/MODEL` that answered.
     pub model: String,
+    /// What a person should know of it, each a line. Not a part of the reply.
+    #[serde(skip)]
+    pub notices: Vec<String>,
 }
 
 /// Why a call gave no reply. Messages carry no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFault {
-    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 429, 5xx. The provider's fault; a retry may help.
+    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 5xx. The provider's fault; a retry may help.
     #[error("{message}")]
     Communication {
         /// What happened.
         message: String,
-        /// `Retry-After`, if the provider sent one.
-        retry_after: Option<Duration>,
+    },
+    /// A limit of the provider, or a model that is still loading. Its next call should wait, whichever that is.
+    #[error("{message}")]
+    Busy {
+        /// What happened.
+        message: String,
+        /// How long, if the provider says.
+        wait: Option<Duration>,
     },
     /// Credentials, unknown model, other 4xx, a missing file. The user's fault; a retry does not help.
     #[error("{message}")]
     Configuration {
         /// What happened and what to do.
+        message: String,
+    },
+    /// The provider has no quota left, or no memory for the model. Neither waiting nor another request helps.
+    #[error("{message}")]
+    Exhausted {
+        /// What happened.
         message: String,
     },
     /// The prompt does not fit, or was about to be cut silently (Ollama). Mended by smaller budgets.

@@ -28,11 +28,11 @@ pub enum Signal<'a> {
         /// How long it has been silent.
         seconds: u64,
     },
-    /// A send failed and is tried again.
+    /// A send failed and is tried again, or waits for the end of a pause of its provider.
     Retry {
         /// Which call.
         key: &'a CallKey,
-        /// The send that failed, from 1.
+        /// The send that failed, from 1; 0: the provider asked other calls to wait.
         send: u32,
         /// Milliseconds until the next.
         wait_ms: u64,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
-use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
+use callsheet_core::spec::{Phase, Skill, SkillMode, Target, ToolSpec};
 use callsheet_format::prompt::{
     ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt,
     RefinementPrompt, Retry, RoutePrompt,
@@ -17,11 +17,12 @@ use crate::prompting::constraint::Notation;
 use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
 use crate::prompting::sampling::Sampling;
-use crate::prompting::size::{output_tokens, share};
+use crate::prompting::size::{larger, output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
 use crate::reading::aim::{WriteAim, document, files_named, write_aim};
 use crate::reading::route::candidates;
 use crate::references::{Allowance, Wanted};
+use crate::rules::Omitted;
 use crate::services::{Services, UNKNOWN_WINDOW};
 
 /// What a call is about, owned, so that the run may continue.
@@ -42,6 +43,8 @@ pub(crate) struct PromptDraft {
     pub(super) sampling: Sampling,
     pub(super) output_tokens: u32,
     pub(super) description: String,
+    /// Rules of the project that it leaves out.
+    pub(super) omitted: Vec<Omitted>,
     /// Tokens a prompt may have, if the model's window is known.
     pub(super) max_prompt: Option<u32>,
     /// Tokens that the budgets leave to prompt and reply.
@@ -112,6 +115,8 @@ pub(crate) fn gather(
     }
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let attempt = run.attempts(&asked.key).map_or(1, |attempts| attempts.attempt);
+    let read = task.map(|task| read_files(task, asked, &wanted)).unwrap_or_default();
+    let (description, omitted) = project::project_description(services, lists_files(asked.key.phase), &read, window);
     let mut parts = PromptDraft {
         job: job(services, run, asked, model.info(), notation)?,
         label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
@@ -126,8 +131,9 @@ pub(crate) fn gather(
         capabilities,
         notation,
         sampling: Sampling::of(run, asked),
-        output_tokens: output_tokens(asked.key.phase, task, window, attempt),
-        description: project::project_description(services, lists_files(asked.key.phase)),
+        output_tokens: larger(output_tokens(asked.key.phase, task, window, attempt), run.attempts(&asked.key), window),
+        description,
+        omitted,
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
         max_tokens: asked.max_tokens,
         may_wait: asked.may_wait,
@@ -137,6 +143,19 @@ pub(crate) fn gather(
     }
     parts.describe();
     Ok(parts)
+}
+
+/// Paths of what a task reads: what it names, and what its calls have named so far.
+fn read_files(task: &TaskRun, asked: &ModelCall, wanted: &[Wanted]) -> Vec<String> {
+    let named = wanted.iter().filter_map(|wanted| match &wanted.reference.target {
+        Target::File { path, .. } => Some(path.clone()),
+        Target::Directory(path) => Some(format!("{}/", path.trim_end_matches('/'))),
+        _ => None,
+    });
+    let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
+    let calls = exec.into_iter().flat_map(|exec| &exec.calls);
+    let called = calls.filter_map(|call| call.call.arguments.get("path")?.as_str().map(str::to_owned));
+    named.chain(called).collect()
 }
 
 /// Whether prompts of a phase list the files of the project.
@@ -184,6 +203,7 @@ fn handler_parts(
         sampling: Sampling::of(run, asked),
         output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window, 1),
         description: String::new(),
+        omitted: Vec::new(),
         max_prompt: Some(share(window, fraction)),
         max_tokens: asked.max_tokens,
         may_wait: asked.may_wait,

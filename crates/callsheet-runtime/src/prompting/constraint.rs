@@ -79,7 +79,7 @@ pub(crate) fn twin_note(form: &Form) -> String {
 pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     match fault {
         ModelFault::Configuration { .. } => true,
-        ModelFault::Communication { message, .. } => {
+        ModelFault::Communication { message } => {
             let low = message.to_lowercase();
             ["grammar", "schema", "response_format"].iter().any(|word| low.contains(word))
         }
@@ -172,7 +172,7 @@ fn link(title: &str, target: Target) -> String {
 /// first, then those that have most to do with it.
 fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
-    if !project::project_description(services, true).is_empty() {
+    if !project::project_description(services, true, &[], None).0.is_empty() {
         links.push(link("Project description", Target::ProjectDescription));
     }
     let files: Vec<String> = project::files_for(services, prompt).into_iter().map(|file| file.path).collect();

@@ -46,6 +46,8 @@ pub(crate) struct Sources {
     command_failed: bool,
     /// Targets without which nothing is asked.
     required: BTreeSet<String>,
+    /// A pattern of these that matches nothing.
+    unmatched: Option<String>,
     /// What gave the first file.
     pub word: &'static str,
     pub warnings: Vec<String>,
@@ -217,7 +219,7 @@ fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
     let target = |path: &String| Target::File { path: path.clone(), fragment: None }.to_string();
     sources.required = wanted_files.required.iter().filter(|_| !wanted_files.explicit).map(target).collect();
     let found = |matches: &[FileMatch]| matches.iter().map(|found| found.0.clone()).collect::<Vec<String>>();
-    let own = expanded(services, &wanted_files.paths, &mut sources.warnings);
+    let own = expanded(services, &wanted_files.paths, &mut sources);
     let asked = if wanted_files.explicit { "explicit_request" } else { "template_literal" };
     let given = [
         (asked, own),
@@ -247,23 +249,33 @@ fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
     (wanted, sources)
 }
 
-fn expanded(services: &Services, wished: &[String], warnings: &mut Vec<String>) -> Vec<String> {
+/// Files that a pattern matches.
+pub(crate) fn matching(services: &Services, pattern: &str) -> Vec<String> {
+    let found = answer(&[Lookup::Glob(pattern.to_owned())], services.disk());
+    let matched = found.into_iter().filter_map(|(_, answer)| match answer {
+        Answer::Matches(matched) => Some(matched),
+        _ => None,
+    });
+    matched.flatten().collect()
+}
+
+/// Patterns as the files that they match. One without a match is as good as a file that is not there.
+fn expanded(services: &Services, wished: &[String], sources: &mut Sources) -> Vec<String> {
     let mut paths = Vec::new();
     for path in wished {
         if !path.contains(PATTERN) {
             paths.push(path.clone());
             continue;
         }
-        let found = answer(&[Lookup::Glob(path.clone())], services.disk());
-        let before = paths.len();
-        for (_, answer) in found {
-            if let Answer::Matches(matched) = answer {
-                paths.extend(matched);
+        let matched = matching(services, path);
+        if matched.is_empty() {
+            let target = Target::File { path: path.clone(), fragment: None }.to_string();
+            if sources.required.contains(&target) {
+                sources.unmatched.get_or_insert_with(|| path.clone());
             }
+            sources.warnings.push(format!("no file matches {path}"));
         }
-        if paths.len() == before {
-            warnings.push(format!("no file matches {path}"));
-        }
+        paths.extend(matched);
     }
     paths
 }
@@ -275,8 +287,10 @@ pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
 }
 
 /// The first file that an author or the caller named and that is not there.
-pub(crate) fn lost_file<'a>(resolved: &'a Resolved, sources: &Sources) -> Option<&'a Issue> {
-    resolved.issues.iter().find(|issue| issue.place.item.as_ref().is_some_and(|item| sources.required.contains(item)))
+pub(crate) fn lost_file(resolved: &Resolved, sources: &Sources) -> Option<String> {
+    let required = |issue: &&Issue| issue.place.item.as_ref().is_some_and(|item| sources.required.contains(item));
+    let unmatched = sources.unmatched.as_ref().map(|pattern| format!("no file matches {pattern}"));
+    unmatched.or_else(|| resolved.issues.iter().find(required).map(ToString::to_string))
 }
 
 /// What the files of a prompt were, with warnings about those that are not there.

@@ -7,6 +7,7 @@ use callsheet_format::sheet::split_mark;
 use crate::material::RankedFile;
 use crate::paths::printable;
 use crate::references;
+use crate::rules::{Omitted, room, rules};
 use crate::services::Services;
 
 /// Tokens of the project's description in a prompt.
@@ -17,9 +18,21 @@ const LISTED: usize = 100;
 /// Tokens that they have at most.
 const LISTED_TOKENS: u32 = 800;
 
-/// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none. Beside a list of
-/// the files it does not list them too.
-pub(crate) fn project_description(services: &Services, beside_files: bool) -> String {
+/// What a prompt tells of the project: its rules, else its README, else what its files tell; empty if there is none of it.
+/// Beside a list of the files it does not list them too. `read`: the files that the task reads.
+pub(crate) fn project_description(
+    services: &Services,
+    beside_files: bool,
+    read: &[String],
+    window: Option<u32>,
+) -> (String, Vec<Omitted>) {
+    if let Some(rules) = rules(&services.workspace, read, room(window)) {
+        return (rules.text, rules.omitted);
+    }
+    (described(services, beside_files), Vec::new())
+}
+
+fn described(services: &Services, beside_files: bool) -> String {
     let Some(excerpt) = references::project_description(&services.workspace) else {
         let snapshots = &services.snapshots;
         let kept = if beside_files { &snapshots.overview_without_names } else { &snapshots.overview };

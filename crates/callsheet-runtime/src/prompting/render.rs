@@ -18,6 +18,7 @@ use crate::prompting::fault::PromptFault;
 use crate::prompting::size::{check_window, hold_to_budget};
 use crate::prompting::{constraint, handler};
 use crate::references::{Level, Request, Resolved, resolve};
+use crate::rules::Omitted;
 use crate::services::Services;
 
 /// A prompt as recorded: the request exactly as sent, and what of the project it showed.
@@ -40,6 +41,9 @@ pub struct PromptRecord {
     /// Of a handler: the strongest source that gave a file (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context_source: String,
+    /// Rules of the project that had no room, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules_omitted: Vec<String>,
     /// Of a handler: files that are not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -146,7 +150,7 @@ impl PromptDraft {
         if let Job::Handler { sources, .. } = &self.job
             && let Some(file) = handler::lost_file(&resolved, sources)
         {
-            return Err(PromptFault::Reference(file.to_string()));
+            return Err(PromptFault::Reference(file));
         }
         let filled = self.fill(services, &resolved)?;
         let mut request = self.request(filled, &resolved);
@@ -168,6 +172,7 @@ impl PromptDraft {
             document,
             sources: shown,
             context_source: word.to_owned(),
+            rules_omitted: self.omitted.iter().map(Omitted::words).collect(),
             warnings,
             size,
             shortened,

@@ -1,6 +1,7 @@
 //! How large a prompt and its reply may be.
 
-use callsheet_core::run::TaskRun;
+use callsheet_core::issue::{Issue, IssueCode};
+use callsheet_core::run::{Attempts, TaskRun};
 use callsheet_core::spec::{Phase, TokenCount};
 
 use crate::ports::ModelRequest;
@@ -31,6 +32,15 @@ pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option
         Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
         _ => plain * 2,
     }
+}
+
+/// The cap of another attempt at a reply that its length limit cut: twice as large each time, as far as half of the window
+/// allows.
+pub(super) fn larger(cap: u32, attempts: Option<&Attempts>, window: Option<u32>) -> u32 {
+    let cut = |issue: &Issue| matches!(issue.code, IssueCode::ReplyTruncated | IssueCode::ContentTruncated);
+    let doublings = attempts.filter(|attempts| attempts.issues.iter().any(cut)).map_or(0, |one| one.attempt.min(4) - 1);
+    let most = window.map_or(u32::MAX, |window| window / 2).max(cap);
+    cap.saturating_mul(2_u32.pow(doublings)).min(most)
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]

@@ -67,7 +67,7 @@ fn canonical(lookup: &Lookup, answer: &Answer, workspace: &Workspace) -> Option<
 fn candidates(answer: &Answer) -> Vec<String> {
     match answer {
         Answer::Missing(found) | Answer::Outside(found) => {
-            found.without_slash.iter().chain(&found.near).cloned().collect()
+            found.without_slash.iter().chain(&found.respelled).chain(&found.near).cloned().collect()
         }
         _ => Vec::new(),
     }
@@ -119,13 +119,15 @@ impl Asked<'_> {
         let without_slash = || without_slash(path, lookup, self.disk.workspace);
         match fault {
             PathFault::Missing(_) => {
-                Answer::Missing(Candidates { without_slash: without_slash(), near: self.project.near(path) })
+                let respelled = self.disk.workspace.respelled(path).map(|located| located.path().to_owned());
+                Answer::Missing(Candidates { without_slash: without_slash(), respelled, near: self.project.near(path) })
             }
             // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
             PathFault::Outside(_) if self.disk.workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
             PathFault::Outside(_) => {
                 let found = Candidates {
                     without_slash: without_slash(),
+                    respelled: None,
                     near: if path.starts_with('/') { self.project.near(path) } else { Vec::new() },
                 };
                 // Nothing is there, and what was meant is in the project (repair `path-leading-slash`).

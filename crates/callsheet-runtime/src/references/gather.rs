@@ -11,6 +11,7 @@ use callsheet_format::prompt::Excerpt;
 use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::ports::Page;
+use crate::rules::FILES;
 
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
@@ -462,7 +463,7 @@ fn page_language(media_type: &str) -> &'static str {
     }
 }
 
-/// The project's description (spec 5.1): `AGENTS.md`, else a `README`, else empty. Large ones are cut like any other
+/// The project's description (spec 5.1): its rules, else a `README`, else empty. Large ones are cut like any other
 /// reference by who shows them.
 pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
     match files::read(workspace, &LargeFiles::default(), &description_file(workspace)?, None) {
@@ -473,7 +474,7 @@ pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
 
 fn description_file(workspace: &Workspace) -> Option<Located> {
     let is_file = |located: &Located| matches!(workspace.kind(located), Ok(EntryKind::File(_)));
-    if let Some(found) = workspace.locate("AGENTS.md").ok().filter(is_file) {
+    if let Some(found) = FILES.iter().filter_map(|name| workspace.locate(name).ok()).find(is_file) {
         return Some(found);
     }
     let mut names: Vec<String> = workspace

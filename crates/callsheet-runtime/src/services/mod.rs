@@ -18,6 +18,7 @@ use crate::ports::{
     Clock, Fetch, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
 };
 use crate::references::{Disk, LargeFiles, Pages};
+use crate::rules::{Omitted, room, rules};
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
@@ -79,6 +80,14 @@ impl Drop for Command {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::SeqCst);
     }
+}
+
+/// Which rules of a project have no room in the prompts for a model.
+pub fn omitted_rules(workspace: &Workspace, model: &ModelInfo) -> Vec<String> {
+    let found = rules(workspace, &[], room(model.window)).map(|rules| rules.omitted).unwrap_or_default();
+    let window = model.window.map(|window| format!(", whose window is {window} tokens")).unwrap_or_default();
+    let words = |omitted: &Omitted| format!("{} for {}{window}", omitted.words(), model.id);
+    found.iter().map(words).collect()
 }
 
 /// A skill as a run keeps it.
@@ -188,6 +197,13 @@ impl Services {
                 "note: the context window of {id} is unknown: tasks of templates assume {UNKNOWN_WINDOW} tokens, and prompts of \
                  sheets have no limit (set providers.{provider}.window)"
             ));
+        }
+    }
+
+    /// Says which rules of the project have no room in the prompts for a model.
+    pub fn tell_of_rules(&self, model: &ModelInfo) {
+        for omitted in omitted_rules(&self.workspace, model) {
+            self.notice(&format!("note: {omitted}; shorten the file, or use a model with a larger window"));
         }
     }
 

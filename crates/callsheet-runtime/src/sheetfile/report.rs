@@ -2,6 +2,7 @@
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::run::{Run, State};
+use callsheet_core::view::counted;
 
 /// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
 pub(super) fn line_of(file: &str, text: &str, issue: &Issue) -> String {
@@ -32,7 +33,8 @@ pub(super) fn place_of(text: &str, issue: &Issue) -> (u32, usize) {
 pub(super) fn difference(before: &Run, after: &Run) -> String {
     let (added, changed, removed) = counts(before, after);
     let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
-    format!("Edit detected: {added} tasks added, {changed} changed, {removed} removed{marks}")
+    let added = counted(added, "task");
+    format!("Edit detected: {added} added, {changed} changed, {removed} removed{marks}")
 }
 
 /// Tasks that an edit added, changed and removed.

@@ -8,6 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::Pauses;
+
 /// The pools of all providers. Cheap to clone; clones share the pools.
 #[derive(Clone, Debug)]
 pub struct Slots {
@@ -15,6 +17,7 @@ pub struct Slots {
     sizes: Arc<BTreeMap<String, usize>>,
     pools: Pools,
     turns: Arc<AtomicU64>,
+    pauses: Pauses,
 }
 
 type Pools = Arc<Mutex<BTreeMap<String, Pool>>>;
@@ -40,7 +43,18 @@ impl Slots {
     /// Pools of the given sizes, and of `default` slots for providers that are not named. A size of 0 counts as 1:
     /// a provider that serves nothing would hold a run for ever.
     pub fn new(sizes: BTreeMap<String, usize>, default: usize) -> Self {
-        Self { default, sizes: Arc::new(sizes), pools: Arc::default(), turns: Arc::default() }
+        Self {
+            default,
+            sizes: Arc::new(sizes),
+            pools: Arc::default(),
+            turns: Arc::default(),
+            pauses: Pauses::default(),
+        }
+    }
+
+    /// The pauses that providers asked for.
+    pub fn pauses(&self) -> &Pauses {
+        &self.pauses
     }
 
     /// A place behind all that were given out before.

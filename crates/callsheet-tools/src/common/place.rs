@@ -90,7 +90,10 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
         });
     match located {
         Ok(located) => Ok(Place::new(&workspace, located)),
-        Err(PathFault::Missing(_)) => Err(Stop::Failed(missing(&workspace, path, ticket))),
+        Err(PathFault::Missing(_)) => match workspace.respelled(path) {
+            Some(located) => Ok(Place::new(&workspace, located)),
+            None => Err(Stop::Failed(missing(&workspace, path, ticket))),
+        },
         Err(fault) => Err(refusal(&fault)),
     }
 }

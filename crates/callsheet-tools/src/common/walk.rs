@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_runtime::paths::is_fetched;
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::place::Place;
@@ -77,6 +78,9 @@ fn wanted(entry: &DirEntry, start: &Place) -> bool {
         return true;
     }
     if !path.starts_with(&start.path) || entry.file_name().to_str().is_some_and(|name| HIDDEN.contains(&name)) {
+        return false;
+    }
+    if entry.file_type().is_some_and(|kind| kind.is_dir()) && is_fetched(path) {
         return false;
     }
     !entry.path_is_symlink() || path.canonicalize().is_ok_and(|target| start.contains(&target))

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, set_mode};
+use super::worktree::Worktree;
 
 /// What whoever changes a folder needs.
 const OWNER: u32 = 0o700;
@@ -65,6 +66,10 @@ impl Guard {
         };
         let mut look = ProtectedPaths::new(root);
         guard.nested = look.project();
+        if let Some(worktree) = Worktree::of(root) {
+            look.linked(&worktree.own, true);
+            guard.linked.insert(worktree.own, true);
+        }
         // A link may lead to others.
         let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
         while let Some(path) = open.pop() {

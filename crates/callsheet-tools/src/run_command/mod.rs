@@ -10,6 +10,7 @@ mod stream;
 mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
+mod worktree;
 
 pub(crate) use environment::{given, unsecret};
 pub use process::kill_all;
@@ -124,12 +125,12 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined: Confined::to(context.workspace.root(), &temporary.path()),
+        confined: Confined::to(context.workspace.root(), &temporary.path()).and(context.workspace.shared()),
         stdin: None,
     };
     match process::run(command, bounds).await {
         Ok(ended) => {
-            let outcome = report(&ended);
+            let outcome = with_cache(report(&ended), &ended, context);
             refuse_protected(&ended, &outcome)?;
             Ok(outcome)
         }
@@ -201,6 +202,26 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
         std::io::ErrorKind::NotFound => say("command-not-found", &[]),
         std::io::ErrorKind::PermissionDenied => say("command-not-executable", &[]),
         _ => error.to_string(),
+    }
+}
+
+/// Folders below a home folder in which tools keep what they fetched.
+const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
+
+/// A command that failed and speaks of a cache that it may not write to is told of the setting.
+fn with_cache(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
+    let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
+    let caches = CACHES.map(|name| home.join(name)).into_iter();
+    let closed = caches.filter(|cache| !context.workspace.shared().contains(cache));
+    let named: Vec<String> = closed
+        .map(|cache| cache.display().to_string())
+        .filter(|cache| ended.stderr.contains(cache) || ended.stdout.contains(cache))
+        .collect();
+    match outcome {
+        ToolOutcome::Output(text) if !matches!(ended.end, End::Code(0)) && !named.is_empty() => {
+            ToolOutcome::Output(format!("{text}\n[{}]", say("command-cache", &[("folders", &named.join(", "))])))
+        }
+        outcome => outcome,
     }
 }
 

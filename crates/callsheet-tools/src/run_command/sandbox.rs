@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 use callsheet_runtime::paths::Workspace;
 use tempfile::TempDir;
 
+use super::worktree::Worktree;
+
 /// How far the system enforces a restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enforcement {
@@ -87,8 +89,15 @@ pub(crate) struct Confined {
 impl Confined {
     /// It may change the project, but for its protected part, and temporary files.
     pub(crate) fn to(project: &Path, temporary: &Path) -> Self {
-        let writable = vec![project.to_path_buf(), temporary.to_path_buf(), PathBuf::from(NULL)];
+        let mut writable = vec![project.to_path_buf(), temporary.to_path_buf(), PathBuf::from(NULL)];
+        writable.extend(Worktree::of(project).iter().flat_map(Worktree::writable));
         Self { writable, connects: true, required: false, guarded: Some(project.to_path_buf()) }
+    }
+
+    /// It may change these folders too.
+    pub(crate) fn and(mut self, folders: &[PathBuf]) -> Self {
+        self.writable.extend(folders.iter().cloned());
+        self
     }
 
     /// It may change nothing but its own temporary folder, if it has one, and open no socket. One with a folder runs what

@@ -12,6 +12,10 @@ use crate::common::words::say;
 pub(super) struct Stream(Arc<Mutex<HeadAndTail>>);
 
 struct HeadAndTail {
+    /// The line that is being written. A carriage return begins it anew, as a terminal shows it: of the frames of a progress
+    /// bar the last one stays.
+    line: Vec<u8>,
+    returned: bool,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_room: usize,
@@ -24,6 +28,8 @@ impl Stream {
     pub(super) fn new(cap: usize) -> Self {
         let tail_room = cap / 2;
         Self(Arc::new(Mutex::new(HeadAndTail {
+            line: Vec::new(),
+            returned: false,
             head: Vec::new(),
             tail: VecDeque::new(),
             head_room: cap - tail_room,
@@ -46,7 +52,8 @@ impl Stream {
     /// As text. Terminal escapes and other control characters are shown as visible signs: they stay data, and nothing
     /// that prints this text acts on them.
     pub(super) fn text(&self) -> String {
-        let kept = self.kept();
+        let mut kept = self.kept();
+        kept.end_line();
         let tail: Vec<u8> = kept.tail.iter().copied().collect();
         if kept.dropped == 0 {
             let whole = [kept.head.as_slice(), tail.as_slice()].concat();
@@ -69,6 +76,24 @@ impl Stream {
 
 impl HeadAndTail {
     fn take(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\r')) {
+            if std::mem::take(&mut self.returned) && piece != b"\n" {
+                self.line.clear();
+            }
+            self.returned = piece.ends_with(b"\r");
+            self.line.extend_from_slice(piece.strip_suffix(b"\r").unwrap_or(piece));
+            if piece.ends_with(b"\n") || self.line.len() > self.head_room.saturating_add(self.tail_room) {
+                self.end_line();
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        self.keep(&line);
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let room = self.head_room.saturating_sub(self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(room);
         self.head.extend_from_slice(head);
@@ -116,6 +141,13 @@ mod tests {
     fn of_more_the_beginning_and_the_end_are_kept() {
         assert_eq!(of(6, &[b"abcdefgh", b"ij"]), "abc\n[4 bytes left out]\nhij");
         assert_eq!(of(1, &[b"abc"]), "a\n[2 bytes left out]\n");
+    }
+
+    #[test]
+    fn of_progress_frames_the_last_stays() {
+        let frames: String = (0..2_000).map(|frame| format!("\rdone {frame} of 2000")).collect();
+        assert_eq!(of(4_000, &[b"begin\n", frames.as_bytes(), b"\nend\r\n"]), "begin\ndone 1999 of 2000\nend\n");
+        assert_eq!(of(99, &[b"a\r", b"\nb\r", b"c"]), "a\nc");
     }
 
     #[test]

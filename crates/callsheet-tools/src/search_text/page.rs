@@ -2,6 +2,7 @@
 
 use std::io;
 
+use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
@@ -70,7 +71,7 @@ impl Page {
         let Some(file) = start.open_below(&found.shown) else { return Ok(()) };
         self.searched += 1;
         let before = self.left_out;
-        let mut lines = Lines { page: self, name: &found.shown, in_file: 0, ticket };
+        let mut lines = Lines { page: self, matcher, name: &found.shown, in_file: 0, ticket };
         let _unreadable = searcher.search_file(matcher, &file, &mut lines);
         self.files_left_out += usize::from(self.left_out > before);
         ticket.check()
@@ -97,6 +98,7 @@ impl Page {
 /// The lines of one file.
 struct Lines<'a> {
     page: &'a mut Page,
+    matcher: &'a RegexMatcher,
     name: &'a str,
     in_file: usize,
     ticket: &'a Ticket,
@@ -106,9 +108,21 @@ impl Lines<'_> {
     fn add(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) -> bool {
         let line = String::from_utf8_lossy(bytes);
         let line = line.trim_end_matches(['\r', '\n']);
-        let shown = clip(line, LINE);
-        let cut = if shown.len() < line.len() { " [cut]" } else { "" };
-        self.page.text.line(&format!("{}{mark}{}{mark} {shown}{cut}", self.name, number.unwrap_or(0)))
+        let (before, shown, cut) = self.part(line);
+        self.page.text.line(&format!("{}{mark}{}{mark} {before}{shown}{cut}", self.name, number.unwrap_or(0)))
+    }
+
+    /// What is shown of a line, with signs where it is cut: of a long one the part around its first match.
+    fn part<'l>(&self, line: &'l str) -> (&'static str, &'l str, &'static str) {
+        if line.len() <= LINE {
+            return ("", line, "");
+        }
+        let found = self.matcher.find(line.as_bytes()).ok().flatten();
+        let end = found.map_or(0, |found| found.end());
+        let from = if end <= LINE { 0 } else { found.map_or(0, |found| found.start()).saturating_sub(LINE / 3) };
+        let rest = line.get(line.floor_char_boundary(from)..).unwrap_or_default();
+        let shown = clip(rest, LINE);
+        (if from > 0 { "[cut] " } else { "" }, shown, if shown.len() < rest.len() { " [cut]" } else { "" })
     }
 }
 

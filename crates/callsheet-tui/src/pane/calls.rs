@@ -3,7 +3,7 @@
 use callsheet_core::record::CallKey;
 use callsheet_core::run::{CallRecord, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::{Slug, tokens};
-use callsheet_core::view::call_words;
+use callsheet_core::view::{call_words, counted};
 use callsheet_runtime::ports::{Message, ModelReply};
 use callsheet_runtime::prompting::PromptRecord;
 
@@ -69,8 +69,8 @@ impl<'a> Teller<'a> {
     fn call(&mut self, call: &CallRecord) {
         let how = match call.accepted {
             Some(true) if call.repairs.is_empty() => "accepted".to_owned(),
-            Some(true) => format!("accepted with {} repairs", call.repairs.len()),
-            Some(false) => format!("rejected, {} issues", call.issues.len()),
+            Some(true) => format!("accepted with {}", counted(call.repairs.len(), "repair")),
+            Some(false) => format!("rejected, {}", counted(call.issues.len(), "issue")),
             None => "not read".to_owned(),
         };
         self.heading(&format!("call {}: {}, {how}", call.number, call_words(&call.key, &call.part)));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{CheckEnd, GateKind};
+use callsheet_core::view::diff_counts;
 use callsheet_core::visible::{hidden_count, visible};
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::open_questions;
@@ -126,7 +127,7 @@ fn before_apply(page: &RunPage<'_>, view: &GateView) -> Markup {
     let hidden = hidden_count(&view.diff);
     let several = view.hunks.len() > 1;
     let typed = page.typed.filter(|typed| typed.gate == view.gate.n);
-    let (added, removed) = diff::counts(&view.diff);
+    let (added, removed) = diff_counts(&view.diff);
     html! {
         p.soft { "+" (added) " −" (removed) " lines. Nothing is written before you approve." }
         @if let Some(check) = &view.check {

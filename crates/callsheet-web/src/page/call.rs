@@ -80,7 +80,8 @@ fn facts(call: &CallRecord, request: &ModelRequest) -> String {
         StopReason::Length => facts.push("cut at its length limit".to_owned()),
         StopReason::Budget => facts.push("cut at the token budget".to_owned()),
         StopReason::Repeated => facts.push("stopped, since it only repeated itself".to_owned()),
-        StopReason::Filtered => facts.push("filtered by the provider".to_owned()),
+        StopReason::Filtered => facts.push("cut by the provider's filter".to_owned()),
+        StopReason::Refused => facts.push("declined by the model".to_owned()),
     }
     facts.join(" · ")
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use callsheet_core::record::{Answer, AnsweredBy, Event, Gate, GateKind, LogEntry, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, ExecutionId, Slug};
+use callsheet_core::view::diff_counts;
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
@@ -130,7 +131,7 @@ fn change(page: &RunPage<'_>, task: &Slug, mark: &Standing, words: &Markup, text
         h3 { a href=(page.address(&format!("tasks/{task}"))) { (one_line(&title, 100)) } " " (mark.badge()) }
         p { (words) }
         @for (path, body) in diff::files(text) {
-            @let (added, removed) = diff::counts(&body);
+            @let (added, removed) = diff_counts(&body);
             details open {
                 summary { span.mono { (one_line(&path, 200)) } " " span.facts { "+" (added) " −" (removed) } }
                 (diff::lines(&body, &path, &page.painter()))

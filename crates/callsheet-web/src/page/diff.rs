@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use callsheet_core::symbols::{Coloured, Token};
+use callsheet_core::view::{DiffKind, DiffLine, diff_lines};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::{Hunk, HunkKind, Painter, diff_colours};
 use maud::{Markup, html};
@@ -10,14 +11,15 @@ use maud::{Markup, html};
 /// Lines of a unified diff. Characters that nobody sees are shown, and what differs between an old line and its new one is
 /// marked. `path`: of the file, unless the diff names others; it tells the language of the code.
 pub(crate) fn lines(text: &str, path: &str, paint: Painter<'_>) -> Markup {
-    let lines: Vec<&str> = text.lines().collect();
-    let marks = marks(&lines);
+    let read = diff_lines(text);
+    let marks = marks(&read);
+    let lines: Vec<&str> = read.iter().map(|line| line.text).collect();
     let colours = diff_colours(&lines, path, paint);
     html! {
         pre.diff tabindex="0" {
-            @for ((line, mark), colours) in lines.iter().zip(&marks).zip(&colours) {
+            @for ((DiffLine { kind, text: line, .. }, mark), colours) in read.iter().zip(&marks).zip(&colours) {
                 @let mark = mark.clone().unwrap_or(line.len()..line.len());
-                span class=(class(line)) {
+                span class=(class(*kind)) {
                     (code(line, 0..mark.start, colours))
                     @if !mark.is_empty() { mark { (code(line, mark.clone(), colours)) } }
                     (code(line, mark.end..line.len(), colours))
@@ -62,19 +64,17 @@ fn token_class(token: Token) -> &'static str {
 }
 
 /// Of each line what differs from its partner: of removed lines and the added ones behind them, one by one.
-fn marks(lines: &[&str]) -> Vec<Option<Range<usize>>> {
+fn marks(lines: &[DiffLine<'_>]) -> Vec<Option<Range<usize>>> {
     let mut marks = vec![None; lines.len()];
     let mut at = 0;
     while at < lines.len() {
-        let is_head = |line: &str| line.starts_with("--- ") || line.starts_with("+++ ");
-        let of = |line: &&&str, sign: &str| line.starts_with(sign) && !is_head(line);
-        let run = |from: usize, sign: &str| lines.iter().skip(from).take_while(|line| of(line, sign)).count();
-        let removed = run(at, "-");
-        let added = if removed > 0 { run(at + removed, "+") } else { 0 };
+        let run = |from: usize, kind| lines.iter().skip(from).take_while(|line| line.kind == kind).count();
+        let removed = run(at, DiffKind::Removed);
+        let added = if removed > 0 { run(at + removed, DiffKind::Added) } else { 0 };
         for pair in 0..removed.min(added) {
             let (old, new) = (at + pair, at + removed + pair);
             if let (Some(before), Some(after)) = (lines.get(old), lines.get(new))
-                && let Some((of_old, of_new)) = differing(before, after)
+                && let Some((of_old, of_new)) = differing(before.text, after.text)
             {
                 for (at, of_line) in [(old, of_old), (new, of_new)] {
                     marks
@@ -102,16 +102,14 @@ fn differing(old: &str, new: &str) -> Option<(Range<usize>, Range<usize>)> {
     is_alike.then(|| (range(old_text), range(new_text)))
 }
 
-fn class(line: &str) -> &'static str {
-    if line.starts_with("+++") || line.starts_with("---") {
-        return "l file";
-    }
-    match line.as_bytes().first() {
-        Some(b'+') => "l add",
-        Some(b'-') => "l del",
-        Some(b'@') => "l at",
-        Some(b'\\') => "l note",
-        _ => "l",
+fn class(kind: DiffKind) -> &'static str {
+    match kind {
+        DiffKind::Name => "l file",
+        DiffKind::Added => "l add",
+        DiffKind::Removed => "l del",
+        DiffKind::Hunk => "l at",
+        DiffKind::Note => "l note",
+        DiffKind::Same | DiffKind::Other => "l",
     }
 }
 
@@ -134,30 +132,20 @@ pub(crate) fn hunk(hunk: &Hunk, paint: Painter<'_>) -> Markup {
     }
 }
 
-/// Lines that a change adds and removes.
-pub(crate) fn counts(text: &str) -> (usize, usize) {
-    let body = text.lines().filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
-    body.fold((0, 0), |(added, removed), line| match line.as_bytes().first() {
-        Some(b'+') => (added + 1, removed),
-        Some(b'-') => (added, removed + 1),
-        _ => (added, removed),
-    })
-}
-
 /// A unified diff, file by file.
 pub(crate) fn files(text: &str) -> Vec<(String, String)> {
     let mut files: Vec<(String, String)> = Vec::new();
-    let mut lines = text.lines().peekable();
+    let lines = diff_lines(text);
+    let mut lines = lines.iter().peekable();
     while let Some(line) = lines.next() {
-        let begins = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
-        if begins {
-            let next = lines.next().unwrap_or_default();
-            let named = [next.trim_start_matches("+++ "), line.trim_start_matches("--- ")];
+        if line.kind == DiffKind::Name {
+            let next = lines.next_if(|next| next.kind == DiffKind::Name).map_or("", |next| next.text);
+            let named = [next.trim_start_matches("+++ "), line.text.trim_start_matches("--- ")];
             let path = named.into_iter().find(|path| *path != "/dev/null").unwrap_or_default();
             let path = path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path);
             files.push((path.to_owned(), String::new()));
         } else if let Some((_, body)) = files.last_mut() {
-            body.push_str(line);
+            body.push_str(line.text);
             body.push('\n');
         }
     }
@@ -194,10 +182,11 @@ mod tests {
 
     #[test]
     fn a_diff_falls_into_files() {
-        let text = "--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+++ b\n--- /dev/null\n+++ b/new.md\n@@ -0,0 +1 @@\n+n\n";
+        let text = "--- a/x.md\n+++ b/x.md\n@@ -1,2 +1,2 @@\n--- a\n+++ b\n c\n--- /dev/null\n+++ b/new.md\n@@ -0,0 +1 @@\n+n\n";
         let found = files(text);
-        assert_eq!(found[0], ("x.md".to_owned(), "@@ -1 +1 @@\n-a\n+++ b\n".to_owned()));
+        assert_eq!(found[0], ("x.md".to_owned(), "@@ -1,2 +1,2 @@\n--- a\n+++ b\n c\n".to_owned()));
         assert_eq!(found[1].0, "new.md");
-        assert_eq!(counts(&found[1].1), (1, 0));
+        let shown = lines(&found[0].1, "x.md", &|_, _| vec![]).0;
+        assert!(!shown.contains("l file") && shown.contains("l del") && shown.contains("l add"), "{shown}");
     }
 }

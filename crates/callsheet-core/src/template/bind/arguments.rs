@@ -93,6 +93,7 @@ fn from_value(
             file: origin.file.clone(),
             line: from.at.place.line,
             column: from.at.place.column,
+            record: environment.record_of(&from.path),
         });
         Bound::json(Value::Null, Trust::Author)
     })
@@ -178,6 +179,7 @@ pub(super) fn bind_params(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
+                record: None,
             }),
             None => names.push((param.name.clone(), Some(Bound::json(Value::Null, Trust::Author)))),
         }
@@ -267,6 +269,7 @@ pub fn bind_inputs(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
+                record: None,
             }),
             None => {}
         }

@@ -32,7 +32,7 @@ pub enum Trust {
 pub enum Datum {
     /// A JSON value.
     Json(Value),
-    /// The result of a task: its fields, then its `parsed_content`, then its notes.
+    /// The result of a task: its value, and by `record(…)` the record of its call.
     #[serde(with = "shared")]
     Result(Arc<TaskResult>),
     /// An EvaluationResult as JSON, read like a result; before there was one it is null, and so is all of it.
@@ -94,10 +94,8 @@ impl Bound {
     /// As it stands in a text: a result is what it says (spec 4).
     pub fn text(&self) -> String {
         match &self.datum {
-            Datum::Result(result) => result.printed().into_owned(),
-            Datum::Evaluation(value) => {
-                evaluated(value).map(|result| result.printed().into_owned()).unwrap_or_default()
-            }
+            Datum::Result(result) => result.words().into_owned(),
+            Datum::Evaluation(value) => evaluated(value).map(|result| result.words().into_owned()).unwrap_or_default(),
             Datum::Json(_) | Datum::List(_) | Datum::Map(_) => render(&self.value()),
         }
     }
@@ -109,6 +107,7 @@ impl Bound {
             (Datum::List(list), Step::Index(index)) => list.get(*index)?.at(rest),
             (Datum::Map(map), Step::Name(name)) => map.get(name)?.at(rest),
             (Datum::Json(value), _) => Some(Self::json(dig(value, steps)?.clone(), self.trust)),
+            (Datum::Result(result), Step::Record) => Some(Self::json(in_record(result, rest)?, self.trust)),
             (Datum::Result(result), _) => Some(Self::json(in_result(result, steps)?, self.trust)),
             (Datum::Evaluation(value), _) => Some(Self::json(in_evaluation(value, steps)?, self.trust)),
             _ => None,
@@ -120,32 +119,36 @@ fn dig<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match step {
         Step::Name(name) => value.get(name),
         Step::Index(index) => value.get(index),
+        Step::Record => None,
     })
 }
 
-/// Fields of a result first; any other name or an index in `parsed_content`, a name then in the notes (spec 4).
+/// What steps lead to in the value of a result. Only where the value has no such field are the text, the value itself and
+/// what a process left found by their names (spec 4).
 fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
-    if let Some((Step::Name(name), rest)) = steps.split_first()
-        && let Some(field) = result.field(name)
-    {
-        return match (name.as_str(), rest) {
-            // Of notes as a whole what they say; every single one is found by its name.
-            ("notes", []) => Some(Value::Object(result.notes.said())),
-            ("notes", _) => in_notes(&field, rest),
-            ("error", []) => {
-                let mut error = field;
-                brief(&mut error);
-                Some(error)
-            }
-            _ => dig(&field, rest).cloned(),
-        };
-    }
     if let Some(found) = result.parsed_content.as_ref().and_then(|value| dig(value, steps)) {
         return Some(found.clone());
     }
-    let named = matches!(steps.first(), Some(Step::Name(_)));
-    let notes = serde_json::to_value(&result.notes).ok().filter(|_| named)?;
-    in_notes(&notes, steps)
+    let (Step::Name(name), rest) = steps.split_first()? else { return None };
+    let shadowed = result.parsed_content.as_ref().is_some_and(|value| value.get(name).is_some());
+    let part = result.part(name).filter(|_| !shadowed)?;
+    dig(&part, rest).cloned()
+}
+
+/// What steps lead to in the record of a call. Of notes and errors as a whole it is what they say; every single field is
+/// found by its name.
+fn in_record(result: &TaskResult, steps: &[Step]) -> Option<Value> {
+    let record = serde_json::to_value(result).ok()?;
+    match steps {
+        [Step::Name(notes)] if notes == "notes" => Some(Value::Object(result.notes.said())),
+        [Step::Name(notes), rest @ ..] if notes == "notes" => in_notes(record.get("notes")?, rest),
+        [Step::Name(error)] if error == "error" => {
+            let mut error = record.get("error")?.clone();
+            brief(&mut error);
+            Some(error)
+        }
+        _ => dig(&record, steps).cloned(),
+    }
 }
 
 /// A note. Of errors their kind and their words: only a longer path leads to what else they keep.
@@ -168,16 +171,18 @@ fn evaluated(value: &Value) -> Option<TaskResult> {
     if value.is_null() { None } else { serde_json::from_value(value.clone()).ok() }
 }
 
-/// As in a result; `success` and `feedback` are those of the notes, whatever else has these names (spec 8).
+/// As in a result. `success` and `feedback` that the value does not have are those of the judgement, in the notes (spec 8).
 fn in_evaluation(value: &Value, steps: &[Step]) -> Option<Value> {
     if value.is_null() {
         return Some(Value::Null);
     }
-    match steps.first() {
-        Some(Step::Name(name)) if matches!(name.as_str(), "success" | "feedback") => {
-            dig(value.get("notes")?, steps).cloned()
+    let result = evaluated(value)?;
+    match steps {
+        [Step::Record, rest @ ..] => in_record(&result, rest),
+        [Step::Name(name), ..] if matches!(name.as_str(), "success" | "feedback") => {
+            in_result(&result, steps).or_else(|| dig(value.get("notes")?, steps).cloned())
         }
-        _ => in_result(&serde_json::from_value(value.clone()).ok()?, steps),
+        _ => in_result(&result, steps),
     }
 }
 
@@ -240,6 +245,11 @@ impl Environment {
     pub fn find(&self, path: &Path) -> Option<Bound> {
         let (bound, ambient) = self.layer(&path.name)?;
         if ambient && path.steps.is_empty() { None } else { bound.at(&path.steps) }
+    }
+
+    /// The path to the field of the same name in the record of the call, for one that leads nowhere in the value.
+    pub fn record_of(&self, path: &Path) -> Option<String> {
+        path.in_record().filter(|record| self.find(record).is_some()).map(|record| record.to_string())
     }
 
     /// The JSON value of a path.

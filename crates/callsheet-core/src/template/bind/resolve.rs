@@ -79,6 +79,7 @@ pub fn resolve_text(
                     file: origin.file.clone(),
                     line: at.place.line,
                     column: at.place.column,
+                    record: environment.record_of(path),
                 }),
             },
         }
@@ -180,7 +181,15 @@ pub fn missing_before_run<'a>(
             }
             let file = template.origin.file.clone();
             let (line, column) = (at.place.line, at.place.column);
-            out.push(Missing { name: path.to_string(), field: field.to_owned(), task, file, line, column });
+            out.push(Missing {
+                name: path.to_string(),
+                field: field.to_owned(),
+                task,
+                file,
+                line,
+                column,
+                record: None,
+            });
         }
         let nodes = template.body.walk();
         // What a standard template gets by name, and what stands around the call, is known there.

@@ -112,7 +112,7 @@ static TOOL: Element = Element::value("tool", ValueKind::Ident);
 pub static RECOVERY: Element = Element::new(
     "recovery",
     &[
-        Attribute::new("attempts", ValueKind::Int(1, 5)).or("1"),
+        Attribute::new("attempts", ValueKind::Int(1, 5)),
         Attribute::new("feed_issues", ValueKind::Bool).or("true"),
         Attribute::new("reparse", ValueKind::Bool).or("true"),
     ],

@@ -80,6 +80,7 @@ codes! {
     T016 "number.value" Error;
     T017 "ident.malformed" Error;
     T018 "content.empty" Error;
+    T019 "name.mistyped" Error;
     T020 "template.duplicate" Error;
     T021 "name.duplicate" Error;
     T022 "template.body" Error;

@@ -73,7 +73,7 @@ impl Cond {
         let mut chosen = None;
         for (number, case) in (0..).zip(&self.cases) {
             let outcome = case.test.test.evaluate(&mut |path| value(path));
-            unknown.extend(outcome.unknown.iter().map(ToString::to_string));
+            unknown.extend(outcome.unknown.iter().map(|path| path.unknown(value)));
             if outcome.holds {
                 chosen = Some(number);
                 break;

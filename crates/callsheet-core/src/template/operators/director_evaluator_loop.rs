@@ -387,7 +387,7 @@ fn holds(at: &dyn Known, test: &Expression, iteration: u32, evaluation: &TaskRes
     names.push(("evaluation".to_owned(), evaluation));
     let inner: Environment = at.scope().inner(names);
     let outcome = test.evaluate(&mut |path| inner.value(path));
-    (outcome.holds, outcome.unknown.iter().map(ToString::to_string).collect())
+    (outcome.holds, outcome.unknown.iter().map(|path| path.unknown(&|path| inner.value(path))).collect())
 }
 
 fn for_all(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {

@@ -132,6 +132,11 @@ pub trait Operator {
         None
     }
 
+    /// The name by which its parts see an element of that list.
+    fn element(&self) -> Option<&str> {
+        self.item()
+    }
+
     /// Its attributes, also those that say what holds without them.
     fn attributes(&self) -> Vec<(&'static str, String)> {
         Vec::new()

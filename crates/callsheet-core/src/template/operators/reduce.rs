@@ -167,6 +167,10 @@ impl Operator for Reduce {
         self.items.as_ref()
     }
 
+    fn element(&self) -> Option<&str> {
+        Some("current_data")
+    }
+
     fn attributes(&self) -> Vec<(&'static str, String)> {
         self.items.iter().map(|items| ("items", items.path.to_string())).collect()
     }

@@ -218,6 +218,9 @@ pub struct Missing {
     pub line: u32,
     /// 1-based column.
     pub column: u32,
+    /// The path to the field of the same name that the record of the call has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
 }
 
 /// A value of a wrong type.
@@ -496,6 +499,10 @@ impl InputFaultDetails {
     pub fn into_error(self) -> TaskError {
         let message = self.message();
         let location = self.place();
+        let advice = match self.missing.iter().find_map(|one| one.record.as_ref().map(|record| (&one.name, record))) {
+            Some((name, record)) => format!("the value has no {name}; for the record of the call write {record}"),
+            None => "pass the missing values, or fix the template".to_owned(),
+        };
         let details = Details { missing: Some(self.missing), invalid: Some(self.invalid), ..Details::default() };
         TaskError {
             kind: ErrorKind::TaskFailure {
@@ -512,7 +519,7 @@ impl InputFaultDetails {
                 blame: Blame::User,
                 retryable: false,
                 hear: vec![Hears::Person, Hears::Log],
-                advice: "pass the missing values, or fix the template".to_owned(),
+                advice,
             },
         }
     }

@@ -16,8 +16,8 @@ pub use error::{
 };
 pub use keys::snake_keys;
 pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, TokenUse, TurnUse, WallUse};
-pub use output::{OutputReading, ParseError, check_returns, hold_value, json_of, read_output};
-pub use reading::{ReplyReading, XmlError, XmlNote, XmlWarning};
+pub use output::{OutputReading, ParseError, check_returns, hold_value, read_output};
+pub use reading::{JsonFound, JsonReading, ReplyReading, XmlError, XmlNote, XmlWarning};
 pub use request::{SubtaskRequest, SubtaskType, Verdict};
 pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged, timeless};
 pub(in crate::template) use task_result::{brief, brief_item};

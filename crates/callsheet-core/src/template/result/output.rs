@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::template::schema;
 use crate::template::tree::{OnParseFailure, OutputFormat, OutputType, SchemaChoice, ValueType, type_word};
 
-use super::Details;
+use super::{Details, JsonFound, JsonReading};
 
 /// Where declared JSON stopped being JSON.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,33 +25,30 @@ pub struct ParseError {
 pub struct OutputReading {
     /// The content as a value.
     pub parsed: Option<Value>,
+    /// The value as a text, where the content says more or says it another way.
+    pub content: Option<String>,
+    /// Liberties taken with it, in words for a person.
+    pub repairs: Vec<String>,
     /// It was declared and is no JSON.
     pub parse_error: Option<ParseError>,
     /// It is not what was declared: details of an `output_format_failure`.
     pub failure: Option<Box<Details>>,
 }
 
-/// Reads a content. `named` gives the text of `schemas/NAME.json`.
+/// Reads a content. `named` gives the text of `schemas/NAME.json`; `json` is the reader of what models write as JSON.
 pub fn read_output(
     content: &str,
     declared: Option<&OutputFormat>,
     named: &dyn Fn(&str) -> Option<String>,
+    json: &dyn Fn(&str) -> JsonReading,
 ) -> OutputReading {
-    let json = declared.filter(|declared| declared.form == OutputType::Json);
-    let Some(declared) = json else {
-        let begins = content.trim_start().starts_with(['{', '[', '"', 't', 'f', 'n', '-']);
-        let digit = content.trim_start().starts_with(|c: char| c.is_ascii_digit());
-        let parsed = if begins || digit { serde_json::from_str(content).ok() } else { None };
-        return OutputReading { parsed, ..OutputReading::default() };
+    let Some(declared) = declared.filter(|declared| declared.form == OutputType::Json) else {
+        return OutputReading { parsed: undeclared(content, json), ..OutputReading::default() };
     };
-    match serde_json::from_str::<Value>(unfenced(content)) {
-        Err(error) => {
-            let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX).max(1);
-            let fault = ParseError {
-                message: without_place(&error.to_string()),
-                line: number(error.line()).saturating_add(lines_before(content)),
-                column: number(error.column()),
-            };
+    let JsonReading { values, fault } = json(content);
+    let fits = |found: &JsonFound| hold_value(found.value.clone(), "", Some(declared), named).failure.is_none();
+    match one_of(values, declared.schema.is_some(), &fits) {
+        None => {
             let failure = (declared.on_parse_failure == OnParseFailure::Error).then(|| {
                 Box::new(Details {
                     expected_type: Some("json".to_owned()),
@@ -61,10 +58,41 @@ pub fn read_output(
                     ..Details::default()
                 })
             });
-            OutputReading { parsed: None, parse_error: Some(fault), failure }
+            OutputReading { parse_error: Some(fault), failure, ..OutputReading::default() }
         }
-        Ok(value) => hold_value(value, content, Some(declared), named),
+        Some(JsonFound { value, whole, repairs, .. }) => {
+            let text = (!whole || !repairs.is_empty()).then(|| value.to_string());
+            OutputReading { content: text, repairs, ..hold_value(value, content, Some(declared), named) }
+        }
     }
+}
+
+/// A content that nobody declared is a value if it is one as it stands.
+fn undeclared(content: &str, json: &dyn Fn(&str) -> JsonReading) -> Option<Value> {
+    let begins = content.trim_start().starts_with(['{', '[', '"', 't', 'f', 'n', '-']);
+    let digit = content.trim_start().starts_with(|c: char| c.is_ascii_digit());
+    let mut found = if begins || digit { json(content).values } else { Vec::new() };
+    let one = found.pop().filter(|one| found.is_empty() && one.whole && one.repairs.is_empty())?;
+    Some(one.value)
+}
+
+/// The one value that is meant. Of several only one may fit the declaration. A list or an object written as a string is
+/// meant as itself, unless a declaration takes the string.
+fn one_of(values: Vec<JsonFound>, typed: bool, fits: &dyn Fn(&JsonFound) -> bool) -> Option<JsonFound> {
+    let unpacked = values.into_iter().map(|mut found| match found.inner.take() {
+        Some(inner) if !(typed && fits(&found)) => *inner,
+        _ => found,
+    });
+    let mut distinct: Vec<JsonFound> = Vec::new();
+    for found in unpacked {
+        if !distinct.iter().any(|other| other.value == found.value) {
+            distinct.push(found);
+        }
+    }
+    if distinct.len() > 1 {
+        distinct.retain(|found| typed && fits(found));
+    }
+    distinct.pop().filter(|_| distinct.is_empty())
 }
 
 /// Holds a value that was read already to the declaration; `content` is its text.
@@ -77,12 +105,7 @@ pub fn hold_value(
     let json = declared.filter(|declared| declared.form == OutputType::Json);
     let choice = json.and_then(|declared| declared.schema.as_ref());
     let failure = choice.and_then(|choice| check(&value, choice, content, named));
-    OutputReading { parsed: Some(value), parse_error: None, failure }
-}
-
-/// A reply that is JSON as a whole, or one fence of it.
-pub fn json_of(reply: &str) -> Option<Value> {
-    serde_json::from_str(unfenced(reply)).ok()
+    OutputReading { parsed: Some(value), failure, ..OutputReading::default() }
 }
 
 /// The result of a template against its `returns`: `parsed_content`, else the string (spec 7.4).
@@ -143,40 +166,4 @@ fn check(
         violations: Some(violations),
         ..Details::default()
     }))
-}
-
-/// The message of a JSON reader without its own line and column, which count from the start of a fence.
-fn without_place(message: &str) -> String {
-    message.rsplit_once(" at line ").map_or(message, |(words, _)| words).to_owned()
-}
-
-/// The inside of a content that is one fence.
-pub(super) fn unfenced(content: &str) -> &str {
-    let trimmed = content.trim();
-    let mark = if trimmed.starts_with("~~~") { '~' } else { '`' };
-    let length = trimmed.len() - trimmed.trim_start_matches(mark).len();
-    if length < 3 {
-        return content;
-    }
-    let Some((info, body)) = trimmed.split_once('\n') else { return content };
-    let fence = trimmed.get(..length).unwrap_or_default();
-    let (Some(info), Some(body)) = (info.get(length..), body.strip_suffix(fence)) else { return content };
-    if info.contains(mark)
-        || !(body.is_empty() || body.ends_with('\n'))
-        || body.lines().any(|line| line.trim() == fence)
-    {
-        return content;
-    }
-    body
-}
-
-/// Lines of the content before the JSON begins.
-fn lines_before(content: &str) -> u32 {
-    let inner = unfenced(content);
-    if inner.len() == content.len() {
-        return 0;
-    }
-    let blank = content.len() - content.trim_start().len();
-    let before = content.get(..blank).unwrap_or_default().matches('\n').count() + 1;
-    u32::try_from(before).unwrap_or(0)
 }

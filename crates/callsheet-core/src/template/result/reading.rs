@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Reason, ReturnStatus};
+use super::{ParseError, Reason, ReturnStatus};
 
 /// A liberty that reading took.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +35,28 @@ pub struct XmlNote {
     pub error: Option<XmlError>,
 }
 
+/// The JSON that a text may mean.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JsonReading {
+    /// Every value that may be meant; usually one.
+    pub values: Vec<JsonFound>,
+    /// Why it is not just one.
+    pub fault: ParseError,
+}
+
+/// A value found in a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct JsonFound {
+    /// The value.
+    pub value: Value,
+    /// The text is this value and nothing else.
+    pub whole: bool,
+    /// Liberties taken, in words for a person.
+    pub repairs: Vec<String>,
+    /// The list or object that it is if it is meant as such: a string that holds nothing else.
+    pub inner: Option<Box<JsonFound>>,
+}
+
 /// A reply as it was read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyReading {
@@ -54,6 +76,8 @@ pub struct ReplyReading {
     pub data_usage: String,
     /// What was found of XML; `None` is plain text.
     pub xml: Option<XmlNote>,
+    /// Thinking stood in it and was left out.
+    pub thought: bool,
     /// The reply was an envelope.
     pub envelope: bool,
     /// Names given in two spellings with different values; the snake_case one holds. Each is a warning.

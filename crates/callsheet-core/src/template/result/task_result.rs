@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::template::tree::{Origin, Template};
 
-use super::output::{check_returns, unfenced};
+use super::output::check_returns;
 use super::{
     Details, ParseError, Reason, ResourceMetrics, SubtaskRequest, TaskError, Verdict, XmlNote, details, failure,
     snake_keys,
@@ -345,31 +345,18 @@ impl TaskResult {
         }
     }
 
-    /// What it says to another program: of a content that is one fence of JSON, only the JSON.
-    pub fn printed(&self) -> Cow<'_, str> {
-        let inner = unfenced(&self.content);
-        let is_value = |value: &Value| serde_json::from_str::<Value>(inner).is_ok_and(|inner| inner == *value);
-        match &self.parsed_content {
-            Some(value) if inner.len() < self.content.len() && is_value(value) => inner.trim().into(),
-            _ => self.words(),
+    /// What is no field of a value but found by a name beside it (spec 4): the text and the value themselves, and what a
+    /// process left.
+    pub fn part(&self, name: &str) -> Option<Value> {
+        match name {
+            "content" => Some(Value::String(self.content.clone())),
+            "parsed_content" | "parsedContent" => Some(self.parsed_content.clone().unwrap_or_default()),
+            "stdout" => self.stdout.clone().map(Value::String),
+            "stderr" => self.stderr.clone().map(Value::String),
+            "exit_code" | "exitCode" => self.exit_code.map(Value::from),
+            "timed_out" => self.timed_out.map(Value::Bool),
+            _ => None,
         }
-    }
-
-    /// One field by its name in any spelling, for result paths (spec 4). `None`: it is no field.
-    pub fn field(&self, name: &str) -> Option<Value> {
-        let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
-        Some(match name {
-            "content" => Value::String(self.content.clone()),
-            "status" => serde_json::to_value(self.status).unwrap_or_default(),
-            "notes" => serde_json::to_value(&self.notes).unwrap_or_default(),
-            "parsed_content" | "parsedContent" => self.parsed_content.clone().unwrap_or_default(),
-            "error" => serde_json::to_value(&self.error).unwrap_or_default(),
-            "json" => serde_json::to_value(self).unwrap_or_default(),
-            "stdout" => text(&self.stdout),
-            "stderr" => text(&self.stderr),
-            "exit_code" | "exitCode" => self.exit_code.map_or(Value::Null, Value::from),
-            _ => return None,
-        })
     }
 }
 

@@ -280,8 +280,9 @@ pub struct OutputFormat {
 /// `recovery`: policy of the evaluator, never of the task system (spec 15).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Attempts, each with a handler of its own.
-    pub attempts: u32,
+    /// Attempts, each with a handler of its own; `None`: what is not as declared is asked for once more, nothing else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
     /// The earlier error is told to the model.
     pub feed_issues: bool,
     /// A model may split a failed task.
@@ -290,6 +291,6 @@ pub struct Recovery {
 
 impl Default for Recovery {
     fn default() -> Self {
-        Self { attempts: 1, feed_issues: true, reparse: true }
+        Self { attempts: None, feed_issues: true, reparse: true }
     }
 }

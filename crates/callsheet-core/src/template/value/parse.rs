@@ -176,10 +176,11 @@ impl<'a> Parser<'a> {
             return Err(self.fault("a name, a number, a string or `(`"));
         };
         let start = self.at;
+        let variable = start + Path::variable_at(self.rest());
         self.at += length;
         let (path, alias) = path.canonical();
         if alias {
-            self.aliases.push(start);
+            self.aliases.push(variable);
         }
         let literal = match path.name.as_str() {
             "true" => Value::Bool(true),

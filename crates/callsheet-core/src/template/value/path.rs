@@ -1,4 +1,5 @@
-//! Variable paths: an identifier followed by any of `.ident` and `[digits]` (spec 4).
+//! Variable paths: an identifier followed by any of `.ident` and `[digits]`, or `record(path)` for the record of a call,
+//! followed by the same (spec 4).
 
 use std::fmt;
 
@@ -10,6 +11,12 @@ const LONGEST: usize = 64;
 /// Most digits of an index.
 const DIGITS: usize = 9;
 
+/// What stands before the path whose record is meant.
+const RECORD: &str = "record(";
+
+/// Fields of a record that a path may be meant to lead to.
+const RECORD_FIELDS: [&str; 4] = ["status", "error", "notes", "criteria"];
+
 /// One step into a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
@@ -17,6 +24,8 @@ pub enum Step {
     Name(String),
     /// `[0]`, from 0.
     Index(usize),
+    /// `record(…)` around all before it: from the value of a result to the record of its call.
+    Record,
 }
 
 /// A variable and the way into its value. Written and recorded as text.
@@ -61,6 +70,22 @@ impl Path {
         matches!((self.name.as_str(), field.as_str()), ("run", "id" | "date") | ("task", "id" | "name"))
     }
 
+    /// The path to the field of the same name in the record of the call, if the record has one.
+    pub fn in_record(&self) -> Option<Self> {
+        let Some((Step::Name(name), before)) = self.steps.split_last() else { return None };
+        let known = RECORD_FIELDS.contains(&name.as_str()) && !self.steps.contains(&Step::Record);
+        let steps = before.iter().cloned().chain([Step::Record, Step::Name(name.clone())]).collect();
+        known.then(|| Self { name: self.name.clone(), steps })
+    }
+
+    /// A path that leads nowhere, in words, with that to the record of the call if it leads somewhere.
+    pub fn unknown(&self, value: &dyn Fn(&Self) -> Option<serde_json::Value>) -> String {
+        match self.in_record().filter(|record| value(record).is_some()) {
+            Some(record) => format!("{self}; for the record of the call write {record}"),
+            None => self.to_string(),
+        }
+    }
+
     /// The canonical path: `result[0]` is `step_results[0]` (spec 2.6). Says whether it was written another way.
     pub fn canonical(mut self) -> (Self, bool) {
         let alias = self.name == "result" && matches!(self.steps.first(), Some(Step::Index(_)));
@@ -76,13 +101,33 @@ impl Path {
         (length == text.len()).then_some(path)
     }
 
+    /// The byte at which the variable begins in the text of a path.
+    pub fn variable_at(text: &str) -> usize {
+        let inside = text.strip_prefix(RECORD).map(str::trim_start);
+        inside.map_or(0, |inside| text.len() - inside.len())
+    }
+
     /// The longest path that `text` begins with, and its bytes.
     pub fn prefix(text: &str) -> Option<(Self, usize)> {
-        let mut length = ident_length(text);
-        if length == 0 || length > LONGEST {
-            return None;
-        }
-        let mut path = Self::variable(text.get(..length)?);
+        let (mut path, mut length) = match Self::variable_at(text) {
+            0 => {
+                let length = ident_length(text);
+                if length == 0 || length > LONGEST {
+                    return None;
+                }
+                (Self::variable(text.get(..length)?), length)
+            }
+            start => {
+                let (mut inner, inside) = Self::prefix(text.get(start..)?)?;
+                let rest = text.get(start + inside..)?;
+                let close = rest.trim_start().strip_prefix(')')?;
+                if inner.steps.contains(&Step::Record) {
+                    return None;
+                }
+                inner.steps.push(Step::Record);
+                (inner, text.len() - close.len())
+            }
+        };
         loop {
             let rest = text.get(length..)?;
             let Some((step, taken)) = step(rest) else { return Some((path, length)) };
@@ -109,11 +154,15 @@ fn step(rest: &str) -> Option<(Step, usize)> {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.steps.contains(&Step::Record) {
+            f.write_str(RECORD)?;
+        }
         f.write_str(&self.name)?;
         for step in &self.steps {
             match step {
                 Step::Name(name) => write!(f, ".{name}")?,
                 Step::Index(index) => write!(f, "[{index}]")?,
+                Step::Record => f.write_str(")")?,
             }
         }
         Ok(())

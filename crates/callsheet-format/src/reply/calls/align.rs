@@ -4,6 +4,8 @@
 
 use serde_json::{Map, Number, Value};
 
+use crate::reply::json::whole;
+
 /// Schemas and values that nest deeper are left alone.
 const DEPTH: usize = 32;
 
@@ -215,7 +217,7 @@ fn readings(value: &Value) -> Vec<Value> {
             _ => {}
         }
         if text.starts_with(['[', '{'])
-            && let Ok(inner) = serde_json::from_str::<Value>(text)
+            && let Some(inner) = whole(text)
         {
             readings.push(inner);
         }

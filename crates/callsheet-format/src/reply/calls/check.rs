@@ -68,6 +68,16 @@ impl<'a> KnownTools<'a> {
     pub(super) fn of(rules: &'a CallRules<'a>) -> Self {
         Self { rules, keys: RefCell::default() }
     }
+
+    /// The tools that are offered, with the names of their arguments.
+    pub(super) fn arguments(&self) -> Vec<(String, Vec<String>)> {
+        let offered = self.rules.allowed.iter().filter_map(|name| self.rules.spec(name));
+        let arguments = |spec: &ToolSpec| {
+            let known = spec.parameters.get("properties").and_then(Value::as_object);
+            known.map(|known| known.keys().cloned().collect()).unwrap_or_default()
+        };
+        offered.map(|spec| (spec.name.clone(), arguments(spec))).collect()
+    }
 }
 
 impl Tools for KnownTools<'_> {
@@ -110,6 +120,12 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
             [name] => return rules.spec(name).ok_or(IssueCode::ToolUnknown),
             _ => {}
         }
+    }
+    // Chat forms and models put something in front of a name, and behind it: `functions.read_file:0`.
+    let pieces = written.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')));
+    let named: BTreeSet<&str> = pieces.filter(|piece| *piece != written && rules.spec(piece).is_some()).collect();
+    if let [only] = named.into_iter().collect::<Vec<_>>().as_slice() {
+        return resolve_tool(only, rules);
     }
     let wanted = normalize(written);
     let exists = || {

@@ -4,16 +4,19 @@
 mod align;
 mod arguments;
 mod check;
+mod notation;
 mod shape;
 mod source;
 
 pub use check::{CallRules, check_native, resolve_tool};
+pub(crate) use notation::may_hold;
 pub use source::{BlockForm, CallBlock};
 
-use callsheet_core::issue::{IssueCode, Severity};
+use callsheet_core::issue::{IssueCode, RAW, Severity};
 use callsheet_core::spec::ToolCall;
 use serde_json::Value;
 
+use crate::markdown::{Part, Tracker};
 use crate::reading::Diagnostics;
 
 /// Reads all calls of some blocks, in order. Only valid calls are returned; everything else is noted, each issue with
@@ -36,6 +39,41 @@ pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagn
         }
     }
     check::settle(calls, rules.taken_ids, notes)
+}
+
+/// Reads the calls that stand in a text in the notation of a chat form, at the start of a line outside fences.
+pub(crate) fn read_marked(text: &str, rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
+    let mut checker = check::Checker::new(rules);
+    let tools = check::KnownTools::of(rules);
+    let block = CallBlock { text: text.to_owned(), form: BlockForm::Bare, line: 1, lenient: false };
+    let found = source::marked_calls(&block, &tools, notes);
+    let calls: Vec<_> = found.into_iter().filter_map(|raw| checker.check(raw, notes)).collect();
+    check::settle(calls, rules.taken_ids, notes)
+}
+
+/// Whether a text is nothing but calls in the notation of a chat form.
+pub(crate) fn is_only_calls(text: &str) -> bool {
+    let text = text.trim();
+    if !notation::opens(text) {
+        return false;
+    }
+    let (found, end) = notation::read(text, 0, &|_| false);
+    !found.is_empty() && text.get(end..).is_none_or(|rest| rest.trim().is_empty())
+}
+
+/// The line that is a call of an offered tool in a notation that nobody knows, as a whole: its number and text.
+pub(crate) fn unread_call<'a>(text: &'a str, rules: &CallRules<'_>) -> Option<(u32, &'a str)> {
+    let tools = check::KnownTools::of(rules).arguments();
+    let mut tracker = Tracker::default();
+    let lines = text.lines().enumerate().filter(|(_, line)| tracker.next(line) == Part::Outside);
+    let mut lines = lines.map(|(at, line)| (u32::try_from(at + 1).unwrap_or(u32::MAX), line.trim()));
+    lines.find(|(_, line)| {
+        line.len() <= RAW
+            && tools.iter().any(|(tool, arguments)| {
+                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+                notation::is_call_of(line, tool, &arguments)
+            })
+    })
 }
 
 /// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning

@@ -4,11 +4,13 @@
 use std::rc::Rc;
 
 use callsheet_core::issue::{Issue, IssueCode, RAW, RepairCode, Span};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::reading::{Diagnostics, clause};
+use crate::markdown::{Part, Tracker};
+use crate::reading::Diagnostics;
 use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
 
+use super::notation::{self, Written};
 use super::shape::{Read, Shaped, Tools, calls_of};
 
 /// How a block of calls is written.
@@ -58,7 +60,7 @@ pub(super) struct Found {
 pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Found {
     let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let tagged = block.text.contains('<')
-        && ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
+        && block.text.lines().any(|line| notation::opens(line.trim_start()) || line.contains("</tool_call>"));
     match &block.form {
         BlockForm::Fence { .. } if !tagged => finder.fence(),
         _ => finder.scan(),
@@ -226,13 +228,11 @@ impl Finder<'_, '_> {
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
             if blank > 0 {
                 at += blank;
-            } else if let Some(tag) =
-                ["<tool_call>", "</tool_call>", "</function>"].iter().find(|tag| rest.starts_with(**tag))
-            {
+            } else if let Some(tag) = CLOSING.iter().find(|tag| rest.starts_with(**tag)) {
                 at += tag.len();
                 line_start = true;
-            } else if rest.starts_with("<function=") {
-                at = self.function(&text, at);
+            } else if line_start && let Some(end) = self.marked(&text, at) {
+                at = end;
                 line_start = true;
             } else if line_start && starts_value(rest) {
                 at = self.bare(&mut scanner, &text, at);
@@ -284,47 +284,72 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// `<function=name>` with a JSON object or `<parameter=key>` tags, up to `</function>` or the end.
-    fn function(&mut self, text: &str, at: usize) -> usize {
-        let open = at + "<function=".len();
-        let Some(name_end) = text.get(open..).and_then(|rest| rest.find(['>', '\n'])).map(|length| open + length)
-        else {
-            return text.len();
-        };
-        let name = text.get(open..name_end).unwrap_or("").trim().trim_matches(['"', '\'']).to_owned();
-        let body_start = (name_end + 1).min(text.len());
-        let body = text.get(body_start..).unwrap_or("");
-        let (length, closed) = match body.find("</function>") {
-            Some(length) => (length, "</function>".len()),
-            None => (body.len(), 0),
-        };
-        let body = body.get(..length).unwrap_or("");
-        let end = body_start + length + closed;
-        let span = self.span(at, end);
-        let raw: Rc<str> = self.raw(at, end).into();
-        let arguments = if body.contains("<parameter=") {
-            Ok(parameters(body))
-        } else {
-            match read_document(body) {
-                Ok(document) if document.values.len() <= 1 => {
-                    self.mends(&document.mends);
-                    Ok(document.values.into_iter().next().map_or_else(|| Value::Object(Map::new()), |one| one.value))
-                }
-                Ok(_) => Err(Fault { truncated: false, at: 0, reached: 0, what: clause("call-several", &[]) }),
-                Err(fault) => Err(fault),
-            }
-        };
-        match arguments {
-            Ok(arguments) => {
-                self.notes.repair(RepairCode::JsonShape, span, &raw, &name);
-                let call = Shaped { name, id: None, arguments: Some(arguments), reshaped: true };
-                self.calls.push(RawCall { call: Read::Plain(call), span, raw });
-            }
-            Err(fault) => self.fault(&fault, at, end),
+    /// Takes the calls that begin here in the notation of a chat form. Gives the byte behind them; `None`: none begins.
+    fn marked(&mut self, text: &str, at: usize) -> Option<usize> {
+        let tools = self.tools;
+        let is_tool = |name: &str| tools.is_tool(name);
+        let own_tag = text.get(at..).and_then(|rest| rest.strip_prefix('<')?.split_once('>'));
+        if !text.get(at..).is_some_and(notation::opens) && !own_tag.is_some_and(|(name, _)| is_tool(name)) {
+            return None;
         }
-        end.max(at + 1)
+        let (found, end) = notation::read(text, at, &is_tool);
+        if found.is_empty() {
+            return self.broken(text, at);
+        }
+        for (start, (written, end)) in found {
+            match written {
+                Written::Json(document) => {
+                    self.mends(&document.mends);
+                    for value in document.values {
+                        self.value(value, true);
+                    }
+                }
+                Written::Call { name, arguments } => {
+                    let span = self.span(start, end);
+                    let raw: Rc<str> = self.raw(start, end).into();
+                    self.notes.repair(RepairCode::JsonShape, span, &raw, &name);
+                    let call = Shaped { name, id: None, arguments: Some(arguments), reshaped: true };
+                    self.calls.push(RawCall { call: Read::Plain(call), span, raw });
+                }
+            }
+        }
+        Some(end.max(at + 1))
+    }
+
+    /// A mark with something behind it that is meant as a call and cannot be read as one.
+    fn broken(&mut self, text: &str, at: usize) -> Option<usize> {
+        let rest = text.get(at..)?;
+        let inside =
+            rest.find(['{', '[']).filter(|inside| rest.get(..*inside).is_some_and(|mark| !mark.contains("\n\n")))?;
+        let body = at + inside;
+        let meant = rest.get(inside..)?.starts_with("{") || rest.get(inside..)?.starts_with("[{");
+        let fault = Scanner::new(text).one(body).err().filter(|_| meant)?;
+        let reached = fault.reached.max(body + 1);
+        let end = text.get(reached..).and_then(|rest| rest.find('\n')).map_or(text.len(), |next| reached + next);
+        self.fault(&fault, at, end);
+        Some(end.max(at + 1))
     }
 }
+
+/// Calls in the notation of a chat form, outside fences.
+pub(super) fn marked_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Vec<RawCall> {
+    let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
+    let text = &block.text;
+    let mut tracker = Tracker::default();
+    let (mut line_at, mut read_to) = (0, 0);
+    for line in text.split_inclusive('\n') {
+        let outside = line_at >= read_to && tracker.next(line.trim_end_matches(['\n', '\r'])) == Part::Outside;
+        if outside {
+            let begins = line_at + (line.len() - line.trim_start().len());
+            read_to = finder.marked(text, begins).unwrap_or(read_to);
+        }
+        line_at += line.len();
+    }
+    finder.calls
+}
+
+/// Marks that end calls; one may be left over.
+const CLOSING: [&str; 2] = ["</tool_call>", "</function>"];
 
 /// As much of a text as an issue may quote.
 pub(super) fn cut(text: &str) -> &str {
@@ -346,19 +371,4 @@ fn starts_value(rest: &str) -> bool {
             .is_none_or(|c| matches!(c, '"' | '\'' | '\u{201c}' | '}' | '/') || c.is_ascii_alphabetic());
     }
     rest.strip_prefix('[').is_some_and(|rest| inside(rest).is_some_and(|c| c == '{'))
-}
-
-/// `<parameter=key>value</parameter>` tags. Values are texts; the schema turns them into numbers later.
-fn parameters(body: &str) -> Value {
-    let mut map = Map::new();
-    let mut pieces = body.split("<parameter=");
-    pieces.next();
-    for piece in pieces {
-        let Some((key, value)) = piece.split_once('>') else { continue };
-        let value = value.split("</parameter>").next().unwrap_or("");
-        let value = value.strip_prefix('\n').unwrap_or(value);
-        let value = value.strip_suffix('\n').unwrap_or(value);
-        map.insert(key.trim().to_owned(), Value::from(value));
-    }
-    Value::Object(map)
 }

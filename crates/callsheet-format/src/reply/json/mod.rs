@@ -1,10 +1,12 @@
 //! Tolerant JSON with places (spec 4.4, `json-syntax`). Valid JSON is read as it stands; what small models get wrong
 //! is mended only where one reading is possible. Linear in the text, and depth-capped, so no input exhausts the stack.
 
+mod find;
 mod reader;
 #[cfg(test)]
 mod tests;
 
+pub use find::{Meant, in_a_string, meant, whole};
 pub use reader::{Scanner, read_document};
 
 use callsheet_core::issue::RepairCode;
@@ -27,7 +29,7 @@ pub struct Located {
 /// One kind of liberty taken, noted at its first occurrence in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mend {
-    /// `json-syntax` or `quotes-straightened`.
+    /// Which kind.
     pub code: RepairCode,
     /// Byte of the first occurrence.
     pub at: usize,
@@ -35,6 +37,22 @@ pub struct Mend {
     pub before: String,
     /// What it was read as.
     pub after: String,
+}
+
+impl Mend {
+    /// A liberty of its kind.
+    pub fn new(code: RepairCode, at: usize, before: &str, after: &str) -> Self {
+        Self { code, at, before: before.to_owned(), after: after.to_owned() }
+    }
+}
+
+impl std::fmt::Display for Mend {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.after.as_str() {
+            "" => write!(f, "{}: `{}` left out", self.code, self.before),
+            after => write!(f, "{}: `{}` read as `{after}`", self.code, self.before),
+        }
+    }
 }
 
 /// What a text held.

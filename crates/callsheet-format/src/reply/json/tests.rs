@@ -2,7 +2,7 @@ use callsheet_core::issue::RepairCode;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MAX_DEPTH, Scanner, read_document};
+use super::{MAX_DEPTH, Scanner, in_a_string, meant, read_document, whole};
 
 fn one(text: &str) -> (Value, Vec<RepairCode>) {
     let document = read_document(text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
@@ -138,5 +138,68 @@ proptest! {
                 prop_assert!(again.mends.is_empty());
             }
         }
+    }
+}
+
+#[test]
+fn a_reply_means_the_one_value_in_it() {
+    let value = json!({"a": 1});
+    let replies = [
+        "{\"a\": 1}",
+        "Sure, here it is:\n\n{\"a\": 1}",
+        "{\"a\": 1}\n\nHope this helps!",
+        "```json\n{\"a\": 1}\n```",
+        "```\n{\"a\": 1}",
+        "Here:\n```json\n{\"a\": 1}\n```\nLet me know if you need more.",
+        "Use `{name}` like [this](x):\n```python\nx = {'b': 2, **more}\n```\n{\"a\": 1}",
+        "<think>Is it {\"a\": 2}?</think>\n{\"a\": 1}",
+        "It may be {\"a\": 2}.\n</think>\n{\"a\": 1}",
+        "<think>One.</think>Well.<think>Or {\"a\": 2}</think> {\"a\": 1}",
+        "{\"a\": 1,}",
+        "{'a': 1}",
+        "// the answer\n{\"a\": 1 /* one */}",
+        "# Answer\n\n{\"a\": 1}",
+        "The answer is `{\"a\": 1}`.",
+        "{\"a\": 1}\n{\"a\": 1}",
+    ];
+    for reply in replies {
+        let found = meant(reply).unwrap_or_else(|fault| panic!("{reply}: {}", fault.what));
+        assert!(!found.is_empty() && found.iter().all(|one| one.located.value == value), "{reply}: {found:?}");
+        let strange = reply.trim().starts_with("{\"a\": 1}") && reply.trim().len() == 8 || reply.starts_with("```");
+        assert_eq!(found[0].mends.is_empty(), strange || found.len() > 1, "{reply}: {found:?}");
+    }
+    let inner = in_a_string(&meant("\"{\\\"a\\\": 1}\"").expect("a string")[0].located.value);
+    assert_eq!(inner.map(|one| one.located.value), Some(value));
+    assert_eq!(in_a_string(&json!("[draft] of 1")), None);
+    assert_eq!(in_a_string(&json!("12")), None);
+}
+
+#[test]
+fn what_would_be_a_guess_is_no_value() {
+    let replies = [
+        "",
+        "The answer is 42.",
+        "<think>{\"a\": 1}",
+        "{\"a\": 1 \"b\": 2}",
+        "Sure: {'a': 'don't', 'b': {'c': 1}} done",
+        "{a: {\"b\": 1} oops}",
+        "I use {\"a\": number}: {\"a\": 1}",
+        "```json\n{\"a\": }\n```\n{\"a\": 1}",
+        "[1, see {\"a\": 1}",
+    ];
+    for reply in replies {
+        assert!(meant(reply).is_err(), "{reply}: {:?}", meant(reply));
+    }
+    // Several are told, and nobody chooses here.
+    let found = meant("First {\"a\": 1}, but really {\"a\": 2}.").expect("two values");
+    assert_eq!(found.iter().map(|one| one.located.value["a"].clone()).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(whole("First {\"a\": 1}"), None);
+}
+
+/// A hostile reply costs one walk.
+#[test]
+fn a_long_reply_of_brackets_is_looked_through_once() {
+    for text in ["[".repeat(100_000), "{x ".repeat(50_000), "`{` ".repeat(50_000), "{\"a\" ".repeat(50_000)] {
+        assert!(meant(&text).is_err());
     }
 }

@@ -13,6 +13,7 @@ use callsheet_core::spec::Phase;
 use serde_json::Value as Json;
 
 use crate::grammar::Form;
+use crate::markdown::{channels, thinking};
 use crate::reading::Diagnostics;
 
 use super::json::{self, Fault, Scanner};
@@ -31,6 +32,8 @@ pub struct JsonForm {
 /// Reads a reply that may be the JSON form of `form`; `None` if it is not JSON with a member of the form, and so to be read
 /// as Markdown.
 pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm> {
+    let unwrapped = channels::unwrapped(text);
+    let text = unwrapped.as_ref().map_or(text, |(said, _)| said.as_str());
     let start = start_of(text)?;
     let mut notes = Diagnostics::new(phase, false);
     let body = text.get(start..)?;
@@ -73,7 +76,7 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
 /// Byte at which the object begins: behind blanks, a block of reasoning and the opening mark of a fence.
 fn start_of(text: &str) -> Option<usize> {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
-    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+    for (open, close) in thinking::TAGS {
         if let Some((_, after)) = rest.strip_prefix(open).and_then(|inside| inside.split_once(close)) {
             rest = after.trim_start();
         }

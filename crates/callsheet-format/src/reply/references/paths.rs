@@ -128,6 +128,9 @@ fn missing(
     if let Some(inside) = &candidates.without_slash {
         return mended(inside.clone(), fragment, RepairCode::PathLeadingSlash, checking);
     }
+    if let Some(other) = &candidates.respelled {
+        return mended(other.clone(), fragment, RepairCode::PathSpelling, checking);
+    }
     if let [only] = candidates.near.as_slice()
         && is_near(&path, only)
         && (!waits || same_but_case(&path, only))

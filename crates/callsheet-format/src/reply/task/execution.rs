@@ -1,11 +1,13 @@
 //! Execution, writer execution and merge replies (spec 3.8, 3.9, 3.11, 3.12).
 
-use callsheet_core::issue::Span;
+use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::Phase;
 
 use crate::edit::FileEdit;
+use crate::markdown::Heading;
 use crate::reading::{Diagnostics, ReadContext, Reading};
 use crate::reply::ExecutionReply;
+use crate::reply::calls;
 use crate::reply::task::next_section;
 
 use super::body::{self, Parts};
@@ -87,6 +89,10 @@ pub(super) fn notes(phase: Phase, context: &ReadContext) -> Diagnostics {
 fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> ExecutionReply {
     let document = body::prepare(text, parts, context, notes);
     if !body::has_reply(&document, context, notes) {
+        return ExecutionReply::default();
+    }
+    if document.all(Heading::ResultSummary).next().is_none() && calls::is_only_calls(&document.whole()) {
+        notes.push(notes.issue(IssueCode::CallUnread, "answer", document.span(0..document.len()), &[]));
         return ExecutionReply::default();
     }
     let execution = body::read(&document, parts, context, notes);

@@ -9,7 +9,7 @@ use callsheet_core::spec::{Phase, Reference, Refinement, SkillMode, ToolEffect};
 use serde_json::Value;
 
 use crate::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
-use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, Reading};
+use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, Reading};
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::list::TASK_LABELS;
 use crate::reply::placeholder::is_copied_form;
@@ -40,7 +40,9 @@ pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Diagnostics) -
         return reader.value;
     }
     reader.trim_prose(notes);
-    if let Some(range) = reader.task_range(notes) {
+    if reader.takes_bare_calls(notes) {
+        notes.repair(RepairCode::HeadingMissing, document.span(0..document.len()), "", "## Tool Calls");
+    } else if let Some(range) = reader.task_range(notes) {
         notes.set_section(Some("Task"));
         reader.task(range, notes);
     }
@@ -60,6 +62,31 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// A reply that is nothing but calls: no heading or label of a task, and JSON that calls a tool. Each key that it leaves
+    /// out stays as it is.
+    fn takes_bare_calls(&mut self, notes: &Diagnostics) -> bool {
+        let document = self.document;
+        let whole = 0..document.len();
+        let headed = document.sections.iter().any(|section| section.heading.is_some());
+        let labels = self.labels(&whole);
+        let blocks = call_blocks(document, whole);
+        let begins = blocks.first().is_some_and(|block| block.text.trim_start().starts_with('{'));
+        // A key of JSON looks like a label.
+        if headed || labels > 0 && !begins {
+            return false;
+        }
+        let mut tried = notes.fork();
+        let policy = skill_policy(self.context);
+        let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
+        let rules = CallRules { allowed, context: self.context, taken_ids: &BTreeSet::new() };
+        let calls = read_calls(&blocks, &rules, &mut tried);
+        let found = !calls.is_empty() || begins && tried.errors() > 0;
+        if found {
+            self.blocks = blocks;
+        }
+        found
+    }
+
     fn trim_prose(&self, notes: &mut Diagnostics) {
         if self.document.all(Heading::Task).next().is_none() {
             return;
@@ -268,7 +295,14 @@ impl Reader<'_> {
                 continue;
             }
             let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
-            let is_missing = matches!(notes.answer(context, lookup), Some(Answer::Missing(_) | Answer::Outside(_)));
+            let answer = notes.answer(context, lookup);
+            if let Some(Answer::Missing(Candidates { respelled: Some(other), .. })) = answer {
+                let other = other.clone();
+                notes.repair(RepairCode::PathSpelling, span, path, &other);
+                call.arguments["path"] = Value::String(other);
+                continue;
+            }
+            let is_missing = matches!(answer, Some(Answer::Missing(_) | Answer::Outside(_)));
             if is_missing && !is_named(path, context) {
                 let facts = [("tool", call.name.as_str()), ("path", path)];
                 notes.push(notes.issue(IssueCode::CallPathMissing, "", span, &facts).item(&call.id));

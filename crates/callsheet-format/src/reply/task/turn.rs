@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::issue::RepairCode;
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{Phase, ToolCall};
 
-use crate::markdown::{Document, Heading, Prepare, Section};
+use crate::markdown::{Document, Heading, Prepare, Section, channels};
 use crate::reading::{Diagnostics, ReadContext, Reading};
 use crate::reply::LoopTurn;
-use crate::reply::calls::{BlockForm, CallBlock, CallRules, check_native, read_calls};
+use crate::reply::calls::{self, BlockForm, CallBlock, CallRules, check_native, may_hold, read_calls, read_marked};
 
 use super::{call_blocks, execution, formats, skill_policy};
 
@@ -46,16 +46,26 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Di
     if !input.native.is_empty() {
         return check_native(input.native, &rules, notes);
     }
-    // Most results hold nothing that a call could be made of, and are read once.
-    if !text.contains(['{', '`', '~']) && !text.contains("<function=") {
-        return Vec::new();
+    if let Some(call) = channel_call(text) {
+        return check_native(&[call], &rules, notes);
     }
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = Diagnostics::new(Phase::Execute, false);
     let document = Document::read(text, &formats::LOOP, prepare, &mut scratch);
+    let marked = marked_calls(&document, &scratch, &rules, context, notes);
+    if !marked.is_empty() || notes.errors() > 0 {
+        return marked;
+    }
+    if !text.contains(['{', '`', '~']) {
+        unread_call(&document, &rules, notes);
+        return Vec::new();
+    }
     let sections: Vec<&Section> = document.all(Heading::ToolCalls).collect();
     if sections.is_empty() {
         let calls = loose_calls(&document, &rules, context, notes);
+        if calls.is_empty() && notes.errors() == 0 {
+            unread_call(&document, &rules, notes);
+        }
         if !calls.is_empty() {
             notes.repeat(&scratch, |code| code == RepairCode::ExampleDropped);
         }
@@ -80,7 +90,59 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Di
     read_calls(&blocks, &rules, notes)
 }
 
-/// Calls without the heading: tags, or a reply without result whose JSON is a call.
+/// The call of a reply in channels: the message that goes to a tool.
+fn channel_call(text: &str) -> Option<ToolCall> {
+    let called = channels::messages(text)?.into_iter().find(|message| message.recipient.is_some())?;
+    let name = called.recipient.unwrap_or_default();
+    let arguments = text.get(called.body).unwrap_or_default().trim().into();
+    Some(ToolCall { name, id: String::new(), arguments })
+}
+
+/// Calls in the notation of a chat form.
+fn marked_calls(
+    document: &Document<'_>,
+    scratch: &Diagnostics,
+    rules: &CallRules<'_>,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<ToolCall> {
+    let text = lines_of(document);
+    if !may_hold(&text) {
+        return Vec::new();
+    }
+    let calls = read_marked(&text, rules, notes);
+    if !calls.is_empty() {
+        notes.repeat(scratch, |code| code == RepairCode::ExampleDropped);
+        if context.length_stop {
+            super::body::has_reply(document, context, notes);
+        }
+    }
+    calls
+}
+
+/// The lines of a document as they stand, so that their numbers are kept.
+fn lines_of(document: &Document<'_>) -> String {
+    let mut text = String::new();
+    for at in 0..document.len() {
+        text.push_str(document.line(at));
+        text.push('\n');
+    }
+    text
+}
+
+/// A reply without result that holds a call in a notation nobody knows is asked again: it is never the answer.
+fn unread_call(document: &Document<'_>, rules: &CallRules<'_>, notes: &mut Diagnostics) {
+    if document.all(Heading::ResultSummary).next().is_some() {
+        return;
+    }
+    let text = lines_of(document);
+    if let Some((line, call)) = calls::unread_call(&text, rules) {
+        let issue = notes.issue(IssueCode::CallUnread, "", Span::line(line), &[]).raw(call);
+        notes.push(issue);
+    }
+}
+
+/// Calls without the heading and without marks: a reply without result whose JSON is a call.
 fn loose_calls(
     document: &Document<'_>,
     rules: &CallRules<'_>,
@@ -90,16 +152,12 @@ fn loose_calls(
     let whole = 0..document.len();
     let has_result = document.all(Heading::ResultSummary).next().is_some();
     let mut blocks = call_blocks(document, whole);
-    let tagged = |block: &CallBlock| {
-        block.form == BlockForm::Bare && ["<tool_call>", "<function="].iter().any(|tag| block.text.contains(tag))
-    };
-    let any_tag = blocks.iter().any(tagged);
-    if has_result && !any_tag {
+    if has_result {
         return Vec::new();
     }
     for block in &mut blocks {
         // A fence in a result is content unless it is a call, whatever its tag.
-        block.lenient = !tagged(block);
+        block.lenient = true;
         if let BlockForm::Fence { tag } = &mut block.form
             && tag == "json"
         {

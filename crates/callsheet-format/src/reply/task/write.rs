@@ -155,6 +155,9 @@ fn near_fits(way: &ChangeWay) -> bool {
 
 /// The one other path that a missing path may be read as.
 fn only(written: &str, other: &Candidates, near: bool) -> Option<(RepairCode, String)> {
+    if let Some(path) = &other.respelled {
+        return Some((RepairCode::PathSpelling, path.clone()));
+    }
     match (&other.without_slash, other.near.as_slice()) {
         (Some(path), _) => Some((RepairCode::PathLeadingSlash, path.clone())),
         (None, [path]) if near && is_near(written, path) => Some((RepairCode::PathNear, path.clone())),

@@ -165,7 +165,10 @@ fn pattern(kind: Kind) -> Option<&'static str> {
         Kind::Ident | Kind::Subtype => "[A-Za-z_][A-Za-z0-9_\\-]{0,63}",
         Kind::TemplateName => "[A-Za-z_][A-Za-z0-9_.\\-]{0,63}",
         Kind::CallName => "((template|skill):)?[A-Za-z_][A-Za-z0-9_.\\-]{0,63}",
-        Kind::Path => "[A-Za-z_][A-Za-z0-9_\\-]{0,63}(\\.[A-Za-z_][A-Za-z0-9_\\-]{0,63}|\\[[0-9]{1,9}\\])*",
+        Kind::Path => concat!(
+            "([A-Za-z_][A-Za-z0-9_\\-]{0,63}|record\\( *[A-Za-z_][A-Za-z0-9_\\-]{0,63}(\\.[A-Za-z_][A-Za-z0-9_\\-]{0,63}|\\[[0-9]{1,9}\\])* *\\))",
+            "(\\.[A-Za-z_][A-Za-z0-9_\\-]{0,63}|\\[[0-9]{1,9}\\])*"
+        ),
         Kind::Type => "any|string|number|boolean|object|array|\\[\\]|string\\[\\]",
         _ => return None,
     })

@@ -384,8 +384,8 @@ fn limits(writer: &mut Writer, node: &Node) {
 
 fn recovery(writer: &mut Writer, recovery: Recovery) {
     let mut attributes: Attributes = Vec::new();
-    if recovery.attempts != 1 {
-        attributes.push(("attempts", recovery.attempts.to_string()));
+    if let Some(attempts) = recovery.attempts {
+        attributes.push(("attempts", attempts.to_string()));
     }
     if !recovery.feed_issues {
         attributes.push(("feed_issues", "false".to_owned()));

@@ -84,7 +84,8 @@ impl Reader<'_> {
                     let names = row.attributes.iter().map(|known| known.name);
                     let near = near_word(&attribute.name, names.clone());
                     let message = format!("<{}> has no attribute `{}`", element.name, attribute.name);
-                    let draft = Draft::new(Code::T502, attribute.name_span, message).found(&attribute.name);
+                    let code = if near.is_some() { Code::T019 } else { Code::T502 };
+                    let draft = Draft::new(code, attribute.name_span, message).found(&attribute.name);
                     let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
                     self.add(draft.expected(names).advice(advice));
                 }
@@ -207,10 +208,19 @@ impl Reader<'_> {
             let message = format!("<{}> does not belong in this <{}>", child.name, parent.name);
             Draft::new(Code::T012, child.name_span, message).advice("move or remove it")
         } else {
-            let near = near_word(&child.name, allowed.clone());
-            let message = format!("<{}> is unknown; Callsheet ignores it and its content", child.name);
-            let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
-            Draft::new(Code::T501, child.name_span, message).advice(advice)
+            // What a task is told may stand in an element that only its author knows.
+            let lost = || parent.child("instructions").is_none().then_some("instructions");
+            let lost = || lost().filter(|name| allowed.clone().any(|allowed| allowed == *name)).map(str::to_owned);
+            match near_word(&child.name, allowed.clone()).or_else(lost) {
+                Some(near) => {
+                    let message = format!("<{}> is unknown", child.name);
+                    Draft::new(Code::T019, child.name_span, message).advice(format!("did you mean `{near}`?"))
+                }
+                None => {
+                    let message = format!("<{}> is unknown; Callsheet ignores it and its content", child.name);
+                    Draft::new(Code::T501, child.name_span, message).advice("remove it")
+                }
+            }
         };
         self.add(draft.found(&child.name).expected(allowed));
     }

@@ -175,7 +175,7 @@ impl Reader<'_> {
 
     pub(super) fn recovery(element: &Element) -> Recovery {
         Recovery {
-            attempts: count(word(element, "attempts"), 1, 5).unwrap_or(1),
+            attempts: count(word(element, "attempts"), 1, 5),
             feed_issues: flag(element, "feed_issues").unwrap_or(true),
             reparse: flag(element, "reparse").unwrap_or(true),
         }

@@ -117,6 +117,7 @@ impl World {
         let without_slash = path.strip_prefix('/').and_then(plain).filter(exists);
         Answer::Missing(Candidates {
             without_slash,
+            respelled: None,
             near: plain(path).map(|path| self.near(&path)).unwrap_or_default(),
         })
     }

@@ -203,9 +203,9 @@ impl World {
 fn nowhere(key: &str, value: &str) -> (String, Answer) {
     let (path, other) = value.split_once(" -> ").unwrap_or((value, ""));
     let others: Vec<String> = other.split(", ").filter(|o| !o.is_empty()).map(str::to_owned).collect();
-    let slashed = || Candidates { without_slash: others.first().cloned(), near: Vec::new() };
+    let slashed = || Candidates { without_slash: others.first().cloned(), ..Candidates::default() };
     let answer = match key {
-        "near" => Answer::Missing(Candidates { without_slash: None, near: others.clone() }),
+        "near" => Answer::Missing(Candidates { near: others.clone(), ..Candidates::default() }),
         "slash" => Answer::Missing(slashed()),
         _ => Answer::Outside(slashed()),
     };

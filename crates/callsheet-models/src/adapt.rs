@@ -1,0 +1,235 @@
+//! What a provider refused of our requests, and what it is sent in its place: parameters left out or renamed, the system
+//! text in the first message, a smaller cap of tokens. Learned from its refusals, or set; kept for the model. Pure.
+
+use std::collections::BTreeSet;
+
+use callsheet_runtime::ports::{Message, ModelRequest};
+use serde_json::{Map, Value};
+
+use crate::fault::numbers_in;
+
+/// Names of the cap of the reply. The first is the one that requests are made with.
+const CAPS: [&str; 5] = ["max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "num_predict"];
+
+/// Members without which a request is none, and those whose refusal the caller mends.
+const KEPT: [&str; 9] =
+    ["model", "messages", "stream", "tools", "response_format", "grammar", "format", "options", "max_tokens"];
+
+/// What says that a role is not known.
+const ROLE: [&str; 4] = ["role", "template", "system message", "system prompt"];
+
+/// Role of the system text, also its name in settings.
+const SYSTEM: &str = "system";
+
+/// What is sent otherwise than usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adaptation {
+    /// Parameters that are left out; `system`: the text goes into the first message.
+    pub omitted: BTreeSet<String>,
+    /// What the cap of the reply is called.
+    pub cap_name: Option<String>,
+    /// The largest cap that is taken.
+    pub most_output: Option<u32>,
+}
+
+/// A change that a refusal asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Omit(String),
+    NameCap(String),
+    Cap(u32),
+}
+
+impl Change {
+    /// What it asks for, if the refusal names something that was sent.
+    pub fn of(refusal: &str, sent: &Map<String, Value>, request: &ModelRequest) -> Option<Self> {
+        let low = refusal.to_lowercase();
+        Self::of_cap(&low, sent, request).or_else(|| {
+            if !request.system.is_empty() && refuses_system(&low) {
+                return Some(Self::Omit(SYSTEM.to_owned()));
+            }
+            let optional = sent.keys().filter(|key| !KEPT.contains(&key.as_str()) && !CAPS.contains(&key.as_str()));
+            let options = sent.get("options").and_then(Value::as_object).into_iter().flat_map(Map::keys);
+            let named = optional.chain(options).filter_map(|key| Some((place_of(&low, key)?, key)));
+            named.min().map(|(_, key)| Self::Omit(key.clone()))
+        })
+    }
+
+    fn of_cap(low: &str, sent: &Map<String, Value>, request: &ModelRequest) -> Option<Self> {
+        let ours = CAPS.iter().find(|name| sent.contains_key(**name))?;
+        let named = place_of(low, ours).is_some();
+        let other = CAPS.iter().find(|name| *name != ours && place_of(low, name).is_some());
+        if let Some(other) = other.filter(|_| named) {
+            return Some(Self::NameCap((*other).to_owned()));
+        }
+        let numbers = numbers_in(low);
+        let cap = u64::from(request.max_output_tokens);
+        if named || other.is_some() || numbers.contains(&cap) {
+            let smaller = numbers.into_iter().filter(|number| (1..cap).contains(number)).max();
+            if let Some(most) = smaller.and_then(|most| u32::try_from(most).ok()) {
+                return Some(Self::Cap(most));
+            }
+        }
+        named.then(|| Self::Omit((*ours).to_owned()))
+    }
+
+    /// In words for people.
+    pub fn words(&self, provider: &str) -> String {
+        match self {
+            Self::Omit(name) if name == SYSTEM => {
+                format!(
+                    "{provider} takes no system role: its text goes into the first message ([providers.{provider}] omit)"
+                )
+            }
+            Self::Omit(name) => {
+                format!("{provider} takes no `{name}`: it is left out from now on ([providers.{provider}] omit)")
+            }
+            Self::NameCap(name) => {
+                format!("{provider} calls the limit of a reply `{name}` ([providers.{provider}] max_tokens_name)")
+            }
+            Self::Cap(most) => {
+                format!("{provider} takes replies of at most {most} tokens ([providers.{provider}] max_output)")
+            }
+        }
+    }
+}
+
+impl Adaptation {
+    /// Takes a change in; false if it is known.
+    pub(crate) fn learn(&mut self, change: Change) -> bool {
+        match change {
+            Change::Omit(name) => self.omitted.insert(name),
+            Change::NameCap(name) => self.cap_name.replace(name.clone()) != Some(name),
+            Change::Cap(most) => self.most_output.replace(most) != Some(most),
+        }
+    }
+
+    /// Whether requests are sent as usual.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The request with what can be changed before it is written for a wire.
+    pub fn request(&self, request: &ModelRequest) -> ModelRequest {
+        let mut request = request.clone();
+        if self.omitted.contains("temperature") {
+            request.temperature = None;
+        }
+        if self.omitted.contains("seed") {
+            request.seed = None;
+        }
+        if let Some(most) = self.most_output {
+            request.max_output_tokens = request.max_output_tokens.min(most);
+        }
+        if self.omitted.contains(SYSTEM) && !request.system.is_empty() {
+            let system = std::mem::take(&mut request.system);
+            match request.messages.first_mut() {
+                Some(Message::User { text }) => *text = format!("{system}\n\n{text}"),
+                _ => request.messages.insert(0, Message::User { text: system }),
+            }
+        }
+        request
+    }
+
+    /// The body of our own wires with the rest.
+    pub fn body(&self, body: &mut Map<String, Value>) {
+        for name in &self.omitted {
+            body.shift_remove(name);
+            if let Some(options) = body.get_mut("options").and_then(Value::as_object_mut) {
+                options.shift_remove(name);
+            }
+        }
+        if let Some(name) = &self.cap_name
+            && let Some(cap) = CAPS.iter().find_map(|old| body.shift_remove(*old))
+        {
+            body.insert(name.clone(), cap);
+        }
+    }
+}
+
+/// The template of the model, or the server, knows no system text.
+fn refuses_system(low: &str) -> bool {
+    let only_others = low.contains("roles") && low.contains("user") && low.contains("assistant");
+    place_of(low, SYSTEM).is_some() && ROLE.iter().any(|word| low.contains(word)) || only_others
+}
+
+/// Where a text names a parameter, as a word of its own.
+fn place_of(low: &str, name: &str) -> Option<usize> {
+    let of_word = |c: char| c.is_alphanumeric() || c == '_';
+    low.match_indices(name).map(|(at, _)| at).find(|at| {
+        let before = low.get(..*at).and_then(|text| text.chars().next_back());
+        let behind = low.get(at + name.len()..).and_then(|text| text.chars().next());
+        !before.is_some_and(of_word) && !behind.is_some_and(of_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request() -> ModelRequest {
+        serde_json::from_value(json!({
+            "label": "", "system": "Be brief.", "messages": [{"role": "user", "text": "Hello"}],
+            "max_output_tokens": 8192, "temperature": 0.2, "seed": 7,
+        }))
+        .unwrap()
+    }
+
+    fn sent() -> Map<String, Value> {
+        let body = json!({"model": "m", "messages": [], "max_tokens": 8192, "temperature": 0.2, "seed": 7,
+            "stream": true, "stream_options": {"include_usage": true}, "cache_prompt": true});
+        body.as_object().unwrap().clone()
+    }
+
+    /// covers: 12.3
+    #[test]
+    fn a_refusal_names_what_is_to_change() {
+        let omit = |name: &str| Some(Change::Omit(name.to_owned()));
+        for (words, change) in [
+            ("stream_options: Extra inputs are not permitted", omit("stream_options")),
+            (r#"{"detail":[{"type":"extra_forbidden","loc":["body","seed"],"msg":"not permitted"}]}"#, omit("seed")),
+            ("Unsupported value: 'temperature' does not support 0.2 with this model.", omit("temperature")),
+            (
+                "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.",
+                Some(Change::NameCap("max_completion_tokens".to_owned())),
+            ),
+            (
+                "max_tokens is too large: 8192. This model supports at most 4096 completion tokens",
+                Some(Change::Cap(4096)),
+            ),
+            ("max_tokens must be between 1 and 2,048", Some(Change::Cap(2048))),
+            ("8192 output tokens were asked for, at most 1024 are possible", Some(Change::Cap(1024))),
+            ("unknown field max_tokens", omit("max_tokens")),
+            ("System role not supported", omit("system")),
+            ("the chat template knows no role system", omit("system")),
+            ("Only user and assistant roles are supported!", omit("system")),
+            ("unknown argument `cache_prompt` in streaming request", omit("cache_prompt")),
+            ("invalid model", None),
+            ("the system is down", None),
+            ("reseed the randomseed", None),
+        ] {
+            assert_eq!(Change::of(words, &sent(), &request()), change, "{words}");
+        }
+    }
+
+    #[test]
+    fn what_was_learned_is_sent_otherwise() {
+        let mut adapted = Adaptation::default();
+        assert!(adapted.is_none());
+        assert!(adapted.learn(Change::Omit("stream_options".to_owned())));
+        assert!(!adapted.learn(Change::Omit("stream_options".to_owned())));
+        adapted.learn(Change::Omit("system".to_owned()));
+        adapted.learn(Change::Omit("seed".to_owned()));
+        adapted.learn(Change::NameCap("max_completion_tokens".to_owned()));
+        adapted.learn(Change::Cap(100));
+        let request = adapted.request(&request());
+        assert_eq!((request.system.as_str(), request.seed, request.max_output_tokens), ("", None, 100));
+        assert_eq!(request.messages, [Message::User { text: "Be brief.\n\nHello".to_owned() }]);
+        let mut body = sent();
+        adapted.body(&mut body);
+        assert_eq!(body.get("max_completion_tokens"), Some(&json!(8192)));
+        assert!(!body.contains_key("max_tokens") && !body.contains_key("stream_options") && !body.contains_key("seed"));
+    }
+}

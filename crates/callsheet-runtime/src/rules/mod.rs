@@ -1,0 +1,223 @@
+//! The rules that a project has for those who work in it: `AGENTS.md`, or the file that other programs read, of the root and
+//! of the folders above what a task reads. They go whole into a prompt that has room for them.
+
+mod cut;
+
+use std::collections::BTreeSet;
+
+use callsheet_core::spec::tokens;
+use callsheet_format::sheet::split_mark;
+
+use crate::paths::{EntryKind, Workspace};
+use cut::{Cut, cut};
+
+/// Files of rules; of a folder the first one counts.
+pub(crate) const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+/// Bytes that are read of a file of rules.
+const MOST_BYTES: usize = 512 * 1024;
+/// Files that bring others in, one behind the other.
+const DEEPEST: usize = 5;
+/// Tokens of rules in a prompt, whatever the window.
+const MOST_TOKENS: u32 = 24_000;
+/// The part of a window that rules may have.
+const SHARE: u32 = 6;
+
+const OMITTED: &str = include_str!("prompts/omitted.txt");
+const NESTED: &str = include_str!("prompts/nested.txt");
+
+/// Rules as a prompt shows them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Their text.
+    pub text: String,
+    /// Of each file that was cut: what is left out.
+    pub omitted: Vec<Omitted>,
+}
+
+/// Rules that no prompt has room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Omitted {
+    /// The file.
+    pub path: String,
+    /// How many rules are left out.
+    pub count: usize,
+    /// How many it has.
+    pub total: usize,
+}
+
+impl Omitted {
+    /// In words, for people.
+    pub fn words(&self) -> String {
+        format!("{} of {} rules of {} are left out of prompts", self.count, self.total, self.path)
+    }
+}
+
+/// Tokens that rules may have in a prompt for a model.
+pub fn room(window: Option<u32>) -> u32 {
+    window.map_or(MOST_TOKENS, |window| (window / SHARE).min(MOST_TOKENS))
+}
+
+/// The rules of the root, then those of the folders above files that are read, from the outermost to the innermost; `None`
+/// if there are none.
+pub fn rules(workspace: &Workspace, read: &[String], room: u32) -> Option<Rules> {
+    let root = of_folder(workspace, "");
+    let folders: BTreeSet<&str> = read.iter().flat_map(|path| above(path)).collect();
+    let nested: Vec<(&str, (String, String))> =
+        folders.into_iter().filter_map(|folder| Some((folder, of_folder(workspace, folder)?))).collect();
+    if root.is_none() && nested.is_empty() {
+        return None;
+    }
+    // What is nearer to a file says more about it, but the root's rules keep half.
+    let wanted: u32 = nested.iter().map(|(_, (_, text))| tokens(text)).fold(0, u32::saturating_add);
+    let for_root = room.saturating_sub(wanted.min(room / 2));
+    let mut rules = Rules::default();
+    let mut left = room;
+    if let Some((path, text)) = &root {
+        left = left.saturating_sub(rules.add(path, text, for_root));
+    }
+    for (folder, (path, text)) in &nested {
+        if !rules.text.is_empty() {
+            rules.text.push_str("\n\n");
+        }
+        rules.text.push_str(&NESTED.replace("{folder}", folder).replace("{path}", path));
+        rules.text.push_str("\n\n");
+        left = left.saturating_sub(rules.add(path, text, left));
+    }
+    Some(rules)
+}
+
+impl Rules {
+    /// Adds as much of a file as there is room for; gives the tokens of it.
+    fn add(&mut self, path: &str, text: &str, room: u32) -> u32 {
+        let Cut { text, omitted, total } = cut(text.trim_matches('\n'), room);
+        self.text.push_str(&text);
+        if omitted > 0 {
+            let numbers =
+                [("{count}", omitted.to_string()), ("{total}", total.to_string()), ("{path}", path.to_owned())];
+            let note = numbers.iter().fold(OMITTED.to_owned(), |note, (name, value)| note.replace(name, value));
+            self.text.push_str(&format!("\n\n{note}"));
+            self.omitted.push(Omitted { path: path.to_owned(), count: omitted, total });
+        }
+        tokens(&text)
+    }
+}
+
+/// The folders above a path, outermost first, without the root.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    let inside = !path.starts_with('/') && !path.starts_with("..");
+    path.match_indices('/').filter(move |_| inside).filter_map(|(at, _)| path.get(..at))
+}
+
+/// The file of rules of a folder, with what it brings in.
+fn of_folder(workspace: &Workspace, folder: &str) -> Option<(String, String)> {
+    let path = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    FILES.iter().map(|name| path(name)).find_map(|path| {
+        let text = read(workspace, &path)?;
+        let mut seen = BTreeSet::from([path.clone()]);
+        let text = with_imports(workspace, &text, folder, &mut seen, 0);
+        Some((path, text))
+    })
+}
+
+fn read(workspace: &Workspace, path: &str) -> Option<String> {
+    let located = workspace.locate(path).ok()?;
+    if !matches!(workspace.kind(&located), Ok(EntryKind::File(_))) {
+        return None;
+    }
+    let bytes = workspace.read(&located, MOST_BYTES).ok().filter(|bytes| !bytes.is_binary())?;
+    let text = String::from_utf8_lossy(&bytes.bytes).into_owned();
+    Some(split_mark(&text).1.replace("\r\n", "\n")).filter(|text| !text.trim().is_empty())
+}
+
+/// A text with the files in it that its lines `@path` name. A file is brought in once; a line that names none stays.
+fn with_imports(workspace: &Workspace, text: &str, folder: &str, seen: &mut BTreeSet<String>, depth: usize) -> String {
+    let mut fence = None;
+    let mut whole = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        cut::follow_fence(&mut fence, line);
+        let named =
+            line.trim().strip_prefix('@').filter(|name| !name.is_empty() && !name.contains(char::is_whitespace));
+        let found = named.filter(|_| fence.is_none() && depth < DEEPEST).and_then(|name| {
+            let name = name.strip_prefix("./").unwrap_or(name);
+            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let inner = read(workspace, &path)?;
+            Some((path, inner))
+        });
+        match found {
+            None => whole.push_str(line),
+            Some((path, _)) if !seen.insert(path.clone()) => {}
+            Some((path, inner)) => {
+                let below = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+                whole.push_str(&with_imports(workspace, &inner, below, seen, depth + 1));
+                if !whole.ends_with('\n') {
+                    whole.push('\n');
+                }
+            }
+        }
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(files: &[(&str, &str)]) -> (tempfile::TempDir, Workspace) {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let workspace = Workspace::new(folder.path(), &[]).unwrap();
+        (folder, workspace)
+    }
+
+    #[test]
+    fn rules_of_folders_come_behind_those_of_the_root() {
+        let files = [
+            ("AGENTS.md", "- root\n"),
+            ("pkg/AGENTS.md", "- pkg\n"),
+            ("pkg/deep/CLAUDE.md", "- deep\n"),
+            ("other/AGENTS.md", "- other\n"),
+            ("pkg/deep/a.rs", ""),
+        ];
+        let (_folder, workspace) = project(&files);
+        let found = rules(&workspace, &["pkg/deep/a.rs".to_owned(), "pkg/b.rs".to_owned()], 1_000).unwrap();
+        let place = |text: &str| found.text.find(text).unwrap_or_else(|| panic!("{text}: {}", found.text));
+        assert!(place("- root") < place("- pkg") && place("- pkg") < place("- deep"));
+        assert!(!found.text.contains("- other") && found.omitted.is_empty());
+        assert!(found.text.contains("below pkg/deep/, from pkg/deep/CLAUDE.md"));
+    }
+
+    #[test]
+    fn other_files_stand_in_and_bring_others_in() {
+        let files = [
+            ("CLAUDE.md", "@docs/style.md\n@missing.md\n```\n@docs/style.md\n```\nmail @docs or a@b.c\n"),
+            ("docs/style.md", "- short lines\n@more.md\n@../CLAUDE.md\n"),
+            ("docs/more.md", "- tests first"),
+        ];
+        let (_folder, workspace) = project(&files);
+        let found = rules(&workspace, &[], 1_000).unwrap().text;
+        assert!(found.starts_with("- short lines\n- tests first\n"), "{found}");
+        assert!(found.contains("@missing.md\n```\n@docs/style.md\n```\nmail @docs or a@b.c"), "{found}");
+        let (_folder, workspace) = project(&[("GEMINI.md", "- g"), ("CLAUDE.md", "@CLAUDE.md\n- c")]);
+        assert_eq!(rules(&workspace, &[], 1_000).unwrap().text, "- c");
+        let (_folder, workspace) = project(&[("README.md", "- r")]);
+        assert_eq!(rules(&workspace, &[], 1_000), None);
+    }
+
+    #[test]
+    fn what_has_no_room_is_counted() {
+        let text: String =
+            (1..=200).map(|n| format!("{n}. Rule number {n} says what to do and what not to do.\n")).collect();
+        let (_folder, workspace) = project(&[("AGENTS.md", &text)]);
+        let whole = rules(&workspace, &[], room(Some(128_000))).unwrap();
+        assert!(whole.omitted.is_empty() && whole.text.contains("200. Rule number 200"));
+        let part = rules(&workspace, &[], room(Some(8_192))).unwrap();
+        let [omitted] = part.omitted.as_slice() else { panic!("{:?}", part.omitted) };
+        let kept = part.text.lines().filter(|line| line.ends_with("not to do.")).count();
+        assert_eq!((omitted.total, omitted.count), (200, 200 - kept));
+        assert!(kept > 10 && part.text.contains(&format!("[{} of 200 rules of AGENTS.md", omitted.count)));
+    }
+}

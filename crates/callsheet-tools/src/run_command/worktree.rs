@@ -1,0 +1,65 @@
+//! A linked worktree of git: the project has a file in the place of `.git`, and what a commit writes lies in the folder of the
+//! repository it belongs to.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders of a repository that a linked worktree uses.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Worktree {
+    /// Its own folder in the repository.
+    pub own: PathBuf,
+    /// The folder that all worktrees share.
+    common: PathBuf,
+}
+
+impl Worktree {
+    /// That of a project. A file that only claims to be one leads nowhere: the repository must know the worktree.
+    pub(super) fn of(project: &Path) -> Option<Self> {
+        let mark = project.join(".git");
+        if !mark.symlink_metadata().ok()?.is_file() {
+            return None;
+        }
+        let own = project.join(fs::read_to_string(&mark).ok()?.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+        let named = |file: &str| {
+            let text = fs::read_to_string(own.join(file)).ok()?;
+            own.join(text.trim()).canonicalize().ok()
+        };
+        let common = named("commondir")?;
+        let known = named("gitdir")? == mark.canonicalize().ok()?;
+        (known && own.parent()? == common.join("worktrees")).then_some(Self { own, common })
+    }
+
+    /// What a commit writes: the worktree's own folder, and objects, branches and their logs. Hooks and configuration of
+    /// the repository are not among it.
+    pub(super) fn writable(&self) -> impl Iterator<Item = PathBuf> {
+        let shared = ["objects", "refs", "logs"].map(|name| self.common.join(name));
+        std::iter::once(self.own.clone()).chain(shared).filter(|folder| folder.is_dir())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_worktree_that_its_repository_knows_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let own = root.join("main/.git/worktrees/side");
+        for name in
+            ["side", "main/.git/objects", "main/.git/refs", "main/.git/hooks", "claims", "main/.git/worktrees/side"]
+        {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::write(root.join("side/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+        fs::write(root.join("claims/.git"), format!("gitdir: {}\n", own.display())).unwrap();
+        fs::write(own.join("commondir"), "../..\n").unwrap();
+        fs::write(own.join("gitdir"), format!("{}\n", root.join("side/.git").display())).unwrap();
+        let found = Worktree::of(&root.join("side")).unwrap();
+        let names: Vec<PathBuf> = found.writable().collect();
+        assert_eq!(names, [own, root.join("main/.git/objects"), root.join("main/.git/refs")]);
+        assert_eq!(Worktree::of(&root.join("claims")), None);
+        assert_eq!(Worktree::of(&root.join("main")), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! A server that plays what it is told, one answer a call, and keeps what it was sent.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub media: String,
+    pub body: String,
+    /// The connection is closed in the middle of the body.
+    pub breaks: bool,
+}
+
+/// What came in: its path and its body.
+pub type Received = (String, String);
+
+/// Answers calls until the test ends. Of the answers each is given once, the last one to all further calls.
+pub struct PlayedServer {
+    /// `127.0.0.1:PORT`.
+    pub host: String,
+    received: Arc<Mutex<Vec<Received>>>,
+}
+
+impl PlayedServer {
+    pub fn start(answers: Vec<Answer>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let received: Arc<Mutex<Vec<Received>>> = Arc::default();
+        let log = Arc::clone(&received);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (answers, log) = (answers.clone(), Arc::clone(&log));
+                std::thread::spawn(move || serve(stream, &answers, &log));
+            }
+        });
+        Self { host, received }
+    }
+
+    /// The calls of a model so far; what only asks for models is left out.
+    pub fn calls(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+}
+
+fn serve(mut stream: TcpStream, answers: &[Answer], log: &Mutex<Vec<Received>>) -> Option<()> {
+    let mut bytes = Vec::new();
+    loop {
+        let (method, path, body) = request(&mut stream, &mut bytes)?;
+        if method != "POST" || path.ends_with("/show") {
+            let answer = Answer { status: 404, media: "text/plain".to_owned(), body: String::new(), breaks: false };
+            send(&mut stream, &answer)?;
+            continue;
+        }
+        let number = {
+            let mut log = log.lock().unwrap();
+            log.push((path, body));
+            log.len() - 1
+        };
+        send(&mut stream, answers.get(number).or(answers.last())?)?;
+    }
+}
+
+fn request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(String, String, String)> {
+    let mut more = |bytes: &mut Vec<u8>| {
+        let mut buffer = [0_u8; 16_384];
+        let count = stream.read(&mut buffer).ok().filter(|count| *count > 0)?;
+        bytes.extend_from_slice(&buffer[..count]);
+        Some(())
+    };
+    let end = loop {
+        match bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            Some(end) => break end + 4,
+            None => more(bytes)?,
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..end]).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.map_or(0, |length| length.parse().unwrap());
+    while bytes.len() < end + length {
+        more(bytes)?;
+    }
+    let line = String::from_utf8_lossy(&bytes[..end]).lines().next()?.to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let body = String::from_utf8_lossy(&bytes[end..end + length]).into_owned();
+    bytes.drain(..end + length);
+    Some((words.next()?, words.next()?, body))
+}
+
+fn send(stream: &mut TcpStream, answer: &Answer) -> Option<()> {
+    let Answer { status, media, body, breaks } = answer;
+    let length = body.len() + usize::from(*breaks) * 10;
+    let head = format!("HTTP/1.1 {status} Played\r\ncontent-type: {media}\r\ncontent-length: {length}\r\n\r\n");
+    stream.write_all(head.as_bytes()).ok()?;
+    stream.write_all(body.as_bytes()).ok()?;
+    (!breaks).then_some(())
+}

@@ -78,7 +78,7 @@ impl Reader<'_> {
         let mut tried = notes.fork();
         let policy = skill_policy(self.context);
         let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
-        let rules = CallRules { allowed, context: self.context, taken_ids: &BTreeSet::new() };
+        let rules = CallRules { allowed, context: self.context, taken_ids: &BTreeSet::new(), must_start: true };
         let calls = read_calls(&blocks, &rules, &mut tried);
         let found = !calls.is_empty() || begins && tried.errors() > 0;
         if found {

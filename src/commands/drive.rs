@@ -205,12 +205,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
             tell!("  {line}");
         }
     }
-    for line in removals(run) {
-        tell!("  {}", term::one_line(&line, 600));
-    }
-    for words in run.remarks() {
-        tell!("  review of the plan: {}", term::one_line(words, 600));
-    }
+    tell_of_plan(run);
     for (task, review) in run.tasks().flat_map(|task| task.reviews().map(move |review| (task, review))) {
         if review.failed().is_some() {
             tell!("  {}: {}", task.task.slug, term::one_line(&review_words(review), 600));
@@ -225,17 +220,32 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     if let Some(Joined::Failed(why)) = joined(run) {
         tell!("  no answer was written from the results: {}", term::one_line(why, 300));
     }
+    tell_of_held(setup, run, id, outcome);
+    tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
+    tell_part!("{summary}");
+    tell_next(setup, run, id, outcome)?;
+    tell_of_changes(setup, run, id);
+    Ok(())
+}
+
+/// What was taken off the plan, and what reviews said of their changes.
+fn tell_of_plan(run: &Run) {
+    for line in removals(run) {
+        tell!("  {}", term::one_line(&line, 600));
+    }
+    for words in run.remarks() {
+        tell!("  review of the plan: {}", term::one_line(words, 600));
+    }
+}
+
+/// Tasks that wait for an edit of the sheet to be fixed.
+fn tell_of_held(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) {
     if outcome == Outcome::InputRequired && !run.held_by_edit().is_empty() {
         let held: Vec<&str> = run.held_by_edit().iter().map(Slug::as_str).collect();
         let sheet = setup.seen_from_here(&run_folder(id));
         tell!("  {sheet}/sheet.md has errors, so these tasks do not start: {}", held.join(", "));
         tell!("Next: fix them, then {} resume {id}", setup.command);
     }
-    tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
-    tell_part!("{summary}");
-    tell_next(setup, run, id, outcome)?;
-    tell_of_changes(setup, run, id);
-    Ok(())
 }
 
 /// What a person does next, each with its command.

@@ -105,8 +105,8 @@ fn a_sheet_is_begun_checked_and_estimated() {
     let summary = json_lines(&garden.expect(0, &["sheet", "check", "sheet.md", "--json"]).out).pop().unwrap();
     assert_eq!((&summary["summary"]["tasks"], &summary["summary"]["reads"][0]), (&2.into(), &"README.md".into()));
     garden.write("odd.md", garden.read("sheet.md").replace("read_files", "read_fils"));
-    let odd = garden.expect(0, &["sheet", "check", "odd.md"]);
-    assert!(odd.out.contains("note skill-near: \"read_fils\" is read as \"read_files\""), "{}", odd.out);
+    let odd = garden.expect(2, &["sheet", "check", "odd.md"]);
+    assert!(odd.out.contains("\"read_fils\" does not exist") && odd.out.contains("Allowed: read_files"), "{}", odd.out);
     let paid = garden.expect(0, &["sheet", "check", "sheet.md", "--model", "openai/gpt-5-mini"]);
     assert!(paid.err.contains(", $0.00"), "{}", paid.err);
     assert!(garden.expect(2, &["sheet", "check", "none.md"]).err.contains("sheet new none.md"));

@@ -25,7 +25,7 @@ fn the_retry_of_a_refinement_starts_from_its_valid_parts() {
     found.sort_unstable();
     assert_eq!(found, ["file-missing", "tool-not-allowed"]);
     let retry = garden.expect(0, &["show", "--prompt", "3"]).out;
-    let (data, issues) = retry.split_once("Issues").expect("the retry names its issues");
+    let (data, issues) = retry.split_once("was refused. Write it whole again").expect("the retry names its issues");
     for part in ["for the beds is described, with the day", "[Water](water.md)", "\"pattern\": \"rota\""] {
         assert!(data.contains(part), "{part} is missing: {data}");
     }
@@ -182,7 +182,7 @@ fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
     assert_eq!(rejected.iter().map(|fact| codes(fact)).collect::<Vec<_>>(), [["stale-lines"]]);
     let again = garden.expect(0, &["show", "--prompt", "3"]).out;
     assert!(again.contains("Nothing of the old is left."), "the model sees the file as it is: {again}");
-    assert!(again.contains("Issues with the current call"), "{again}");
+    assert!(again.contains("Your last reply was refused. Write it whole again"), "{again}");
     assert_eq!(garden.files(), before);
 }
 

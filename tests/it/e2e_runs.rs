@@ -18,7 +18,7 @@ fn a_one_task_request_costs_two_calls() {
     assert!(garden.run_file("report.md").contains("Ana looks after the barrels."));
     assert!(garden.run_file("tasks/read-water-1.md").contains("## Result summary"));
     let sheet = garden.run_file("sheet.md");
-    assert!(sheet.contains("who waters?") && sheet.contains("## Completed tasks"), "{sheet}");
+    assert!(sheet.contains("who waters?") && sheet.contains("- **State** done"), "{sheet}");
     let file = garden.run_folder().join("sheet.md");
     garden.expect(0, &["sheet", "check", file.to_str().unwrap()]);
 }

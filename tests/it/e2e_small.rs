@@ -60,7 +60,7 @@ fn a_file_that_was_asked_for_and_not_written_is_named() {
 fn a_request_that_only_read_says_so() {
     let garden = routed("answer_from_documents", &["From eight."]);
     let ended = garden.expect(0, &[&["run", "Correct the hours."], &AUTO[..]].concat());
-    assert!(ended.err.contains("Complete (read only)."), "{}", ended.err);
+    assert!(ended.err.contains("Complete (read only)"), "{}", ended.err);
     assert_eq!(ended.out, "From eight.\n");
 }
 

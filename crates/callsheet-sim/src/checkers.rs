@@ -14,6 +14,7 @@ use callsheet_core::spec::{
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;
+use crate::plan::Plan;
 use crate::reviews::{ReviewedExecution, Verdicts};
 use crate::world::COST;
 
@@ -54,8 +55,7 @@ pub struct Witness {
     states: BTreeMap<Slug, State>,
     /// Tasks that an edit took out before they started.
     removed: BTreeSet<Slug>,
-    /// The step of each task.
-    steps: BTreeMap<Slug, Option<usize>>,
+    plan: Plan,
     /// What finished tasks were and gave.
     done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
     resumed: bool,
@@ -90,7 +90,7 @@ impl Witness {
         self.open_calls.retain(|key| run.is_in_flight(&EffectKey::Ask(key.clone())));
         self.no_limit_is_passed_in_all(run)?;
         self.done_tasks_are_never_altered(run)?;
-        self.the_plan_keeps_its_tasks(run, &fact.event)?;
+        self.plan.keeps_its_tasks(run, &fact.event)?;
         self.ended_tasks_stay_ended(run, &fact.event)
     }
 
@@ -526,30 +526,6 @@ impl Witness {
                 None => {
                     self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result().cloned()));
                 }
-            }
-        }
-        Ok(())
-    }
-
-    /// A task leaves the plan only if a person removes it or a reply names it with a reason, and its step never moves but by
-    /// an edit (spec 2.11).
-    fn the_plan_keeps_its_tasks(&mut self, run: &Run, event: &Event) -> Kept {
-        let edits = matches!(event, Event::ListAdopted { origin: ListOrigin::Edit(_), .. });
-        let removes = |slug: &Slug| match event {
-            Event::ListAdopted { list, .. } => list.beside.removed.iter().any(|removal| removal.task == *slug),
-            Event::TaskDropped { task } => task == slug,
-            _ => false,
-        };
-        for task in run.tasks() {
-            let slug = &task.task.slug;
-            let is_gone = task.state() == State::Dropped && self.states.get(slug) != Some(&State::Dropped);
-            if is_gone && !edits && !removes(slug) {
-                return Err(format!("{slug} left the plan, and nobody removed it"));
-            }
-            let step = run.step_of(slug);
-            let before = self.steps.insert(slug.clone(), step);
-            if !edits && before.is_some_and(|before| before != step) {
-                return Err(format!("{slug} went from step {before:?} to {step:?}"));
             }
         }
         Ok(())

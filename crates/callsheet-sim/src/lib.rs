@@ -9,6 +9,7 @@ mod checks;
 mod joins;
 mod library;
 mod logs;
+mod plan;
 pub mod random;
 mod reviews;
 mod routes;

@@ -143,6 +143,7 @@ impl Evaluator<'_> {
         paths.extend(added);
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
+        let described = matches!(source, Some(FileSource::Description | FileSource::ContextDescription));
         let output = node.output.clone();
         let judged = matches!(node.subtype.as_str(), "evaluator") || self.is_evaluator(op);
         Ok(HandlerTask {
@@ -162,11 +163,7 @@ impl Evaluator<'_> {
                 required,
                 explicit,
                 command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),
-                query: if matches!(source, Some(FileSource::Description | FileSource::ContextDescription)) {
-                    text(&resolved.query)
-                } else {
-                    String::new()
-                },
+                query: if described { text(&resolved.query) } else { String::new() },
                 inherited: given,
                 printed: found.command,
                 command_error: found.command_error,

@@ -2,6 +2,7 @@
 
 mod answered;
 mod event;
+mod list;
 mod operators;
 mod parts;
 mod stop;
@@ -10,10 +11,11 @@ pub use answered::AnsweredBy;
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
 
+pub use list::{Beside, ListAdopted, PlannedTask, Removal};
 pub use parts::{
-    Answer, Apart, Beside, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob,
-    EffectKey, Entry, FileChange, Gate, GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage,
-    RefusedPart, Removal, ResultParts, ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,
+    Entry, FileChange, Gate, GateKind, Outcome, PromptFile, ReferenceStage, RefusedPart, ResultParts, ToolPolicy,
+    ToolRecord, Usage, Verdict,
 };
 pub use stop::StopReason;
 

@@ -1,7 +1,9 @@
 //! The fold: which type notes which log entry. Whatever does not fit was refused before (`check`).
 
+use std::collections::BTreeMap;
+
 use crate::record::{EffectKey, Event};
-use crate::spec::{Phase, Slug};
+use crate::spec::{Phase, SkillPolicy, Slug};
 
 use super::Run;
 use super::answers::Answers;
@@ -47,11 +49,7 @@ impl Fold<'_> {
                 run.sheet.hold(tasks);
                 run.tasks.look_again();
             }
-            Event::TaskRetried { task, .. } if run.operators.tree().is_some() => Trees(run).retry(task),
-            Event::TaskRetried { task, skills } if run.operators.named(task).is_some() => {
-                Commands(run).retry_in_call(task, skills);
-            }
-            Event::TaskRetried { task, skills } => Commands(run).retry(task, skills),
+            Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => Commands(run).drop_task(task),
             Event::TaskFailed { task, reason } => {
                 TaskChange(run).fail(task, Failure { reason: reason.clone(), ..Failure::default() });
@@ -100,6 +98,17 @@ impl Fold<'_> {
                 run.progress.concluded(*outcome);
                 run.flights.end(&EffectKey::Conclude);
             }
+        }
+    }
+
+    fn retried(&mut self, task: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        let run = &mut *self.0;
+        if run.operators.tree().is_some() {
+            Trees(run).retry(task);
+        } else if run.operators.named(task).is_some() {
+            Commands(run).retry_in_call(task, skills);
+        } else {
+            Commands(run).retry(task, skills);
         }
     }
 

@@ -430,7 +430,7 @@ fn a_held_reply_needs_no_form_in_its_prompt() {
 
 /// A handler has no form of its own: its template declares one, or none. Answers are prose, a route is a name.
 fn no_form(key: PromptKey) -> bool {
-    matches!(key, PromptKey::Handler | PromptKey::Join | PromptKey::Direct | PromptKey::Route)
+    matches!(key, PromptKey::Handler | PromptKey::Join | PromptKey::Direct | PromptKey::Document | PromptKey::Route)
 }
 
 /// The form of each reply holds no content that could be copied: whatever a model must write itself is in `<...>`.

@@ -28,8 +28,8 @@ pub(crate) enum HunkAnswer {
 }
 
 /// Said where a change no longer fits, at its gate.
-const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits it: approve it to have it made anew from the \
-     file as it is now, or deny it";
+const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits it: approve it to have it made again from \
+     the file as it is now, or deny it";
 
 /// The hunks of a set; none if one of its files is no text.
 pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {

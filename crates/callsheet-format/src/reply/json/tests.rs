@@ -154,7 +154,7 @@ fn a_reply_means_the_one_value_in_it() {
         "Use `{name}` like [this](x):\n```python\nx = {'b': 2, **more}\n```\n{\"a\": 1}",
         "<think>Is it {\"a\": 2}?</think>\n{\"a\": 1}",
         "It may be {\"a\": 2}.\n</think>\n{\"a\": 1}",
-        "<think>One.</think>Well.<think>Or {\"a\": 2}</think> {\"a\": 1}",
+        "<think>One.</think> <think>Or {\"a\": 2}</think> {\"a\": 1}",
         "{\"a\": 1,}",
         "{'a': 1}",
         "// the answer\n{\"a\": 1 /* one */}",

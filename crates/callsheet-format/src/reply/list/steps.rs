@@ -245,6 +245,9 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     if let Some(repeated) = repeated {
         repeated.note(notes);
     }
+    while out.last().is_some_and(|step: &Step| step.tasks.is_empty()) {
+        out.pop();
+    }
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);

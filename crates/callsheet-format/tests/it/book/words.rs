@@ -38,7 +38,7 @@ pub fn list(reply: &ListReply) -> String {
     }
     line(&mut out, "remarks", &reply.beside.remarks);
     line(&mut out, "no longer relevant", &reply.beside.no_longer_relevant.join(" "));
-    for (number, step) in (1..).zip(&reply.list.steps) {
+    for (number, step) in (1..).zip(&reply.list.steps).filter(|(_, step)| !step.tasks.is_empty()) {
         writeln!(out, "step {number}").expect("write");
         step.tasks.iter().for_each(|one| task(&mut out, one));
     }

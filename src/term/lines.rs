@@ -4,7 +4,7 @@ use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallFault, CallKey, CheckEnd, Event, GateKind};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{
-    call_words, counted, limit_words, own_failure, raised_words, reuse_words, unsupported_line,
+    call_words, counted, limit_words, list_words, own_failure, raised_words, reuse_words, unsupported_line,
 };
 
 use super::{dollars, duration, one_line, state_mark, thousands};
@@ -19,10 +19,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::RunContinued { text, .. } => Some(format!("follow-up: {}", one_line(text, 200))),
         Event::TaskRetried { task, .. } => Some(format!("{task}: retried")),
-        Event::ListAdopted { list, .. } => {
-            let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            Some(format!("list: {}, {}", counted(list.steps.len(), "step"), counted(tasks, "task")))
-        }
+        Event::ListAdopted { list, .. } => Some(list_words(list)),
         Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
             "{}: {} input tokens, {} output tokens, {}{}",

@@ -75,7 +75,7 @@ fn a_change_that_no_longer_fits_says_what_to_do() {
     garden.write("rota.md", &written);
     garden.expect(0, &["approve", "--hunks", "3"]);
     let again = garden.expect(3, &["resume"]);
-    assert!(again.err.contains("approve it to have it made anew"), "{}", again.err);
+    assert!(again.err.contains("approve it to have it made again"), "{}", again.err);
     garden.call(&["approve", "--resume"]);
     assert_eq!((garden.count("changes_rejected"), garden.read("rota.md")), (1, written));
 }

@@ -173,7 +173,7 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
     assert!(ended.err.contains("1 task added, 1 changed, 1 removed"), "{}", ended.err);
     assert_eq!(
         states(&garden),
-        ["read-files-1 done", "write-rota-1 ready", "read-water-1 done", "write-thanks-1 dropped"]
+        ["read-water-1 done", "read-files-1 done", "write-thanks-1 dropped", "write-rota-1 ready"]
     );
     let facts = garden.facts();
     assert!(facts.iter().any(|fact| fact["event"] == "list_adopted" && fact["origin"]["edit"].is_string()));

@@ -150,11 +150,14 @@ fn files_that_are_known_are_judged_before_the_first_call() {
         assert!(ended.err.contains("calls: 0"), "{arguments:?}: {}", ended.err);
     }
     // What inputs, arguments and lists fill in is known as well.
-    for name in ["written", "reads", "each", "calls"] {
+    for name in ["written", "reads", "calls"] {
         let ended = garden.expect(2, &["template", "run", name]);
         assert!(ended.err.contains("watr.md (did you mean water.md?)"), "{name}: {}", ended.err);
         assert!(ended.err.contains("calls: 0"), "{name}: {}", ended.err);
     }
+    // An element of a list is looked at when its task begins, before it is sent.
+    let ended = garden.expect(5, &["template", "run", "each"]);
+    assert!(ended.err.contains("watr.md does not exist") && ended.err.contains("calls: 0"), "{}", ended.err);
 }
 
 const FAILS: &str = r#"[[rule]]

@@ -2,7 +2,7 @@
 
 use callsheet_core::record::{Answer, Event};
 use callsheet_core::run::Run;
-use callsheet_core::view::{call_words, counted, duration, raised_words, thousands};
+use callsheet_core::view::{call_words, counted, duration, list_words, raised_words, thousands};
 
 use crate::text::one_line;
 
@@ -12,10 +12,7 @@ pub fn line(event: &Event, run: &Run) -> Option<String> {
         Event::RunStarted { run, .. } => format!("run {run}"),
         Event::RunResumed { .. } => "resumed".to_owned(),
         Event::RunContinued { text, .. } => format!("follow-up: {}", one_line(text)),
-        Event::ListAdopted { list, .. } => {
-            let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            format!("list: {}, {}", counted(list.steps.len(), "section"), counted(tasks, "task"))
-        }
+        Event::ListAdopted { list, .. } => list_words(list),
         Event::ReplyReceived { key, usage, ms, .. } => format!(
             "{}: {} input tokens, {} output tokens, {}",
             call_words(key, run.part(key)),

@@ -440,7 +440,7 @@ fn forms_hold_no_content_to_copy() {
     for key in PromptKey::ALL.iter().filter(|key| !no_form(**key)) {
         let text = Templates::bundled_text(*key);
         assert!(text.contains("our own text in place of each `<...>`"), "{key}");
-        let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
+        let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~").next()).unwrap();
         for line in form.lines().filter(|line| !line.is_empty()) {
             let fixed = ["#", "```", "**plan complete**"].iter().any(|start| line.starts_with(start));
             let label = line.split("** ").last().unwrap_or(line);

@@ -230,9 +230,9 @@ impl<'a> Collector<'a, '_> {
     fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let title = format!("Task section {number}");
         // A heading without a number says as much.
-        let is_edit = self.kind == Kind::Sheet && self.context.steps > 0;
+        // Where there is a plan, its steps have the numbers.
         let other = section.number.filter(|written| u32::try_from(number).ok() != Some(*written));
-        if other.is_some() && !is_edit {
+        if other.is_some() && self.context.steps == 0 {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
         }
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);

@@ -245,9 +245,16 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     if let Some(repeated) = repeated {
         repeated.note(notes);
     }
-    while out.last().is_some_and(|step: &Step| step.tasks.is_empty()) {
-        out.pop();
-    }
+    let last = out.iter().rposition(|step: &Step| !step.tasks.is_empty()).map_or(0, |last| last + 1);
+    // Steps of the plan keep their places; a new one of which nothing is left goes.
+    let stays = |at: usize, step: &Step| at < last && (at < context.steps || !step.tasks.is_empty());
+    let (out, handed): (Vec<Step>, Vec<Handed>) = out
+        .into_iter()
+        .zip(handed)
+        .enumerate()
+        .filter(|(at, (step, _))| stays(*at, step))
+        .map(|(_, both)| both)
+        .unzip();
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);

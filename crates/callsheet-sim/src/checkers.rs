@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry,
-    Outcome, ResultParts, ToolRecord, Verdict,
+    Outcome, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
@@ -56,8 +56,6 @@ pub struct Witness {
     /// Tasks that an edit took out before they started.
     removed: BTreeSet<Slug>,
     plan: Plan,
-    /// What finished tasks were and gave.
-    done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
     resumed: bool,
 }
 
@@ -87,9 +85,10 @@ impl Witness {
         self.applied_as_approved(&fact.event)?;
         self.removed_tasks_never_start(&fact.event)?;
         self.note(run, &fact.event);
+        self.note_sent_back(run);
         self.open_calls.retain(|key| run.is_in_flight(&EffectKey::Ask(key.clone())));
         self.no_limit_is_passed_in_all(run)?;
-        self.done_tasks_are_never_altered(run)?;
+        self.plan.done_tasks_are_never_altered(run)?;
         self.plan.keeps_its_tasks(run, &fact.event)?;
         self.ended_tasks_stay_ended(run, &fact.event)
     }
@@ -109,6 +108,7 @@ impl Witness {
             }
             Event::TaskRetried { task: retried, .. } => {
                 self.resumed = true;
+                self.removed.remove(retried);
                 self.note_retried(run, retried);
             }
             Event::ReplyReceived { key, usage, .. } => {
@@ -194,7 +194,8 @@ impl Witness {
     }
 
     fn note_retried(&mut self, run: &Run, retried: &Slug) {
-        let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
+        let ended =
+            |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem() || *state == State::Dropped);
         // The one that is named may be blocked again at once.
         let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
         // A call that waits for its tree again goes on with what is finished, under the approval of the same text
@@ -286,6 +287,18 @@ impl Witness {
     }
 
     /// What was finished of the task may be done again, and its approval is void.
+    /// A task of which every call failed is refined again, and its calls are others (spec 10.4).
+    fn note_sent_back(&mut self, run: &Run) {
+        // One that had begun is ready again after a resume.
+        let begun = |state: &State| matches!(state, State::Running | State::Ready);
+        let ran = |task: &&TaskRun| self.states.get(&task.task.slug).is_some_and(begun);
+        let back = run.tasks().filter(|task| task.state() == State::Refining).filter(ran);
+        let back: Vec<Slug> = back.map(|task| task.task.slug.clone()).collect();
+        for slug in back {
+            *self.listing.entry(slug).or_insert(0) += 1;
+        }
+    }
+
     fn starts_anew(&mut self, slug: &Slug) {
         *self.listing.entry(slug.clone()).or_insert(0) += 1;
         self.approved_tasks.remove(slug);
@@ -515,20 +528,6 @@ impl Witness {
             Some(slug) => Err(format!("a removed task never starts: {slug}")),
             None => Ok(()),
         }
-    }
-
-    /// No edit, retry, drop or follow-up touches what is done (spec 2.18).
-    fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
-        for task in run.done() {
-            match self.done.get(&task.task.slug) {
-                Some((text, result)) if *text == task.task && result.as_ref() == task.result() => {}
-                Some(_) => return Err(format!("done tasks are never altered: {}", task.task.slug)),
-                None => {
-                    self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result().cloned()));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Done is final, and of what was dropped a person alone puts something back (spec 2.10).

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Event, ListOrigin};
+use callsheet_core::record::{Event, ListOrigin, ResultParts};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::Slug;
+use callsheet_core::spec::{Slug, Task};
 
 use crate::checkers::Kept;
 
@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     states: BTreeMap<Slug, State>,
     /// The step of each task.
     steps: BTreeMap<Slug, Option<usize>>,
+    /// What finished tasks were and gave.
+    done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
 }
 
 impl Plan {
@@ -37,6 +39,20 @@ impl Plan {
             let before = self.steps.insert(slug.clone(), step);
             if !edits && before.is_some_and(|before| before != step) {
                 return Err(format!("{slug} went from step {before:?} to {step:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// No edit, retry, drop or follow-up touches what is done (spec 2.18).
+    pub fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
+        for task in run.done() {
+            match self.done.get(&task.task.slug) {
+                Some((text, result)) if *text == task.task && result.as_ref() == task.result() => {}
+                Some(_) => return Err(format!("done tasks are never altered: {}", task.task.slug)),
+                None => {
+                    self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result().cloned()));
+                }
             }
         }
         Ok(())

@@ -43,7 +43,7 @@ impl NextStage<'_> {
     fn has_nothing_to_read(&self) -> bool {
         let mut problems = self.0.tasks().filter(|task| task.state().is_problem()).peekable();
         let reads_nothing = |task: &TaskRun| task.direct && task.writer.is_none() && task.task.references.is_empty();
-        problems.peek().is_some() && problems.all(reads_nothing)
+        !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(reads_nothing)
     }
 
     /// Without an iteration nobody will release them.

@@ -22,7 +22,7 @@ pub fn recited(text: &str, own: &str, prompt: &str, phase: Phase) -> Option<Issu
 
 /// The sentences of a line that are long enough, without the marks of a list or a heading.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
-    let bare = line.trim().trim_start_matches(|c: char| matches!(c, '-' | '*' | '#' | '>' | ' '));
+    let bare = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
     let all = bare.split(". ").map(|sentence| sentence.trim().trim_end_matches(['.', ':', '!']));
     all.filter(|sentence| sentence.split_whitespace().count() >= WORDS)
 }

@@ -252,7 +252,7 @@ fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
 /// Files that a pattern matches.
 pub(crate) fn matching(services: &Services, pattern: &str) -> Vec<String> {
     let found = answer(&[Lookup::Glob(pattern.to_owned())], services.disk());
-    let matched = found.into_iter().filter_map(|(_, answer)| match answer {
+    let matched = found.into_values().filter_map(|answer| match answer {
         Answer::Matches(matched) => Some(matched),
         _ => None,
     });

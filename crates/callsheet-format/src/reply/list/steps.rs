@@ -245,16 +245,7 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     if let Some(repeated) = repeated {
         repeated.note(notes);
     }
-    let last = out.iter().rposition(|step: &Step| !step.tasks.is_empty()).map_or(0, |last| last + 1);
-    // Steps of the plan keep their places; a new one of which nothing is left goes.
-    let stays = |at: usize, step: &Step| at < last && (at < context.steps || !step.tasks.is_empty());
-    let (out, handed): (Vec<Step>, Vec<Handed>) = out
-        .into_iter()
-        .zip(handed)
-        .enumerate()
-        .filter(|(at, (step, _))| stays(*at, step))
-        .map(|(_, both)| both)
-        .unzip();
+    let (out, handed) = without_gaps(out, handed, context.steps);
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);
@@ -262,6 +253,14 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     untouched.sort_unstable();
     notes.retract(&untouched);
     Settled { steps: out, spans, ended }
+}
+
+/// Steps of the plan keep their places; a new one of which nothing is left goes, and so does an empty end.
+fn without_gaps(steps: Vec<Step>, handed: Vec<Handed>, of_plan: usize) -> (Vec<Step>, Vec<Handed>) {
+    let last = steps.iter().rposition(|step| !step.tasks.is_empty()).map_or(0, |last| last + 1);
+    let stays = |at: usize, step: &Step| at < last && (at < of_plan || !step.tasks.is_empty());
+    let steps = steps.into_iter().zip(handed).enumerate();
+    steps.filter(|(at, (step, _))| stays(*at, step)).map(|(_, both)| both).unzip()
 }
 
 /// What is told of a step whose output nobody reads.

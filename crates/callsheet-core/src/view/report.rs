@@ -116,8 +116,11 @@ fn plan_changes(run: &Run) -> String {
 /// What an accepted list holds, in words for a person: `list: 2 steps, 3 tasks, 1 removed`.
 pub fn list_words(list: &ListAdopted) -> String {
     let steps = list.steps.iter().filter(|step| !step.is_empty()).count();
-    let tasks = list.steps.iter().map(Vec::len).sum();
+    let tasks: usize = list.steps.iter().map(Vec::len).sum();
     let removed = list.beside.removed.len();
+    if tasks == 0 && removed == 0 {
+        return "list: nothing changes".to_owned();
+    }
     let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
     format!("list: {}, {}{removed}", counted(steps, "step"), counted(tasks, "task"))
 }

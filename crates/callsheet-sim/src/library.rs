@@ -184,6 +184,7 @@ impl<'r> Library<'r> {
             "",
             "<context_management accumulate_data=\"true\" accumulation_format=\"full_output\"/>",
             "<context_management inherit_context=\"none\" accumulate_data=\"false\"/>",
+            "<context_management inherit_context=\"none\" fresh_context=\"enabled\"/>",
         ];
         self.random.pick(&settings).copied().unwrap_or_default()
     }

@@ -9,7 +9,7 @@ use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_runtime::memory::IndexedMemory;
-use callsheet_runtime::paths::{Workspace, read_regular};
+use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
     Clock, Fetch, Index, ModelSource, Observer, Outline, Person, Signal, Store, SystemClock, Tool,
 };
@@ -57,8 +57,8 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
     let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
-    let caches: Vec<PathBuf> = setup.config.list("tools.caches").iter().map(|folder| from_home(folder)).collect();
-    let workspace = caches.iter().map(PathBuf::as_path).fold(workspace, Workspace::sharing);
+    let workspace = workspace.granting(granted(setup));
+    let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
         parts.open.open.iter().map(|file| relative_to_project(setup, file)).collect::<Result<Vec<_>, _>>()?;
@@ -106,9 +106,23 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
         index,
         files,
+        commands_apart: apart,
+        commands_unheld: !apart && !contained,
         read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
     })
+}
+
+/// What the user grants to commands.
+pub fn granted(setup: &Setup) -> Granted {
+    let folders = |key: &str| setup.config.list(key).iter().map(|folder| from_home(folder)).collect();
+    Granted {
+        writable: folders("tools.caches"),
+        shown: folders("tools.shown"),
+        variables: setup.config.list("tools.environment"),
+        hosts: setup.config.list("tools.hosts"),
+        contained: setup.config.flag("tools.contained"),
+    }
 }
 
 /// A folder as a person writes it, `~` for their home.

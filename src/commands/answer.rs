@@ -72,7 +72,7 @@ pub(super) fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
             format!("inspect it: callsheet show {}", found.run),
         ));
     }
-    let interrupted = open.iter().filter(|gate| run.asks_again(gate)).cloned().collect();
+    let interrupted = open.iter().filter(|gate| run.needs_own_answer(gate)).cloned().collect();
     Ok(Asked { store, run: found, open, interrupted })
 }
 

@@ -97,7 +97,20 @@ fn waiting(setup: &Setup) -> Option<Finding> {
 }
 
 fn sandbox(setup: &Setup) -> Vec<Finding> {
-    let mut findings = vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))];
+    let holding = callsheet_tools::holding();
+    let lines = holding.lines().into_iter();
+    let mut findings: Vec<Finding> = lines
+        .map(|line| {
+            let text = format!("commands, {}: {}", line.about, line.text);
+            if line.held { good(text) } else { bad(text, "approve commands one by one") }
+        })
+        .collect();
+    if let Err(why) = &holding.apart {
+        findings.push(bad(
+            format!("commands get no namespaces of their own: {why}"),
+            "allow namespaces of users; if a container around Callsheet is the border, set tools.contained = true",
+        ));
+    }
     let kept = setup.folders.kept().into_iter();
     if let Ok(workspace) = Workspace::new(&setup.project, &[]).map(|all| kept.fold(all, Workspace::keeping))
         && workspace.holds_kept()

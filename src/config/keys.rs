@@ -26,6 +26,17 @@ pub enum Kind {
     Command,
 }
 
+/// Whose file may set a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SetBy {
+    /// Any project's.
+    AnyProject,
+    /// That of a project which the user trusts.
+    TrustedProject,
+    /// Only the user's own.
+    User,
+}
+
 /// One key. `*` in the name stands for a name chosen by the user.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -33,8 +44,8 @@ pub struct Key {
     pub name: &'static str,
     /// Type.
     pub kind: Kind,
-    /// Ignored in the file of a project that is not trusted.
-    pub needs_trust: bool,
+    /// Whose file may set it.
+    pub set_by: SetBy,
     /// What it means.
     pub about: &'static str,
     /// The field of the settings that it sets, where that has another name.
@@ -48,11 +59,15 @@ impl Key {
 }
 
 const fn open(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, needs_trust: false, about, field: None }
+    Key { name, kind, set_by: SetBy::AnyProject, about, field: None }
 }
 
 const fn guarded(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, needs_trust: true, about, field: None }
+    Key { name, kind, set_by: SetBy::TrustedProject, about, field: None }
+}
+
+const fn own(name: &'static str, kind: Kind, about: &'static str) -> Key {
+    Key { name, kind, set_by: SetBy::User, about, field: None }
 }
 
 const POLICY: Kind = Kind::Word(&["auto", "always", "never"]);
@@ -135,10 +150,26 @@ pub const KEYS: &[Key] = &[
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
-    guarded(
+    own(
         "tools.caches",
         Kind::List,
         "folders outside the project that approved commands may write to, such as `~/.cache`; default none",
+    ),
+    own(
+        "tools.shown",
+        Kind::List,
+        "folders and files of yours that commands may read besides the project and the programs they need",
+    ),
+    own("tools.environment", Kind::List, "names of further environment variables that commands see"),
+    own(
+        "tools.hosts",
+        Kind::List,
+        "hosts that commands may connect to, such as `crates.io`, `*.npmjs.org` or `localhost:5432`; default none",
+    ),
+    own(
+        "tools.contained",
+        Kind::Flag,
+        "true: a container around Callsheet is the border of commands where the system refuses them one of their own",
     ),
     guarded(
         "checks.*",

@@ -9,7 +9,7 @@ use callsheet_core::visible::visible_line;
 use serde_json::json;
 use toml_edit::{Document, Item};
 
-use super::keys::STANDING_HEADLESS;
+use super::keys::{STANDING_HEADLESS, SetBy};
 use super::{Folders, Kind, Trust, key};
 
 /// Where a value came from.
@@ -91,12 +91,12 @@ impl Config {
     pub fn load(sources: &Sources, folders: Option<&Folders>) -> Result<Self, ConfigFault> {
         let mut config = Self::default();
         if let Some(file) = &sources.user {
-            config.lay_file(file, true)?;
+            config.lay_file(file, SetBy::User)?;
         }
         if let Some(file) = &sources.project {
             let content = callsheet_runtime::paths::read_regular(file).unwrap_or_default();
             let trusted = folders.is_some_and(|folders| Trust::load(folders).holds(file, &content));
-            config.lay_file(file, trusted)?;
+            config.lay_file(file, if trusted { SetBy::TrustedProject } else { SetBy::AnyProject })?;
         }
         for (name, text) in &sources.environment {
             config.lay_variable(name, text)?;
@@ -113,11 +113,12 @@ impl Config {
     /// It cannot be understood.
     pub fn of_trusted(file: &Path) -> Result<Self, ConfigFault> {
         let mut config = Self::default();
-        config.lay_file(file, true)?;
+        config.lay_file(file, SetBy::TrustedProject)?;
         Ok(config)
     }
 
-    fn lay_file(&mut self, file: &Path, trusted: bool) -> Result<(), ConfigFault> {
+    /// Reads a file whose keys count up to what its owner may set.
+    fn lay_file(&mut self, file: &Path, owner: SetBy) -> Result<(), ConfigFault> {
         let text = match callsheet_runtime::paths::read_regular_text(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -142,7 +143,12 @@ impl Config {
             };
             let value = to_json(item, known.kind)
                 .ok_or_else(|| ConfigFault { place: place(file, &text, at), what: expected(&name, known.kind) })?;
-            if !trusted && known.needs_trust {
+            if known.set_by == SetBy::User && owner != SetBy::User {
+                let what = format!("ignored `{name}`, which only your own configuration can set");
+                self.notices.push(Notice(format!("{}: {what}", place(file, &text, at))));
+                continue;
+            }
+            if known.set_by > owner {
                 ignored.push(name);
                 continue;
             }
@@ -181,6 +187,11 @@ impl Config {
     /// A text value.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.values.get(name)?.value.as_str()
+    }
+
+    /// A flag; false if not set.
+    pub fn flag(&self, name: &str) -> bool {
+        self.values.get(name).and_then(|value| value.value.as_bool()).unwrap_or(false)
     }
 
     /// A list value; empty if not set.

@@ -3,7 +3,7 @@
 use callsheet_core::spec::Settings;
 use serde_json::{Map, Value, json};
 
-use super::keys::{KEYS, Key, Kind, STANDING_HEADLESS};
+use super::keys::{KEYS, Key, Kind, STANDING_HEADLESS, SetBy};
 
 /// The JSON Schema of `config.toml`, with built-in values as `default`.
 pub fn config_schema() -> Value {
@@ -73,7 +73,11 @@ fn of_key(key: &Key) -> Value {
         Kind::TextOrList => json!({ "enum": STANDING_HEADLESS }),
     };
     if let Some(object) = schema.as_object_mut() {
-        let trust = if key.needs_trust { "; in a project's file only after `callsheet trust`" } else { "" };
+        let trust = match key.set_by {
+            SetBy::AnyProject => "",
+            SetBy::TrustedProject => "; in a project's file only after `callsheet trust`",
+            SetBy::User => "; only in your own configuration",
+        };
         object.insert("description".to_owned(), format!("{}{trust}", key.about).into());
     }
     schema

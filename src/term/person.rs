@@ -9,7 +9,9 @@ use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
 use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible;
-use callsheet_runtime::ports::{CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
+use callsheet_runtime::ports::{
+    CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, UNHELD,
+};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -286,6 +288,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             });
             if let Some(directory) = &view.directory {
                 text.push_str(&format!(" in {}", exact.show(directory)));
+            }
+            if view.unheld {
+                text.push_str(&format!(" ({UNHELD})"));
             }
             text.push_str(":\n\n");
             if let Some(call) = &view.call {

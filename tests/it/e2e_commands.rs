@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 
 use crate::support::garden::{Ended, TestProject};
-use callsheet_tools::{Enforcement, sandbox_status};
+use callsheet_tools::{Enforcement, holding};
 
 /// A loop that makes these calls, one a turn, and ends.
 fn garden(calls: &[&[&str]]) -> TestProject {
@@ -37,15 +35,10 @@ fn run(garden: &TestProject, approval: &str, code: i32) -> Ended {
     garden.expect(code, &["run", "--sheet", "work.md", "--approval", approval])
 }
 
-fn is_alive(pid: &str) -> bool {
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    !state.is_empty() && !state.contains(") Z ")
-}
-
 /// covers: 11.10
 #[test]
 fn an_approved_script_cannot_answer_the_next_gate() {
-    if sandbox_status().writes != Enforcement::Full {
+    if holding().writes != Enforcement::Full {
         println!("skipped: this system cannot keep commands from writing elsewhere");
         return;
     }
@@ -64,8 +57,7 @@ fn an_approved_script_cannot_answer_the_next_gate() {
     garden.expect(0, &["approve"]);
     follow(&mut garden, &[&["touch", "second"]]);
     garden.expect(3, &["resume"]);
-    assert!(!is_alive(&garden.read("child")), "it left its session and its call");
-    assert!(garden.read("said").contains("error:"), "{}", garden.read("said"));
+    assert!(!garden.runs(&garden.read("child")), "it left its session and its call");
     assert_eq!(garden.count("gate_answered"), 1, "the person's answer alone");
     assert!(!garden.path("second").exists(), "nobody approved it");
     assert!(!garden.home().join("config.toml").exists());
@@ -100,7 +92,7 @@ fn what_a_command_starts_ends_with_it_and_what_is_protected_comes_back() {
     );
     run(&garden, "never", 0);
     for name in ["one", "two", "three"] {
-        assert!(!is_alive(&garden.read(name)), "{name} outlived its call");
+        assert!(!garden.runs(&garden.read(name)), "{name} outlived its call");
     }
     assert_eq!(garden.read(".git/hooks/pre-commit"), "#!/bin/sh\ntrue\n");
     for name in [".git/hooks/post-commit", ".callsheet/skills/evil.md", ".agents/skills"] {
@@ -120,39 +112,16 @@ fn what_a_command_starts_ends_with_it_and_what_is_protected_comes_back() {
     }
 }
 
+/// A command cannot write a sheet; a person can meanwhile.
 /// covers: 11.11
 #[test]
-fn an_edit_of_the_sheet_while_a_command_runs_is_not_a_persons() {
-    let edit = "for sheet in .callsheet/runs/*/sheet.md; do sed -i 's/Try it\\./Try it, and rm it./' \"$sheet\"; done; sleep 1";
+fn a_command_cannot_edit_the_sheet_and_a_person_can_meanwhile() {
+    let edit =
+        "for sheet in .callsheet/runs/*/sheet.md; do sed -i 's/Try it\\./Try it, and rm it./' \"$sheet\"; done; true";
     let garden = garden(&[&["sh", "-c", edit]]);
     let ended = run(&garden, "never", 0);
-    assert!(ended.err.contains("ignored a change of "), "{}", ended.err);
-    assert!(!ended.err.contains("the edited sheet"), "{}", ended.err);
-    assert!(!garden.run_file("sheet.md").contains("rm it"));
-    assert!(garden.run_file("sheet-ignored.md").contains("rm it"), "its words are kept");
-}
-
-/// Nobody is left who could put it back: it is set aside.
-/// covers: 11.11
-#[test]
-fn an_edit_of_a_command_does_not_outlive_a_killed_run() {
-    let edit = "for sheet in .callsheet/runs/*/sheet.md; do sed -i 's/Try it\\./Try it, and rm it./' \"$sheet\"; done; \
-                echo $$ > child; sleep 600";
-    let mut garden = garden(&[&["sh", "-c", edit]]);
-    let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !std::fs::read_to_string(garden.path("child")).is_ok_and(|pid| pid.ends_with('\n')) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    while is_alive(&garden.read("child")) || garden.run_folder().join("sheet.md").exists() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    follow(&mut garden, &[]);
-    let ended = garden.expect(0, &["resume", "--approval", "never"]);
-    assert!(!ended.err.contains("Edit detected") && !ended.err.contains("edited sheet"), "{}", ended.err);
-    assert!(!garden.run_file("sheet.md").contains("rm it") && garden.run_file("sheet-ignored.md").contains("rm it"));
+    assert!(!ended.err.contains("the edited sheet") && !garden.run_file("sheet.md").contains("rm it"), "{}", ended.err);
+    assert!(!garden.run_folder().join("sheet-ignored.md").exists());
 }
 
 /// covers: 11.10
@@ -177,7 +146,8 @@ fn a_variable_that_a_provider_names_as_its_key_reaches_no_command() {
     let garden = garden(&[&["env"]]);
     let home = garden.home();
     std::fs::create_dir_all(&home).unwrap();
-    let provider = "[providers.mine]\ndialect = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\napi_key_env = 'MY_LLM'\n";
+    let provider = "[providers.mine]\ndialect = 'openai'\nbase_url = 'http://127.0.0.1:9/v1'\napi_key_env = 'MY_LLM'\n\
+                    [tools]\nenvironment = ['MY_NAME', 'MY_LLM']\n";
     std::fs::write(Path::new(&home).join("config.toml"), provider).unwrap();
     let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
     let ended = Ended::from(command.env("MY_LLM", "hidden-word").env("MY_NAME", "seen-word").output().unwrap());

@@ -203,10 +203,7 @@ fn started(garden: &TestProject, mut command: Command) -> std::process::Child {
 }
 
 fn is_alive(garden: &TestProject) -> bool {
-    let pid = garden.read("pid");
-    // A process that nobody waited for yet is gone as well.
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    !state.is_empty() && !state.contains(") Z ")
+    garden.runs(&garden.read("pid"))
 }
 
 /// covers: 2.18, 10.7

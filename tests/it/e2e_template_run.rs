@@ -52,8 +52,8 @@ fn a_process_waits_for_approval_and_the_run_goes_on_in_another_process() {
 #[test]
 fn the_first_words_of_a_failed_script_are_shown() {
     let garden = TestProject::scripted(SCRIPT);
-    let bad = r#"<task type="script" name="bad"><description>Fail</description>
-<command>python3 -c 'import sys; print("Not a repository", *range(1, 31), sep="\n", file=sys.stderr); sys.exit(3)'</command></task>"#;
+    let bad = r#"<task type="script" name="bad"><description>Fail</description><command>sh fail.sh</command></task>"#;
+    garden.write("fail.sh", "(echo Not a repository; seq 1 30) >&2; exit 3");
     garden.write(".callsheet/templates/bad.xml", bad);
     let ended = garden.expect(5, &["template", "run", "--approval", "never", "bad"]);
     let (first, last) = ("\n  | Not a repository\n  | [20 lines omitted]\n  | 21\n", "\n  | 30\n");

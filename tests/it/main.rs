@@ -31,6 +31,7 @@ mod e2e_reviews;
 mod e2e_rules;
 mod e2e_runs;
 mod e2e_safety;
+mod e2e_sandbox;
 mod e2e_screen;
 mod e2e_sheets;
 mod e2e_skills;

@@ -69,9 +69,9 @@ impl World {
         let mut random = Random::new(seed);
         let mut tools = BTreeMap::new();
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
-            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
+            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld: false });
         }
-        let read = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
+        let read = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false, unheld: false };
         tools.insert(TEMPLATE.to_owned(), read);
         tools.insert(SPAWN_SUBTASK.to_owned(), read);
         tools.insert(SCRIPT_READ.to_owned(), read);
@@ -89,7 +89,8 @@ impl World {
     pub fn of_trees(seed: u64, order: Option<u64>) -> Result<Self, String> {
         let mut world = Self::of_sheets(seed);
         world.trees = Some(Trees::new(seed, order.is_none())?);
-        let spawns = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
+        let spawns =
+            ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false, unheld: false };
         world.tools.insert(SPAWN_SUBTASK.to_owned(), spawns);
         if !world.random.chance(70) {
             world.tools.remove(SCRIPT_READ);
@@ -99,7 +100,12 @@ impl World {
             world.random = Random::new(seed ^ order.wrapping_mul(0x5851_F42D_4C95_7F2D));
             world.settings = Settings { jobs: world.settings.jobs, ..Settings::default() };
             // A process that is lost is run again, so that its result does not depend on the crash.
-            let policy = ToolPolicy { effect: ToolEffect::Execute, repeat: RepeatClass::Idempotent, exclusive: false };
+            let policy = ToolPolicy {
+                effect: ToolEffect::Execute,
+                repeat: RepeatClass::Idempotent,
+                exclusive: false,
+                unheld: false,
+            };
             world.tools.insert(SCRIPT.to_owned(), policy);
         }
         Ok(world)

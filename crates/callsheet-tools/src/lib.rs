@@ -2,7 +2,7 @@
 //! arguments) and `cases/` (arguments and a small project in, output out).
 //!
 //! No tool writes to the project. [`write_file`] answers with changes that the host validates, shows and applies;
-//! [`run_command`] runs in a sandbox where the system has one, see [`sandbox_status`].
+//! [`run_command`] runs in a sandbox where the system has one, see [`holding`].
 
 mod common;
 
@@ -24,8 +24,9 @@ use std::sync::Arc;
 use callsheet_runtime::ports::Tool;
 
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
-pub use run_command::sandbox::{Enforcement, SandboxStatus, sandbox_status};
-pub use run_command::supervise;
+pub use run_command::holding::{Held, Holding, holding};
+pub use run_command::sandbox::Enforcement;
+pub use run_command::{supervise, supervise_with};
 
 /// The tools that start the processes of templates: any, and, where the system can hold them to it, those that only
 /// read. They stand beside the registry: no model is offered them.

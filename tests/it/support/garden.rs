@@ -179,6 +179,17 @@ impl TestProject {
         self.facts().iter().filter_map(|fact| fact["effect"].get("ask")).map(ToString::to_string).collect()
     }
 
+    /// Whether a process of this number, as it is told itself, runs in the project. One that nobody waited for yet does not.
+    pub fn runs(&self, number: &str) -> bool {
+        let number = number.trim();
+        std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+            let status = std::fs::read_to_string(process.path().join("status")).unwrap_or_default();
+            let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:")).unwrap_or_default();
+            let here = std::fs::read_link(process.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(self.path(".")));
+            here && numbers.split_whitespace().last() == Some(number) && !status.contains("State:\tZ")
+        })
+    }
+
     /// The newest run's folder.
     pub fn run_folder(&self) -> PathBuf {
         let runs = self.path(".callsheet/runs");

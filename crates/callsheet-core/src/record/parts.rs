@@ -482,18 +482,21 @@ pub struct ToolPolicy {
     /// Calls of this tool never run beside each other (spec 10.3).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
+    /// Nothing holds its calls to what was approved: each needs an answer of its own, whatever was said before (spec 11.10).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheld: bool,
 }
 
 impl Default for ToolPolicy {
     /// An unknown tool: `Write`, `Once` (spec 11.1).
     fn default() -> Self {
-        Self { effect: ToolEffect::Write, repeat: RepeatClass::Once, exclusive: false }
+        Self { effect: ToolEffect::Write, repeat: RepeatClass::Once, exclusive: false, unheld: false }
     }
 }
 
 impl From<&ToolSpec> for ToolPolicy {
     fn from(spec: &ToolSpec) -> Self {
-        Self { effect: spec.effect, repeat: spec.repeat, exclusive: spec.exclusive }
+        Self { effect: spec.effect, repeat: spec.repeat, exclusive: spec.exclusive, unheld: false }
     }
 }
 

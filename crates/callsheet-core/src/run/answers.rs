@@ -49,7 +49,7 @@ impl Answers<'_> {
         // What a template changes waits at gates of its own.
         let asks = |task: &TaskRun| {
             let held = approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug) || task.is_handler();
-            held && !task.calls_template()
+            (held || self.0.setup.has_unheld_tools()) && !task.calls_template()
         };
         let mut closed = Vec::new();
         for task in self.0.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
@@ -57,7 +57,8 @@ impl Answers<'_> {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {
                 for call in units.callable(run) {
                     let again = approval.would_run_again(&task.task.slug) || task.is_handler() && run.makes_again(call);
-                    let waits = (held || again) && call.state == ToolState::Queued;
+                    let alone = approval.needs_own_answer(&call.call.name);
+                    let waits = (held || again || alone) && call.state == ToolState::Queued;
                     if waits && approval.gates_tool(&call.call.name) {
                         closed.push((task.slug(), run.id.clone(), call.call.id.clone(), again));
                     }

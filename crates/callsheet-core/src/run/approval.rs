@@ -61,6 +61,11 @@ impl<'a> Approval<'a> {
         policy.effect != ToolEffect::Read && !policy.stages_changes()
     }
 
+    /// Whether no answer but one to the call itself covers a call of the tool.
+    pub fn needs_own_answer(self, tool: &str) -> bool {
+        self.0.policy(tool).unheld
+    }
+
     /// A process of the same place in the tree was started, did not end, and nobody agreed since that it runs again.
     pub fn would_run_again(self, task: &Slug) -> bool {
         self.0.gates.unended().any(|unended| self.0.operators.are_of_one_place(task, unended))
@@ -76,8 +81,9 @@ impl<'a> Approval<'a> {
 
     /// Whether a person approved the words of a process, and is not asked whether it runs again.
     pub fn has_words_of(self, task: &Slug, run: &ExecutionId, call: &str) -> bool {
-        let asks_again = self.process_call(task, run, call).is_some_and(ToolRun::asks_again);
-        !asks_again && self.words_of(task, run, call).is_some_and(|words| self.0.gates.has_approved_words(&words))
+        let alone = |call: &ToolRun| call.asks_again() || self.needs_own_answer(&call.call.name);
+        let alone = self.process_call(task, run, call).is_some_and(alone);
+        !alone && self.words_of(task, run, call).is_some_and(|words| self.0.gates.has_approved_words(&words))
     }
 
     fn process_call(self, task: &Slug, run: &ExecutionId, call: &str) -> Option<&'a ToolRun> {
@@ -144,7 +150,10 @@ impl<'a> Approval<'a> {
 
     fn work_of_call(self, gate: &Gate) -> Option<(&'a str, Work<'a>)> {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
-        let call = self.0.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.asks_again())?;
+        let call = self.0.tasks.get(task)?.run(run)?.call(call)?;
+        if call.asks_again() || self.needs_own_answer(&call.call.name) {
+            return None;
+        }
         let operators = &self.0.operators;
         Some((call.call.name.as_str(), operators.work(operators.of_leaf(task)?)?))
     }

@@ -75,6 +75,11 @@ impl Setup {
         self.tools.get(tool).copied().unwrap_or_default()
     }
 
+    /// Whether nothing holds calls of some tool to what was approved.
+    pub fn has_unheld_tools(&self) -> bool {
+        self.tools.values().any(|policy| policy.unheld)
+    }
+
     pub fn prompts(&self) -> &BTreeMap<String, PromptFile> {
         &self.prompts
     }

@@ -53,11 +53,12 @@ impl Run {
         Approval(self).asking()
     }
 
-    /// Whether the gate asks if a call that was interrupted is made again: only an answer to it alone counts.
-    pub fn asks_again(&self, gate: &Gate) -> bool {
+    /// Whether only an answer to this gate alone counts: it asks if a call that was interrupted is made again, or about a call
+    /// that nothing holds to what was approved.
+    pub fn needs_own_answer(&self, gate: &Gate) -> bool {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return false };
         let call = self.task(task).and_then(|task| task.run(run)?.call(call));
-        call.is_some_and(|call| call.asks_again())
+        call.is_some_and(|call| call.asks_again() || Approval(self).needs_own_answer(&call.call.name))
     }
 
     /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with

@@ -23,7 +23,7 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
         Ok(view) => with_models(view, &work.services, run),
         Err(fault) => return ready(Err(fault.into())),
     };
-    let said = answer_from_settings(run, &gate, view.again);
+    let said = answer_from_settings(run, &gate, run.needs_own_answer(&gate));
     let sheet = work.services.workspace.root().join(work.services.files.directory()).join("sheet.md");
     view.sheet = Some(sheet.display().to_string());
     let changes = pending(run, &gate).cloned();
@@ -95,14 +95,15 @@ pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
     lines.iter().for_each(|line| services.notice(line));
 }
 
-/// What was said beforehand for this run (spec 11.8). Nothing that was said before speaks of a call that was interrupted.
-fn answer_from_settings(run: &Run, gate: &Gate, interrupted: bool) -> Option<Answer> {
+/// What was said beforehand for this run (spec 11.8). Nothing that was said before covers a call that needs an answer of its
+/// own.
+fn answer_from_settings(run: &Run, gate: &Gate, alone: bool) -> Option<Answer> {
     let tasks: Vec<Slug> = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
     };
     match &run.settings().headless {
-        _ if interrupted => None,
+        _ if alone => None,
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {

@@ -58,7 +58,8 @@ pub(crate) fn run(
                     cancel: work.cancel.clone(),
                 };
                 let commands = tool.spec().effect == ToolEffect::Execute;
-                let watch = commands.then(|| SheetWatch::begin(&work.services));
+                let writes_sheets = commands && !work.services.commands_apart;
+                let watch = writes_sheets.then(|| SheetWatch::begin(&work.services));
                 let made = made(&work.services, &*tool, &task, &call, &context).await;
                 if let Some(watch) = watch {
                     watch.settle(&work.services);

@@ -27,8 +27,23 @@ pub struct Workspace {
     protected: Vec<PathBuf>,
     /// Folders of the user that say what is approved.
     kept: Vec<PathBuf>,
-    /// Folders outside the project that commands may write to.
-    shared: Vec<PathBuf>,
+    /// What the user granted to commands besides the project.
+    granted: Granted,
+}
+
+/// What a user grants to commands besides the project. A project can set none of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    /// Folders that commands may write to, such as a cache of tools.
+    pub writable: Vec<PathBuf>,
+    /// Folders and files that commands may read.
+    pub shown: Vec<PathBuf>,
+    /// Names of variables of the environment that commands see.
+    pub variables: Vec<String>,
+    /// Hosts that commands may connect to.
+    pub hosts: Vec<String>,
+    /// Whether an outer container is the border of commands, so that they need none of their own.
+    pub contained: bool,
 }
 
 /// A canonical root, held open: everything below it is opened relative to this descriptor.
@@ -85,7 +100,13 @@ impl Workspace {
                 }
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new(), kept: Vec::new(), shared: Vec::new() })
+        Ok(Self {
+            bases: bases.into(),
+            read_roots,
+            protected: Vec::new(),
+            kept: Vec::new(),
+            granted: Granted::default(),
+        })
     }
 
     /// The same view with a further directory that is never written to by changes, such as a run directory that lies
@@ -103,21 +124,20 @@ impl Workspace {
         self
     }
 
-    /// The same view with a folder that commands may write to, such as a cache of tools. One that is not there, or that
-    /// holds or lies in a folder that no command may write to, is left out.
+    /// The same view with what the user grants to commands. A folder to write to that is not there, or that holds or
+    /// lies in a folder that no command may write to, is left out.
     #[must_use]
-    pub fn sharing(mut self, directory: &Path) -> Self {
-        let real = real(directory);
-        let overlaps = |kept: &PathBuf| kept.starts_with(&real) || real.starts_with(kept);
-        if real.is_dir() && !self.kept.iter().any(overlaps) {
-            self.shared.push(real);
-        }
+    pub fn granting(mut self, granted: Granted) -> Self {
+        let overlaps = |real: &PathBuf| self.kept.iter().any(|kept| kept.starts_with(real) || real.starts_with(kept));
+        let writable = granted.writable.iter().map(|folder| real(folder));
+        let writable = writable.filter(|real| real.is_dir() && !overlaps(real)).collect();
+        self.granted = Granted { writable, ..granted };
         self
     }
 
-    /// Folders outside the project that commands may write to.
-    pub fn shared(&self) -> &[PathBuf] {
-        &self.shared
+    /// What the user grants to commands.
+    pub fn granted(&self) -> &Granted {
+        &self.granted
     }
 
     /// Folders that no command may write to.

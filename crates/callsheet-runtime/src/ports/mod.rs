@@ -24,7 +24,7 @@ pub use model_source::ModelSource;
 pub use observer::{LiveText, Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{
-    CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView,
+    CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, UNHELD, WriterView,
 };
 pub use repetition::Repetition;
 pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};

@@ -38,6 +38,9 @@ pub struct CheckView {
     pub output: String,
 }
 
+/// What a person is told of a call that nothing holds to what they approve.
+pub const UNHELD: &str = "this machine cannot keep a command from changing other files or using the network";
+
 /// What a gate shows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GateView {
@@ -62,6 +65,9 @@ pub struct GateView {
     /// The call was made before, and its process was killed before it ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
+    /// Nothing on this machine holds the call to what is approved.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unheld: bool,
     /// Calls that are asked about with it: of the same tool, by the same node of a template.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<EqualCall>,

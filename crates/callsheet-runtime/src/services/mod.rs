@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
-use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolSpec};
+use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
@@ -162,6 +162,10 @@ pub struct Services {
     pub index: Arc<dyn Index>,
     /// The run directory.
     pub files: RunFiles,
+    /// Commands have a file system of their own, in which they cannot write what Callsheet reads back.
+    pub commands_apart: bool,
+    /// Nothing on this machine holds commands to what was approved.
+    pub commands_unheld: bool,
     /// Commands run in a sandbox that cannot write.
     pub read_only_sandbox: bool,
     /// Templates offered beside the skills (spec "Templates" 16).
@@ -232,7 +236,11 @@ impl Services {
     /// What the machine must know of the tools.
     pub fn tool_policies(&self) -> BTreeMap<String, ToolPolicy> {
         let tools = self.tools.values().chain(&self.process_tools);
-        tools.map(|tool| (tool.spec().name.clone(), ToolPolicy::from(tool.spec()))).collect()
+        let policy = |spec: &ToolSpec| {
+            let unheld = self.commands_unheld && spec.effect == ToolEffect::Execute;
+            ToolPolicy { unheld, ..ToolPolicy::from(spec) }
+        };
+        tools.map(|tool| (tool.spec().name.clone(), policy(tool.spec()))).collect()
     }
 
     /// The same for a run of a sheet, whose tasks may call templates.

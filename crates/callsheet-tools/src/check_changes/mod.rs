@@ -12,9 +12,10 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::common::{Stop, Ticket, arguments, settle, spec};
+use crate::run_command::border::Confined;
+use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, NotRun};
-use crate::run_command::sandbox::Confined;
-use crate::run_command::{reason, unsecret};
+use crate::run_command::{of_command, reason, temporary};
 use crate::script::report;
 
 /// Bytes of a project that are copied at most.
@@ -75,29 +76,31 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let Some((program, rest)) = wanted.argv.split_first().filter(|(program, _)| !program.is_empty()) else {
         return Err(Stop::failed("command-form", &[]));
     };
-    if context.workspace.holds_kept() {
-        return Err(Stop::failed("command-holds-kept", &[]));
+    // Nobody has approved the changes that the command is about to run.
+    if !holding().is_whole() && !context.workspace.granted().contained {
+        return Err(Stop::failed("check-unheld", &[]));
     }
+    let temporary = temporary(context)?;
     let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_copied(&error))?;
-    // Neither the project nor the folders of the system can be written: what the command makes goes with the folder.
-    let (copy, temporary) = (folder.path().join("project"), folder.path().join("tmp"));
+    // The project itself cannot be written: what the command makes goes with the copy.
+    let copy = folder.path().join("project");
     let (from, to, ticket) =
         (context.workspace.root().to_path_buf(), copy.clone(), Ticket::new(context.cancel.clone()));
-    let (files, beside) = (wanted.files, temporary.clone());
+    let files = wanted.files;
     tokio::task::spawn_blocking(move || {
-        std::fs::create_dir(&beside).map_err(|error| not_copied(&error))?;
         copy_project(&from, &to, &ticket)?;
         files.iter().try_for_each(|file| put(&to, file)).map_err(|error| not_copied(&error))
     })
     .await
     .map_err(|error| Stop::Fault(ToolFault::Defect(error.to_string())))??;
     let mut command = Command::new(program);
-    command.args(rest).current_dir(&copy).env_clear().envs(unsecret()).env("TMPDIR", &temporary);
+    command.args(rest).current_dir(&copy).env_clear().envs(of_command(&context.workspace.granted().variables));
+    command.envs(temporary.path().map(|folder| ("TMPDIR", folder)));
     let bounds = Bounds {
         timeout: context.timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined: Confined::to(&copy, &temporary),
+        confined: Confined::to_copy(&copy, &context.workspace).with(&temporary),
         stdin: None,
     };
     match process::run(command, bounds).await {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Why an address is refused, as a key of the tool's words; `None`: it is a public one.
-pub(super) fn refusal(address: IpAddr) -> Option<&'static str> {
+pub(crate) fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),
         IpAddr::V6(address) => refusal_v6(address),

@@ -1,6 +1,6 @@
 //! `fetch_url`: the text of a web page.
 
-mod address;
+pub(crate) mod address;
 mod entities;
 mod html;
 pub(crate) mod http;

@@ -11,9 +11,9 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::common::{Stop, arguments, reading_tool, settle};
+use crate::run_command::border::Confined;
 use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::reason;
-use crate::run_command::sandbox::Confined;
 use crate::script::{report, unasked};
 
 use self::allowed::{GIT_VARIABLES, Refused, allowed};
@@ -55,7 +55,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         timeout: context.timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined: Confined::reading(None),
+        confined: Confined::reading(&context.workspace, false),
         stdin: None,
     };
     match process::run(command, bounds).await {

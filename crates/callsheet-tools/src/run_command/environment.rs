@@ -1,33 +1,91 @@
-//! What a command sees of the environment.
+//! What a command sees of the environment: the variables that are listed here, and those that the user names in
+//! `tools.env`. A variable that nobody listed may hold a secret or lead to a program of the user.
 
 use std::ffi::{OsStr, OsString};
 
-/// A variable whose name holds one of these words is a secret until shown otherwise.
-const SECRET: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL"];
+/// Variables that name programs, languages and places, none of which is a secret.
+const LISTED: [&str; 46] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "CI",
+    "EDITOR",
+    "CC",
+    "CXX",
+    "AR",
+    "LD",
+    "CFLAGS",
+    "CPPFLAGS",
+    "CXXFLAGS",
+    "LDFLAGS",
+    "MAKEFLAGS",
+    "CMAKE_PREFIX_PATH",
+    "PKG_CONFIG_PATH",
+    "LD_LIBRARY_PATH",
+    "LIBRARY_PATH",
+    "CARGO_HOME",
+    "CARGO_TARGET_DIR",
+    "RUSTUP_HOME",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTFLAGS",
+    "GOPATH",
+    "GOROOT",
+    "GOFLAGS",
+    "GOCACHE",
+    "GOMODCACHE",
+    "JAVA_HOME",
+    "MAVEN_HOME",
+    "GRADLE_USER_HOME",
+    "NODE_PATH",
+    "NVM_DIR",
+    "PNPM_HOME",
+    "PYENV_ROOT",
+    "PYTHONPATH",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "GEM_HOME",
+    "GEM_PATH",
+    "DOTNET_ROOT",
+];
+/// Names of languages for kinds of text.
+const LISTED_BEGINNING: &str = "LC_";
 
 /// Makes programs give plain text and never wait at a terminal that is not there.
 const PLAIN: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
-/// The environment without the keys of providers.
-pub(crate) fn given() -> impl Iterator<Item = (OsString, OsString)> {
+/// The variables that are listed, and those that the user granted by name.
+pub(crate) fn listed(granted: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
     let withheld = callsheet_runtime::transport_policy::withheld();
-    std::env::vars_os().filter(move |(name, _)| !withheld.iter().any(|key| name == key.as_str()))
+    std::env::vars_os().filter(move |(name, _)| {
+        let asked = granted.iter().any(|granted| name == granted.as_str());
+        is_listed(name) || (asked && !withheld.iter().any(|key| name == key.as_str()))
+    })
 }
 
-/// The environment of a command: without secrets, for plain output.
-pub(crate) fn unsecret() -> impl Iterator<Item = (OsString, OsString)> {
-    scrubbed(given())
-}
-
-fn scrubbed(environment: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
+/// The environment of a command, for plain output.
+pub(crate) fn of_command(granted: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
     let plain = PLAIN.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
-    environment.filter(|(name, _)| !is_secret(name)).chain(plain)
+    listed(granted).chain(plain)
 }
 
-fn is_secret(name: &OsStr) -> bool {
-    let name = name.to_string_lossy().to_uppercase();
-    SECRET.iter().any(|word| name.contains(word))
+/// Those variables among the listed ones that `names` holds too, and those of languages.
+pub(crate) fn only(names: &[&str]) -> Vec<(OsString, OsString)> {
+    let wanted = |name: &OsStr| names.iter().any(|wanted| name == *wanted) || is_of_language(name);
+    std::env::vars_os().filter(|(name, _)| wanted(name)).collect()
+}
+
+fn is_listed(name: &OsStr) -> bool {
+    LISTED.iter().any(|listed| name == *listed) || is_of_language(name)
+}
+
+fn is_of_language(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| name.starts_with(LISTED_BEGINNING))
 }
 
 #[cfg(test)]
@@ -35,12 +93,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_left_out_and_the_rest_is_kept() {
-        let names =
-            ["PATH", "OPENAI_API_KEY", "github_token", "AWS_SECRET_ACCESS", "DB_PASSWORD", "HOME", "SSH_PASSPHRASE"];
-        let kept: Vec<String> = scrubbed(names.iter().map(|name| (OsString::from(name), OsString::from("x"))))
-            .map(|(name, _)| name.into_string().unwrap())
-            .collect();
-        assert_eq!(kept, ["PATH", "HOME", "TERM", "NO_COLOR", "PAGER", "GIT_PAGER", "GIT_TERMINAL_PROMPT"]);
+    fn only_what_is_listed_is_handed_on() {
+        for name in ["PATH", "HOME", "LC_ALL", "CARGO_HOME"] {
+            assert!(is_listed(OsStr::new(name)), "{name}");
+        }
+        for name in ["OPENAI_API_KEY", "DATABASE_URL", "TMUX", "SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY"] {
+            assert!(!is_listed(OsStr::new(name)), "{name}");
+        }
+        let names: Vec<OsString> = of_command(&[]).map(|(name, _)| name).collect();
+        assert!(names.iter().any(|name| name == "NO_COLOR"), "{names:?}");
     }
 }

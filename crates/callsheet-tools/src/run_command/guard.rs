@@ -10,6 +10,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(target_os = "linux")]
+use super::border::View;
+use super::git_settings;
+#[cfg(target_os = "linux")]
+use super::protected::is_closed;
 use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, set_mode};
 use super::worktree::Worktree;
 
@@ -70,6 +75,11 @@ impl Guard {
             look.linked(&worktree.own, true);
             guard.linked.insert(worktree.own, true);
         }
+        for named in git_settings::named(root) {
+            if guard.is_inside(&named) && guard.linked.insert(named.clone(), false).is_none() {
+                look.linked(&named, false);
+            }
+        }
         // A link may lead to others.
         let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
         while let Some(path) = open.pop() {
@@ -89,6 +99,20 @@ impl Guard {
         guard.before = found.collect();
         narrow(&look.widened);
         guard
+    }
+
+    /// Closes the protected part in what a command sees, so that it can be neither written nor moved away.
+    #[cfg(target_os = "linux")]
+    pub(super) fn close(&self, view: &mut View) {
+        let is_link = |entry: &Entry| matches!(entry, Entry::Link(_));
+        let whole = |path: &Path| path.ancestors().skip(1).any(|folder| self.before.contains_key(folder));
+        let outer =
+            self.before.iter().filter(|(path, entry)| !is_link(entry) && !whole(path) && is_closed(&self.root, path));
+        let closed: Vec<PathBuf> = outer.map(|(path, _)| path.clone()).collect();
+        let above = closed.iter().flat_map(|path| path.ancestors().skip(1));
+        let above: BTreeSet<&Path> = above.filter(|way| way.starts_with(&self.root) && **way != self.root).collect();
+        view.steady.extend(above.into_iter().map(Path::to_path_buf));
+        view.closed.extend(closed);
     }
 
     /// Puts back what was changed since.
@@ -211,8 +235,13 @@ impl Guard {
             return None;
         };
         let real = led.canonicalize().ok()?;
-        let holds = [".git", ".callsheet", ".agents/skills"].iter().any(|own| self.root.join(own).starts_with(&real));
-        (real.starts_with(&self.root) && !holds).then_some((real, of_git))
+        self.is_inside(&real).then_some((real, of_git))
+    }
+
+    /// Whether a real path lies in the project and holds no protected part of the project itself.
+    fn is_inside(&self, real: &Path) -> bool {
+        let holds = [".git", ".callsheet", ".agents/skills"].iter().any(|own| self.root.join(own).starts_with(real));
+        real.starts_with(&self.root) && !holds
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {

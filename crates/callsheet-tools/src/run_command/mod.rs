@@ -1,9 +1,20 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
+pub(crate) mod border;
 mod environment;
+#[cfg(target_os = "linux")]
+mod filter;
+mod git_settings;
 mod guard;
+pub(crate) mod holding;
+#[cfg(target_os = "linux")]
+mod namespace;
+#[cfg(target_os = "linux")]
+mod network;
 pub(crate) mod process;
 mod protected;
+#[cfg(target_os = "linux")]
+mod root;
 pub(crate) mod sandbox;
 mod stream;
 #[cfg(target_os = "linux")]
@@ -12,16 +23,20 @@ mod supervised;
 mod supervisor;
 mod worktree;
 
-pub(crate) use environment::{given, unsecret};
+pub(crate) use environment::{listed, of_command, only};
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
-pub use supervisor::supervise;
+pub use supervisor::{supervise, supervise_with};
 
 /// Only where children can be adopted does a process supervise a command.
 #[cfg(not(target_os = "linux"))]
 pub fn supervise() -> Option<std::process::ExitCode> {
     None
 }
+
+/// Only where children can be adopted does a process supervise a command.
+#[cfg(not(target_os = "linux"))]
+pub fn supervise_with(_program: &std::path::Path) {}
 
 use std::time::Duration;
 
@@ -33,9 +48,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
+use self::border::{Confined, Temporary};
 use self::guard::Restored;
 use self::process::{Bounds, End, Ended, NotRun};
-use self::sandbox::{Confined, Temporary};
 use crate::common::place::readable;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, settle, spec};
@@ -119,18 +134,19 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let timeout =
         wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
     let mut command = Command::new(program);
-    command.args(rest).current_dir(&folder.path).env_clear().envs(unsecret());
-    command.envs(temporary.own().map(|folder| ("TMPDIR", folder)));
+    let granted = context.workspace.granted();
+    command.args(rest).current_dir(&folder.path).env_clear().envs(of_command(&granted.variables));
+    command.envs(temporary.path().map(|folder| ("TMPDIR", folder)));
     let bounds = Bounds {
         timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined: Confined::to(context.workspace.root(), &temporary.path()).and(context.workspace.shared()),
+        confined: Confined::to(&context.workspace).with(&temporary),
         stdin: None,
     };
     match process::run(command, bounds).await {
         Ok(ended) => {
-            let outcome = with_cache(report(&ended), &ended, context);
+            let outcome = with_grants(report(&ended), &ended, context);
             refuse_protected(&ended, &outcome)?;
             Ok(outcome)
         }
@@ -156,7 +172,7 @@ fn startable(given: &Value, workspace: &Workspace) -> Result<(), Stop> {
 
 /// Whether a folder of the search path of commands has a program of this name. A folder below the project may get one.
 fn is_on_path(program: &str) -> bool {
-    let path = unsecret().find(|(name, _)| name == "PATH").map(|(_, path)| path).unwrap_or_default();
+    let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.is_relative() || folder.join(program).is_file())
 }
 
@@ -167,7 +183,7 @@ fn may_run(workspace: &Workspace) -> Result<(), Stop> {
 /// Where a command may write besides the project, if one may run at all.
 pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
     may_run(&context.workspace)?;
-    Temporary::of(&context.workspace).map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
+    Temporary::new().map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
 }
 
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
@@ -208,21 +224,22 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 /// Folders below a home folder in which tools keep what they fetched.
 const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
 
-/// A command that failed and speaks of a cache that it may not write to is told of the setting.
-fn with_cache(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
+/// A command that failed is told of what it was refused and which setting allows it.
+fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
+    let ToolOutcome::Output(mut text) = outcome else { return outcome };
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
     let caches = CACHES.map(|name| home.join(name)).into_iter();
-    let closed = caches.filter(|cache| !context.workspace.shared().contains(cache));
+    let closed = caches.filter(|cache| !context.workspace.granted().writable.contains(cache));
     let named: Vec<String> = closed
         .map(|cache| cache.display().to_string())
-        .filter(|cache| ended.stderr.contains(cache) || ended.stdout.contains(cache))
+        .filter(|cache| ended.end != End::Code(0) && (ended.stderr.contains(cache) || ended.stdout.contains(cache)))
         .collect();
-    match outcome {
-        ToolOutcome::Output(text) if !matches!(ended.end, End::Code(0)) && !named.is_empty() => {
-            ToolOutcome::Output(format!("{text}\n[{}]", say("command-cache", &[("folders", &named.join(", "))])))
+    for (key, slot, refused) in [("command-cache", "folders", &named), ("command-hosts", "hosts", &ended.refused)] {
+        if !refused.is_empty() {
+            text.push_str(&format!("\n[{}]", say(key, &[(slot, &refused.join(", "))])));
         }
-        outcome => outcome,
     }
+    ToolOutcome::Output(text)
 }
 
 /// A program that ran and said no is output, not a failed call: what it said is what the model needs.

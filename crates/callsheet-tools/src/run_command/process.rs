@@ -15,8 +15,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::border::Confined;
 use super::guard::{Guard, Restored};
-use super::sandbox::{self, Confined};
+use super::sandbox::{self, Enforcement, Restriction};
 use super::stream::Stream;
 
 /// Time between asking a group to end and ending it.
@@ -44,6 +45,8 @@ pub(crate) struct Ended {
     pub truncated: bool,
     /// What of the protected part of the project was changed.
     pub restored: Restored,
+    /// Hosts that it may not connect to and asked for.
+    pub refused: Vec<String>,
     pub elapsed: Duration,
 }
 
@@ -98,7 +101,7 @@ impl Drop for Guarded {
 
 /// Without a process that supervises: what leaves the group of the command is not found.
 async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
-    let guarded = Guarded(bounds.confined.guarded().map(Guard::of));
+    let guarded = Guarded(bounds.confined.guarded.as_deref().map(Guard::of));
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
@@ -127,7 +130,8 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     finish(&mut drains, &group).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored: guarded.restore(), elapsed })
+    let (restored, refused) = (guarded.restore(), Vec::new());
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, elapsed })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the
@@ -149,7 +153,9 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
             let (keep, kept) = mpsc::channel();
             {
                 let _entered = runtime.enter();
-                let started = match sandbox::restrict(&confined) {
+                let writable = confined.view.writable;
+                let (files, calls) = sandbox::restrict(&Restriction { writable, connects: confined.connects });
+                let started = match !confined.required || (files != Enforcement::None && calls) {
                     true => command.spawn().map(|child| Started { group: Group::of(&child, keep), child }),
                     false => Err(io::Error::other("the system cannot hold it to reading")),
                 };

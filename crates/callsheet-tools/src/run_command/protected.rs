@@ -8,6 +8,12 @@ use std::path::{Path, PathBuf};
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
+/// Folders with rules and configuration of programs that people run, or of models.
+const OF_PROGRAMS: [&str; 6] = [".husky", ".githooks", ".vscode", ".claude", ".codex", ".callsheet"];
+/// Such files.
+const FILES: [&str; 5] = [".envrc", ".mcp.json", "agents.md", "claude.md", "gemini.md"];
+/// Such files of cargo, which keeps others beside them.
+const OF_CARGO: [&str; 2] = ["config", "config.toml"];
 /// What this program itself writes there while a command runs.
 pub(super) const OWN: [&str; 2] = [".callsheet/runs", ".callsheet/apply.lock"];
 /// What whoever looks into a folder needs.
@@ -73,8 +79,10 @@ impl<'a> ProtectedPaths<'a> {
             match (name(&path).as_str(), is_folder) {
                 (".git", true) => self.git(&path, false),
                 (".agents", true) => self.walk(&path.join("skills")),
-                (".callsheet", _) => self.walk(&path),
-                (".git" | ".agents", false) => self.walk(&path),
+                (".cargo", true) => OF_CARGO.iter().for_each(|name| self.walk(&path.join(name))),
+                (".git" | ".agents" | ".cargo", false) => self.walk(&path),
+                (name, _) if OF_PROGRAMS.contains(&name) => self.walk(&path),
+                (name, false) if FILES.contains(&name) => self.walk(&path),
                 (name, true) if !NOT_SEARCHED.contains(&name) => others.push(path),
                 _ => {}
             }
@@ -117,6 +125,17 @@ impl<'a> ProtectedPaths<'a> {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))).collect()
     }
+}
+
+/// Whether a protected path of a project is closed to a command: at the top of the project, and whatever belongs to git or
+/// to Callsheet. What else is protected deep in a project is only put back, since files cannot be moved into or out of a
+/// folder that holds a closed path.
+#[cfg(target_os = "linux")]
+pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
+    let Ok(below) = path.strip_prefix(root) else { return true };
+    let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
+    let at_top = parts.len() == 1 || parts.first().is_some_and(|first| first.starts_with('.'));
+    at_top || parts.iter().any(|part| [".git", ".callsheet", ".agents"].contains(&part.as_str()))
 }
 
 /// As systems see it that do not tell large letters from small ones.

@@ -66,9 +66,11 @@ pub(super) async fn run(
         let _rest = tokio::time::timeout(REST, report).await;
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };
-    let (end, restored) = match said {
-        Some(Report::Ended { restored, .. }) if timed_out => (End::TimedOut, restored),
-        Some(Report::Ended { code, signal, restored }) => (code.map_or(End::Signal(signal), End::Code), restored),
+    let (end, restored, refused) = match said {
+        Some(Report::Ended { code, signal, restored, refused, .. }) => {
+            let end = if timed_out { End::TimedOut } else { code.map_or(End::Signal(signal), End::Code) };
+            (end, restored, refused)
+        }
         Some(Report::NotStarted { os, text }) => {
             let other = || io::Error::other(text);
             return Err(NotRun::Start(os.map_or_else(other, io::Error::from_raw_os_error)));
@@ -80,7 +82,7 @@ pub(super) async fn run(
     let _left_open = tokio::time::timeout(LAST_OUTPUT, drained).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, elapsed })
 }
 
 async fn report(incoming: OwnedReadHalf) -> Option<Report> {

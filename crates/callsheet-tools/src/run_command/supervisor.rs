@@ -1,6 +1,6 @@
-//! A process of this program around each command. Whatever a command starts becomes its child once its own parents are
-//! gone, whatever group or session it is in; so all of it is found and ended with the call, also when this program is
-//! killed. It stands outside of the sandbox of the command, has no terminal, and puts back what is protected.
+//! A process of this program around each command. It stands outside of what holds the command, has no terminal, and puts
+//! back what is protected. The command runs in namespaces, whose first process ends all of it; where the system refuses
+//! them, whatever a command starts becomes a child of this process once its own parents are gone, and ends with it.
 //!
 //! The order comes over its standard input, a socket: one line, then what the command reads. A byte asks the command to
 //! end or ends it, and so does the end of the socket. The report goes back the same way, one line.
@@ -19,9 +19,13 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
+use super::border::{Confined, View};
 use super::guard::{Guard, Restored};
+use super::holding::holding;
+use super::namespace;
+use super::network::{self, WayOut};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
-use super::sandbox::{self, Confined};
+use super::sandbox::{self, Enforcement, Restriction};
 
 /// The word that makes this program such a process.
 const WORD: &str = "__supervise";
@@ -36,27 +40,47 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Looks before something that cannot be killed is left alone.
 const LOOKS: u32 = 500;
 
+/// The longest that trying out namespaces may take.
+const TRIAL: Duration = Duration::from_secs(10);
+
 /// What to run.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Order {
     pub program: OsString,
     pub arguments: Vec<OsString>,
     pub environment: Vec<(OsString, OsString)>,
     pub folder: Option<OsString>,
-    pub writable: Vec<OsString>,
+    pub view: View,
+    /// It runs in namespaces of its own.
+    pub apart: bool,
     pub connects: bool,
+    /// Hosts that it may connect to beyond its own processes.
+    pub hosts: Vec<String>,
     pub required: bool,
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
+    /// Nothing is run: the namespaces are only made.
+    pub trial: bool,
 }
 
 /// What came of it: an exit code, or the signal that ended it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
-    NotStarted { os: Option<i32>, text: String },
-    Ended { code: Option<i32>, signal: i32, restored: Restored },
+    NotStarted {
+        os: Option<i32>,
+        text: String,
+    },
+    Ended {
+        code: Option<i32>,
+        signal: i32,
+        restored: Restored,
+        /// Nobody waited for it any more.
+        alone: bool,
+        /// Hosts that it may not connect to and asked for.
+        refused: Vec<String>,
+    },
 }
 
 impl Order {
@@ -68,16 +92,30 @@ impl Order {
             arguments: command.get_args().map(OsString::from).collect(),
             environment: command.get_envs().filter_map(set).collect(),
             folder: command.get_current_dir().map(OsString::from),
-            writable: confined.writable().iter().map(OsString::from).collect(),
-            connects: confined.connects(),
-            required: confined.required(),
-            guarded: confined.guarded().map(OsString::from),
+            view: confined.view.clone(),
+            apart: holding().is_whole(),
+            connects: confined.connects,
+            hosts: confined.hosts.clone(),
+            required: confined.required,
+            guarded: confined.guarded.as_ref().map(OsString::from),
             stdin,
+            trial: false,
         }
     }
 }
 
-static READY: OnceLock<()> = OnceLock::new();
+impl Report {
+    fn ended(code: Option<i32>, signal: i32) -> Self {
+        Self::Ended { code, signal, restored: Restored::default(), alone: false, refused: Vec::new() }
+    }
+
+    fn not_started(error: &io::Error) -> Self {
+        Self::NotStarted { os: error.raw_os_error(), text: error.to_string() }
+    }
+}
+
+/// The program that supervises.
+static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 
 /// The end of a process that was started to supervise; `None`: this one was not, and from here on starts such ones.
 /// Called first thing in `main`.
@@ -86,17 +124,55 @@ pub fn supervise() -> Option<ExitCode> {
         return Some(if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if Path::new(SELF).exists() {
-        let _again = READY.set(());
+        supervise_with(Path::new(SELF));
     }
     None
 }
 
-/// A process that supervises, with its end of the socket; `None`: the program does not know how.
+/// From here on, this program supervises commands: one that calls [`supervise`] first.
+pub fn supervise_with(program: &Path) {
+    let _again = SUPERVISOR.set(program.to_path_buf());
+}
+
+/// A process that supervises, with its end of the socket; `None`: no program is known that does.
 pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
-    READY.get()?;
-    let mut command = tokio::process::Command::new(SELF);
-    command.arg(WORD).env_clear().stdin(Stdio::from(std::os::fd::OwnedFd::from(control)));
+    let mut command = tokio::process::Command::new(SUPERVISOR.get()?);
+    // What git needs to say which settings it reads.
+    let known = ["PATH", "HOME", "XDG_CONFIG_HOME"].map(|name| (name, std::env::var_os(name)));
+    command.arg(WORD).env_clear().envs(known.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    command.stdin(Stdio::from(std::os::fd::OwnedFd::from(control)));
     Some(command)
+}
+
+/// Whether this system lets a command have namespaces of its own.
+///
+/// # Errors
+/// It does not, for this reason.
+pub(super) fn probe() -> Result<(), String> {
+    let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
+    let Some(command) = command(theirs) else {
+        return Err("no process of this program supervises commands".to_owned());
+    };
+    let mut command = command.into_std();
+    let try_out = || -> io::Result<Report> {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        drop(command);
+        let mut order = serde_json::to_vec(&Order { trial: true, apart: true, ..Order::default() })?;
+        order.push(b'\n');
+        (&ours).write_all(&order)?;
+        ours.set_read_timeout(Some(TRIAL))?;
+        let mut line = String::new();
+        let read = BufReader::new(&ours).read_line(&mut line);
+        let _gone = child.kill();
+        child.wait()?;
+        read?;
+        Ok(serde_json::from_str(&line)?)
+    };
+    match try_out() {
+        Ok(Report::Ended { .. }) => Ok(()),
+        Ok(Report::NotStarted { text, .. }) => Err(text),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 enum Happened {
@@ -123,25 +199,87 @@ fn serve() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     let mut bytes = vec![0; order.stdin.unwrap_or(0)];
     incoming.read_exact(&mut bytes)?;
+    keep_files()?;
     let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root)));
+    let apart = order.apart;
+    let mut report = if apart {
+        let mut view = order.view.clone();
+        if let Some(guard) = &guard {
+            guard.close(&mut view);
+        }
+        in_namespaces(&view, order, bytes, incoming)?
+    } else {
+        here(order, bytes, incoming)
+    };
+    if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard, &mut report) {
+        if *alone && !apart {
+            guard.set_aside();
+        }
+        *restored = guard.restore();
+    }
+    answer(&control, &report)
+}
+
+/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out.
+fn keep_files() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
+    // SAFETY: the call takes numbers only and closes nothing: descriptors above the standard ones are closed in programs
+    // that are started from here on.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Runs the command in namespaces of its own.
+fn in_namespaces(view: &View, order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> io::Result<Report> {
+    let (told, tells) = UnixStream::pair()?;
+    let hosts = order.hosts.clone();
+    let first = || {
+        let variables = network::open(&order.hosts, &tells)?;
+        if order.trial {
+            return answer(&tells, &Report::ended(Some(0), 0));
+        }
+        let mut order = order;
+        let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+        order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
+        answer(&tells, &here(order, bytes, incoming))
+    };
+    let refused = |error: &io::Error| {
+        let text = format!("the system refuses namespaces: {error}");
+        let _over = answer(&tells, &Report::NotStarted { os: None, text });
+    };
+    let between = namespace::start(view, first, refused)?;
+    drop(tells);
+    // Where the namespaces were refused, no socket came out, and the report says why.
+    let way_out = WayOut::serve(&hosts, &told);
+    let mut line = String::new();
+    BufReader::new(told).read_line(&mut line)?;
+    namespace::wait(between);
+    // Without a report the system killed the first process, as it does when memory runs out.
+    let mut report = serde_json::from_str(&line).unwrap_or_else(|_| Report::ended(None, Signal::KILL.as_raw()));
+    if let (Report::Ended { refused, .. }, Ok(way_out)) = (&mut report, way_out) {
+        *refused = way_out.refused();
+    }
+    Ok(report)
+}
+
+/// Runs the command under this process.
+fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report {
+    let first = order.apart;
     let child = match start(order, bytes) {
         Ok(child) => child,
-        Err(error) => {
-            return answer(&control, &Report::NotStarted { os: error.raw_os_error(), text: error.to_string() });
-        }
+        Err(error) => return Report::not_started(&error),
     };
     let (sender, happened) = channel();
     let listening = sender.clone();
     std::thread::spawn(move || listen(incoming, &listening));
     std::thread::spawn(move || reap(child, &sender));
-    let (ended, alone) = until_gone(child, &happened);
-    if let Some(guard) = guard.as_ref().filter(|_| alone) {
-        guard.set_aside();
-    }
-    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let (ended, alone) = until_gone(child, &happened, if first { kill_others } else { kill_descendants });
     let code = ended.and_then(WaitStatus::exit_status);
-    let signal = ended.and_then(WaitStatus::terminating_signal).unwrap_or(0);
-    answer(&control, &Report::Ended { code, signal, restored })
+    let mut report = Report::ended(code, ended.and_then(WaitStatus::terminating_signal).unwrap_or(0));
+    if let Report::Ended { alone: told, .. } = &mut report {
+        *told = alone;
+    }
+    report
 }
 
 fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
@@ -153,8 +291,9 @@ fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
 fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let writable = order.writable.iter().map(PathBuf::from).collect();
-        let held = sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
+        let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable.clone() };
+        let (files, calls) = sandbox::restrict(&Restriction { writable, connects: order.connects });
+        let held = !order.required || order.apart || (files != Enforcement::None && calls);
         let refused = || Err(io::Error::other("the system cannot hold it to reading"));
         let _nobody = sender.send(if held { spawn(&order, bytes) } else { refused() });
         loop {
@@ -205,7 +344,7 @@ fn reap(child: Pid, happened: &Sender<Happened>) {
 
 /// Ends when nothing is left. What a command leaves running has a moment for its last output.
 /// Tells how the command ended, and whether nobody waited for it any more.
-fn until_gone(child: Pid, happened: &Receiver<Happened>) -> (Option<WaitStatus>, bool) {
+fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, bool) {
     let (mut ended, mut alone) = (None, false);
     // When all that is left is killed.
     let mut due: Option<Instant> = None;
@@ -235,12 +374,18 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>) -> (Option<WaitStatus>,
             }
             Err(RecvTimeoutError::Timeout) if looks < LOOKS => {
                 looks += 1;
-                kill_descendants();
+                kill_all();
                 due = Some(Instant::now() + PAUSE);
             }
             Ok(Happened::Gone) | Err(_) => return (ended, alone),
         }
     }
+}
+
+/// Ends all other processes of the namespace, whose first this one is.
+fn kill_others() {
+    // That there are none is no error.
+    let _gone = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
 }
 
 fn kill_descendants() {

@@ -10,7 +10,7 @@ pub(super) struct Worktree {
     /// Its own folder in the repository.
     pub own: PathBuf,
     /// The folder that all worktrees share.
-    common: PathBuf,
+    pub common: PathBuf,
 }
 
 impl Worktree {

@@ -14,13 +14,13 @@ use tokio::process::Command;
 
 use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
+use crate::run_command::border::Confined;
+use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
-use crate::run_command::sandbox::{self, Confined};
-use crate::run_command::{given, reason, refuse_protected, temporary};
+use crate::run_command::{listed, only, reason, refuse_protected, temporary};
 
 /// Variables of the environment that a process sees unless its author wants others.
-const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
-const SAFE_BEGINNING: &str = "LC_";
+const SAFE: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM"];
 
 /// Variables that a process sees that nobody was asked about: nothing of who the user is, nothing that opens a door.
 const UNASKED: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
@@ -45,7 +45,7 @@ impl Script {
     pub fn reading() -> Option<Self> {
         let classes = (ToolEffect::Read, RepeatClass::Read);
         let spec = spec(SCRIPT_READ, &[], include_str!("description.md"), include_str!("schema.json"), classes);
-        sandbox::can_only_read().then_some(Self { spec, reads: true })
+        holding().holds_readers().then_some(Self { spec, reads: true })
     }
 }
 
@@ -79,28 +79,21 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
     };
     let mut command = Command::new(program);
     command.args(rest).current_dir(context.workspace.root()).env_clear();
+    let temporary = temporary(context)?;
     let confined = if reads {
         command.envs(unasked());
-        // Whoever wants a temporary file finds the one folder that takes it.
-        command.env("TMPDIR", folder.path());
-        Confined::reading(Some(folder.path()))
+        Confined::reading(&context.workspace, true)
     } else {
-        command.envs(inherited(request.inherit));
-        let temporary = temporary(context)?;
-        if temporary.own().is_some() {
-            // This folder serves as well.
-            command.env("TMPDIR", folder.path());
-            Confined::to(context.workspace.root(), folder.path())
-        } else {
-            Confined::to(context.workspace.root(), &temporary.path())
-        }
+        command.envs(inherited(request.inherit, context));
+        Confined::to(&context.workspace)
     };
+    command.envs(temporary.path().map(|folder| ("TMPDIR", folder)));
     command.envs(request.variables);
     let bounds = Bounds {
         timeout: context.timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined,
+        confined: confined.seeing(folder.path()).with(&temporary),
         stdin: request.stdin.map(String::into_bytes),
     };
     match process::run(command, bounds).await {
@@ -139,10 +132,10 @@ fn filled(word: &str, files: &[(String, String)]) -> String {
     files.iter().fold(word.to_owned(), place)
 }
 
-fn inherited(inherit: Inherit) -> Variables {
+fn inherited(inherit: Inherit, context: &ToolContext) -> Variables {
     match inherit {
         Inherit::None => Vec::new(),
-        Inherit::All => given().collect(),
+        Inherit::All => listed(&context.workspace.granted().variables).collect(),
         Inherit::Safe => only(&SAFE),
     }
 }
@@ -153,14 +146,6 @@ pub(crate) fn unasked() -> Variables {
 }
 
 type Variables = Vec<(std::ffi::OsString, std::ffi::OsString)>;
-
-fn only(names: &[&str]) -> Variables {
-    let wanted = |name: &std::ffi::OsStr| {
-        let name = name.to_string_lossy();
-        names.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
-    };
-    given().filter(|(name, _)| wanted(name)).collect()
-}
 
 pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {
     let report = ProcessReport {

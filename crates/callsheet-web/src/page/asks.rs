@@ -7,7 +7,7 @@ use callsheet_core::view::diff_counts;
 use callsheet_core::visible::{hidden_count, visible};
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::open_questions;
-use callsheet_runtime::ports::{GateView, WriterView};
+use callsheet_runtime::ports::{GateView, UNHELD, WriterView};
 use maud::{Markup, html};
 
 use super::diff;
@@ -190,6 +190,7 @@ fn check_words(end: CheckEnd) -> &'static str {
 
 fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
     html! {
+        @if view.unheld { p.bad-words { (UNHELD) } }
         @if view.again { p.bad-words { "This call was made before, and its process was stopped before it ended." } }
         @if let Some(call) = &view.call {
             p { "Tool " strong.mono { (visible(&call.name)) } }

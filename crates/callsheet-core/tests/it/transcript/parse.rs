@@ -138,8 +138,8 @@ impl Player {
     fn tool(&mut self, name: &str, effect: &str, repeat: &str, rest: &[&str]) -> Happened {
         let effect: ToolEffect = serde_json::from_value(Value::String(effect.to_owned())).unwrap();
         let repeat: RepeatClass = serde_json::from_value(Value::String(repeat.to_owned())).unwrap();
-        let exclusive = rest.contains(&"exclusive");
-        self.tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
+        let [exclusive, unheld] = ["exclusive", "unheld"].map(|word| rest.contains(&word));
+        self.tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld });
         Ok(())
     }
 

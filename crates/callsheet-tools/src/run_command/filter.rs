@@ -1,0 +1,174 @@
+//! The filter of system calls: what no command needs, and what one that only reads does not need.
+
+#[cfg(not(target_pointer_width = "64"))]
+pub(super) fn forbid(_only_reads: bool) -> Result<bool, std::convert::Infallible> {
+    // The filter is not made for these processors.
+    Ok(false)
+}
+
+#[cfg(target_pointer_width = "64")]
+pub(super) use calls::forbid;
+
+#[cfg(target_pointer_width = "64")]
+mod calls {
+    use std::collections::BTreeMap;
+
+    use libc::c_long;
+    use seccompiler::{
+        BackendError, BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+        SeccompFilter, SeccompRule, TargetArch, apply_filter,
+    };
+
+    /// Set in the numbers of calls of a second table that some kernels for x86-64 have.
+    const SECOND_TABLE: i64 = 0x4000_0000;
+
+    /// What looks into other processes, changes the system, or opens a part of the kernel that programs of users have no
+    /// use for. A namespace of users would give rights back that the command gave up.
+    const OF_NOBODY: [c_long; 38] = [
+        libc::SYS_ptrace,
+        libc::SYS_process_vm_readv,
+        libc::SYS_process_vm_writev,
+        libc::SYS_kcmp,
+        libc::SYS_pidfd_getfd,
+        libc::SYS_io_uring_setup,
+        libc::SYS_io_uring_enter,
+        libc::SYS_io_uring_register,
+        libc::SYS_bpf,
+        libc::SYS_perf_event_open,
+        libc::SYS_userfaultfd,
+        libc::SYS_keyctl,
+        libc::SYS_add_key,
+        libc::SYS_request_key,
+        libc::SYS_mount,
+        libc::SYS_umount2,
+        libc::SYS_pivot_root,
+        libc::SYS_chroot,
+        libc::SYS_open_tree,
+        libc::SYS_move_mount,
+        libc::SYS_fsopen,
+        libc::SYS_fsconfig,
+        libc::SYS_fsmount,
+        libc::SYS_fspick,
+        libc::SYS_mount_setattr,
+        libc::SYS_unshare,
+        libc::SYS_setns,
+        libc::SYS_open_by_handle_at,
+        libc::SYS_kexec_load,
+        libc::SYS_init_module,
+        libc::SYS_finit_module,
+        libc::SYS_delete_module,
+        libc::SYS_swapon,
+        libc::SYS_swapoff,
+        libc::SYS_reboot,
+        libc::SYS_acct,
+        libc::SYS_syslog,
+        libc::SYS_quotactl,
+    ];
+
+    /// What a script that only reads has no use for.
+    const OF_WRITERS: [c_long; 16] = [
+        libc::SYS_socket,
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_utimensat,
+        libc::SYS_mknodat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        // fchmodat2, setxattrat and removexattrat: these numbers are the same everywhere, and newer than some libraries.
+        452,
+        463,
+        466,
+    ];
+
+    /// The same by their old names, and file_setattr.
+    #[cfg(target_arch = "x86_64")]
+    const OF_OLD: [c_long; 8] = [
+        libc::SYS_chmod,
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+        libc::SYS_mknod,
+        469,
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const OF_OLD: [c_long; 1] = [469];
+
+    /// Requests to `ioctl` that set attributes of a file.
+    const SET_ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401c_5820];
+    /// Requests to `ioctl` that type into a terminal or change what reads it.
+    const OF_TERMINALS: [u64; 3] = [0x5412, 0x541c, 0x5423];
+
+    /// Families of sockets that a command may open: its own processes, both internets, and what tells of interfaces.
+    const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+    /// The part of the type of a socket that says what it is.
+    const TYPE: u64 = 0xf;
+
+    type Rules = Vec<(c_long, Vec<SeccompRule>)>;
+
+    /// Refuses these calls to the thread and whatever it starts.
+    pub(in super::super) fn forbid(only_reads: bool) -> Result<bool, Error> {
+        apply(rules(only_reads)?, libc::EPERM)?;
+        // A program that cannot ask in the new way asks in the old one, whose arguments can be read here.
+        apply(vec![(libc::SYS_clone3, Vec::new())], libc::ENOSYS)?;
+        Ok(true)
+    }
+
+    fn apply(rules: Rules, error: libc::c_int) -> Result<(), Error> {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(Error::Backend)?;
+        let twice = |(call, rules): (c_long, Vec<SeccompRule>)| [(call, rules.clone()), (call | SECOND_TABLE, rules)];
+        let rules: BTreeMap<i64, Vec<SeccompRule>> = rules.into_iter().flat_map(twice).collect();
+        let refused = SeccompAction::Errno(error.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+        apply_filter(&BpfProgram::try_from(filter).map_err(Error::Backend)?)
+    }
+
+    /// The calls that are refused: always, or with these arguments.
+    fn rules(only_reads: bool) -> Result<Rules, BackendError> {
+        let mut rules: Rules = OF_NOBODY.into_iter().map(|call| (call, Vec::new())).collect();
+        // The first argument is a process; 0 is the one that calls.
+        rules.push((libc::SYS_prlimit64, vec![rule([is(0, SeccompCmpOp::Ne, 0)?])?]));
+        let users = flag(libc::CLONE_NEWUSER);
+        rules.push((libc::SYS_clone, vec![rule([is(0, SeccompCmpOp::MaskedEq(users), users)?])?]));
+        let mut requests = OF_TERMINALS.to_vec();
+        if only_reads {
+            rules.extend(OF_WRITERS.into_iter().chain(OF_OLD).map(|call| (call, Vec::new())));
+            requests.extend(SET_ATTRIBUTES);
+        } else {
+            rules.push((libc::SYS_socket, sockets()?));
+        }
+        let requests = requests.into_iter().map(|request| rule([is(1, SeccompCmpOp::Eq, request)?]));
+        rules.push((libc::SYS_ioctl, requests.collect::<Result<_, _>>()?));
+        Ok(rules)
+    }
+
+    /// Sockets that are refused: of other families, and those of the internets that make packets of their own.
+    fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
+        let other = FAMILIES.iter().map(|family| is(0, SeccompCmpOp::Ne, flag(*family)));
+        let mut rules = vec![rule(other.collect::<Result<Vec<_>, _>>()?)?];
+        for family in [libc::AF_INET, libc::AF_INET6] {
+            let raw = is(1, SeccompCmpOp::MaskedEq(TYPE), flag(libc::SOCK_RAW))?;
+            rules.push(rule([is(0, SeccompCmpOp::Eq, flag(family))?, raw])?);
+        }
+        Ok(rules)
+    }
+
+    fn flag(value: libc::c_int) -> u64 {
+        u64::from(value.unsigned_abs())
+    }
+
+    fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, BackendError> {
+        SeccompRule::new(conditions.into())
+    }
+
+    fn is(at: u8, operator: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
+        SeccompCondition::new(at, SeccompCmpArgLen::Dword, operator, value)
+    }
+}

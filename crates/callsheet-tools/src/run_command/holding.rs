@@ -1,0 +1,111 @@
+//! What the system holds a command to, as tried on this machine, not as hoped.
+
+use std::sync::OnceLock;
+
+use super::sandbox::{self, Enforcement};
+
+/// What holds a command on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holding {
+    /// Whether a command gets a file system, processes and a network of its own; the error says why not.
+    pub apart: Result<(), String>,
+    /// Writing outside of what was granted is refused by a second wall.
+    pub writes: Enforcement,
+    /// A command can be kept from changing anything by the second wall alone.
+    pub reads_only: bool,
+}
+
+/// One line of what is held, for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// What it is about.
+    pub about: &'static str,
+    /// Whether it is held.
+    pub held: bool,
+    /// In words.
+    pub text: String,
+}
+
+/// Tries once and remembers.
+pub fn holding() -> &'static Holding {
+    static HOLDING: OnceLock<Holding> = OnceLock::new();
+    HOLDING.get_or_init(|| Holding { apart: apart(), writes: sandbox::writes(), reads_only: sandbox::can_only_read() })
+}
+
+#[cfg(target_os = "linux")]
+fn apart() -> Result<(), String> {
+    super::supervisor::probe()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn apart() -> Result<(), String> {
+    Err("this system has no namespaces".to_owned())
+}
+
+impl Holding {
+    /// Whether a command can do what was approved and nothing else.
+    pub fn is_whole(&self) -> bool {
+        self.apart.is_ok()
+    }
+
+    /// Whether scripts that only read can be held to it, so that they need no approval.
+    pub fn holds_readers(&self) -> bool {
+        self.is_whole() || self.reads_only
+    }
+
+    /// What is held and what is not, line by line.
+    pub fn lines(&self) -> Vec<Held> {
+        let apart = self.is_whole();
+        let line = |about, held: bool, if_held: &str, if_not: &str| Held {
+            about,
+            held,
+            text: if held { if_held.to_owned() } else { if_not.to_owned() },
+        };
+        let writes = match (apart, self.writes) {
+            (true, _) | (false, Enforcement::Full) => (true, ""),
+            (false, Enforcement::Partial) => {
+                (false, "this kernel's Landlock is old and leaves some ways to change files elsewhere open")
+            }
+            (false, Enforcement::None) => (false, "commands can write wherever you can"),
+        };
+        vec![
+            line(
+                "writing",
+                writes.0,
+                "commands write only to the project, temporary files and granted folders",
+                writes.1,
+            ),
+            line(
+                "reading",
+                apart,
+                "commands see only the system, the project and granted folders",
+                "commands can read your files",
+            ),
+            line("network", apart, "commands reach only hosts that you granted", "commands can use the network"),
+            line(
+                "sockets",
+                apart,
+                "commands cannot reach programs of yours that listen, but for sockets in the project or a granted folder",
+                "commands can talk to programs of yours that listen, such as an agent for keys",
+            ),
+            line(
+                "metadata",
+                apart,
+                "modes, owners and times outside of the project stay as they are",
+                "commands can change modes and times of your files",
+            ),
+            line(
+                "scripts that only read",
+                self.holds_readers(),
+                "they change nothing, open no socket, and run without approval",
+                "they need approval like those that write",
+            ),
+            line(
+                "processes",
+                apart,
+                "commands see no processes but their own, which end with them",
+                "commands see your other processes",
+            ),
+        ]
+    }
+}

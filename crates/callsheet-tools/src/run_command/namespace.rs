@@ -1,0 +1,161 @@
+//! The namespaces of a command: its own users, mounts, processes, network and messages. What runs in them ends with the
+//! first process in there, and that ends with the process outside that started it, however it ends.
+
+use std::fs;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{
+    DumpableBehavior, Pid, Resource, Rlimit, Signal, WaitOptions, getgid, getpid, getppid, getuid,
+    set_dumpable_behavior, set_parent_process_death_signal, setrlimit, waitpid,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, clear_ambient_capability_set, remove_capability_from_bounding_set,
+    set_capabilities, set_no_new_privs, unshare_unsafe,
+};
+
+use super::border::View;
+
+/// The end of a process between here and the namespaces that could not make them.
+const FAILED: i32 = 125;
+/// Processes of a command at once.
+const PROCESSES: u64 = 4096;
+/// Bytes of a file that a command writes.
+const FILE_BYTES: u64 = 32 << 30;
+
+/// Starts `first` as the first process in new namespaces. The process that is returned ends when nothing is left in them.
+/// The calling process must have one thread.
+///
+/// # Errors
+/// No process can be started. That namespaces are refused, `refused` is told.
+pub(super) fn start(
+    view: &View,
+    first: impl FnOnce() -> io::Result<()>,
+    refused: impl Fn(&io::Error),
+) -> io::Result<Pid> {
+    let parent = getpid();
+    fork(|| {
+        let inside = || {
+            let made = prepare_inside(view);
+            made.inspect_err(&refused).and_then(|()| first())
+        };
+        let made = unshare().and_then(|()| {
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            if getppid() != Some(parent) {
+                return Err(io::Error::other("the process outside is gone"));
+            }
+            Ok(())
+        });
+        if let Err(error) = made {
+            refused(&error);
+            return FAILED;
+        }
+        match fork(|| if inside().is_ok() { 0 } else { FAILED }) {
+            Ok(first) => wait(first),
+            Err(error) => refused(&error),
+        }
+        0
+    })
+}
+
+/// Waits for a process that was started here.
+pub(super) fn wait(process: Pid) {
+    while waitpid(Some(process), WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
+}
+
+/// Starts a copy of this process, which does what it is given and ends with its code.
+fn fork(child: impl FnOnce() -> i32) -> io::Result<Pid> {
+    #[expect(unsafe_code, reason = "no library offers a safe fork")]
+    // SAFETY: after a fork only what is safe in a signal handler may run in the child of a process with several threads,
+    // since another thread may hold a lock. This process has one thread: it was started to supervise, and `start` is called
+    // before it starts others. So the child may do anything.
+    let process = unsafe { libc::fork() };
+    match process {
+        -1 => Err(io::Error::last_os_error()),
+        0 => std::process::exit(child()),
+        process => Pid::from_raw(process).ok_or_else(|| io::Error::other("a process without a number")),
+    }
+}
+
+/// Enters new namespaces, as the same user. Processes that are started from here on are in one of their own.
+fn unshare() -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWNET;
+    if enter(UnshareFlags::NEWUSER | others).is_err() {
+        // Where no namespaces of users are to be had, root needs none to make the others.
+        return enter(others);
+    }
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+fn enter(flags: UnshareFlags) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "other threads would keep what they share")]
+    // SAFETY: this process has one thread, see `fork`, and none of the flags gives up its file descriptors.
+    unsafe {
+        Ok(unshare_unsafe(flags)?)
+    }
+}
+
+/// Makes the inside what a command may have.
+fn prepare_inside(view: &View) -> io::Result<()> {
+    raise_loopback()?;
+    view.enter()?;
+    limit()?;
+    drop_capabilities()?;
+    set_no_new_privs(true)?;
+    // Else a command could reach into the process that reports how it ended.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// No process inside has a right that its user does not have.
+fn drop_capabilities() -> io::Result<()> {
+    for bit in 0..64 {
+        // The kernel knows fewer.
+        let _unknown = remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit));
+    }
+    clear_ambient_capability_set()?;
+    let none = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?)
+}
+
+fn limit() -> io::Result<()> {
+    let memory = rustix::system::sysinfo();
+    let bytes = u64::try_from(memory.totalram).unwrap_or(u64::MAX).saturating_mul(u64::from(memory.mem_unit));
+    for (resource, limit) in [
+        (Resource::Nproc, PROCESSES),
+        (Resource::Fsize, FILE_BYTES),
+        (Resource::Data, bytes / 4 * 3),
+        (Resource::Core, 0),
+    ] {
+        let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX).min(limit);
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;
+    }
+    Ok(())
+}
+
+/// Lets processes inside talk to each other.
+fn raise_loopback() -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
+    // SAFETY: `ifreq` is plain data for which zeros are valid, and it outlives the calls, which get its address and a
+    // descriptor that is open. Its name is shorter than the field and ends with a zero byte. `ifru_flags` is the field of
+    // the union that both requests read or write.
+    unsafe {
+        let mut request: libc::ifreq = std::mem::zeroed();
+        for (place, letter) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+            *place = libc::c_char::try_from(*letter).unwrap_or(0);
+        }
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        request.ifr_ifru.ifru_flags |= libc::c_short::try_from(libc::IFF_UP).unwrap_or(0);
+        if libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

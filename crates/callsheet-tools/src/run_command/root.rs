@@ -1,0 +1,289 @@
+//! The file system that a command sees: a root of its own, into which only what it was granted is mounted. What is not
+//! listed does not exist for it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, fstat};
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, move_mount,
+    open_tree, unmount,
+};
+use rustix::process::{chdir, pivot_root};
+
+use super::border::View;
+
+/// Folders of the system that every command reads: programs, libraries and their configuration.
+const SYSTEM: [&str; 14] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+    "/var/lib/dpkg",
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+];
+/// Files of the system that hold secrets, which root could read.
+const SECRET: [&str; 6] =
+    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers.d"];
+/// Temporary folders, which are empty at first and go with the command.
+pub(super) const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// Devices that hold nothing of anybody.
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// Links that programs expect among the devices.
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+/// Parts of `/proc` with which root could change or read the whole system.
+const KERNEL: [&str; 8] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "kcore", "keys", "timer_list"];
+/// Where the new root is built.
+const SITES: [&str; 3] = ["/tmp", "/mnt", "/usr"];
+
+/// How one path comes into the root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// A new, empty folder.
+    Empty,
+    Shown,
+    Writable,
+}
+
+impl View {
+    /// Builds the root and moves into it. The caller is alone in new namespaces of users, mounts and processes.
+    ///
+    /// # Errors
+    /// The system refuses a step.
+    pub(super) fn enter(&self) -> io::Result<()> {
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        let parts = self.parts();
+        let links = self.links();
+        // All trees are picked up first, since the new root covers a folder of the old one.
+        let picked = |(path, part): (&PathBuf, &Part)| match part {
+            Part::Empty => Some((path.clone(), *part, None)),
+            Part::Shown | Part::Writable => Some((path.clone(), *part, Some(tree(path).ok()?))),
+        };
+        let trees: Vec<_> = parts.iter().filter_map(picked).collect();
+        let devices: Vec<_> = DEVICES.iter().filter_map(|name| Some((*name, tree(&device(name)).ok()?))).collect();
+        let site = Path::new(SITES.iter().find(|site| Path::new(site).is_dir()).unwrap_or(&"/"));
+        empty(site, "mode=0755")?;
+        let root = Root(site);
+        for (path, part, tree) in &trees {
+            root.put(path, *part, tree.as_ref())
+                .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        }
+        root.devices(&devices)?;
+        root.processes()?;
+        links.iter().try_for_each(|(link, to)| root.link(link, to))?;
+        let hidden = SECRET.iter().map(PathBuf::from).chain(self.hidden.iter().cloned());
+        for path in hidden.filter(|path| root.at(path).exists()) {
+            root.cover(&path)?;
+        }
+        set(tree_of(site)?.as_fd(), libc::MOUNT_ATTR_RDONLY, false)?;
+        chdir(site)?;
+        pivot_root(".", ".")?;
+        unmount(".", UnmountFlags::DETACH)?;
+        chdir("/")?;
+        Ok(())
+    }
+
+    /// What comes where, outer folders first.
+    fn parts(&self) -> BTreeMap<PathBuf, Part> {
+        let system = SYSTEM.iter().map(PathBuf::from);
+        let shown = system.chain(self.shown.iter().cloned()).map(|path| (path, Part::Shown));
+        let empty = TEMPORARY.iter().map(PathBuf::from).chain(self.home.clone()).map(|path| (path, Part::Empty));
+        let writable = self.writable.iter().chain(&self.steady).map(|path| (path.clone(), Part::Writable));
+        let closed = self.closed.iter().map(|path| (path.clone(), Part::Shown));
+        let mut parts: BTreeMap<PathBuf, Part> = BTreeMap::new();
+        for (path, part) in shown.chain(empty).chain(writable).chain(closed) {
+            if let Some(real) = if part == Part::Empty { Some(path) } else { path.canonicalize().ok() } {
+                parts.insert(real, part);
+            }
+        }
+        // What its folder shows in the same way needs no mount.
+        let settled = parts.clone();
+        parts.retain(|path, part| {
+            let around = path.ancestors().skip(1).find_map(|folder| settled.get(folder));
+            *part == Part::Empty || self.steady.contains(path) || around != Some(part)
+        });
+        parts
+    }
+
+    /// The links on the way to what is listed, with where they lead.
+    fn links(&self) -> BTreeMap<PathBuf, PathBuf> {
+        let listed = self.shown.iter().chain(&self.writable).chain(&self.home).cloned();
+        let mut open: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(listed).collect();
+        let mut links = BTreeMap::new();
+        while let Some(path) = open.pop() {
+            let ways: Vec<&Path> = path.ancestors().collect();
+            let Some(link) = ways.into_iter().rev().find(|way| way.is_symlink()) else { continue };
+            let (Ok(to), Ok(below)) = (fs::read_link(link), path.strip_prefix(link)) else { continue };
+            let led = link.parent().unwrap_or(Path::new("/")).join(&to).join(below);
+            if links.insert(link.to_path_buf(), to).is_none() {
+                open.push(led);
+            }
+        }
+        links
+    }
+
+    /// Where the command may write, for a second wall inside.
+    pub(super) fn writable_inside(&self) -> impl Iterator<Item = PathBuf> {
+        let temporary = TEMPORARY.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
+        self.writable.iter().cloned().chain(self.home.clone()).chain(temporary)
+    }
+}
+
+fn device(name: &str) -> PathBuf {
+    Path::new("/dev").join(name)
+}
+
+/// A copy of the mounts below a path, which are nowhere yet.
+fn tree(path: &Path) -> io::Result<OwnedFd> {
+    if path.symlink_metadata()?.is_symlink() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    Ok(open_tree(CWD, path, flags)?)
+}
+
+/// A mount that stays where it is.
+fn tree_of(path: &Path) -> io::Result<OwnedFd> {
+    Ok(open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)?)
+}
+
+/// Sets attributes of a mount or of a whole tree of mounts.
+fn set(tree: impl AsFd, attributes: u64, whole: bool) -> io::Result<()> {
+    let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if whole { libc::AT_RECURSIVE } else { 0 };
+    #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
+    // SAFETY: the descriptor is open for the length of the call, the path is a constant that ends with a zero byte, and
+    // the kernel only reads `attributes`, of which it is told the size.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_fd().as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Mounts a new, empty folder.
+fn empty(path: &Path, options: &str) -> io::Result<()> {
+    let options = std::ffi::CString::new(options)?;
+    Ok(mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
+}
+
+/// The root while it is built.
+struct Root<'a>(&'a Path);
+
+impl Root<'_> {
+    /// Where a path of the command lies before the command is there.
+    fn at(&self, path: &Path) -> PathBuf {
+        let below = path.components().filter(|part| matches!(part, Component::Normal(_)));
+        std::iter::once(Component::RootDir).chain(below).skip(1).fold(self.0.to_path_buf(), |at, part| at.join(part))
+    }
+
+    fn put(&self, path: &Path, part: Part, from: Option<&OwnedFd>) -> io::Result<()> {
+        let at = self.at(path);
+        let Some(from) = from else {
+            folder(&at)?;
+            return empty(&at, "mode=0700");
+        };
+        // The path itself may lie below what the new root covers.
+        let is_folder = FileType::from_raw_mode(fstat(from)?.st_mode) == FileType::Directory;
+        if is_folder {
+            folder(&at)?
+        } else {
+            file(&at)?
+        }
+        let read_only = if part == Part::Shown { libc::MOUNT_ATTR_RDONLY } else { 0 };
+        self.move_to(from, &at, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | read_only)
+    }
+
+    fn move_to(&self, from: &OwnedFd, at: &Path, attributes: u64) -> io::Result<()> {
+        set(from, attributes, true)?;
+        Ok(move_mount(from, "", CWD, at, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+    }
+
+    /// The devices that a command has.
+    fn devices(&self, devices: &[(&str, OwnedFd)]) -> io::Result<()> {
+        let folder = self.at(Path::new("/dev"));
+        for (name, from) in devices {
+            let at = folder.join(name);
+            file(&at)?;
+            self.move_to(from, &at, libc::MOUNT_ATTR_NOSUID)?;
+        }
+        let terminals = folder.join("pts");
+        fs::create_dir(&terminals)?;
+        let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+        mount("devpts", &terminals, "devpts", flags, Some(c"newinstance,ptmxmode=0666,mode=620"))?;
+        DEVICE_LINKS.iter().try_for_each(|(name, to)| symlink(to, folder.join(name)))
+    }
+
+    /// Its own processes.
+    fn processes(&self) -> io::Result<()> {
+        let at = self.at(Path::new("/proc"));
+        folder(&at)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        mount("proc", &at, "proc", flags, None)?;
+        for name in KERNEL.iter().map(|name| at.join(name)).filter(|name| name.exists()) {
+            let from = tree(&name)?;
+            self.move_to(&from, &name, libc::MOUNT_ATTR_RDONLY)?;
+        }
+        Ok(())
+    }
+
+    /// Puts nothing in the place of a file or a folder.
+    fn cover(&self, path: &Path) -> io::Result<()> {
+        let at = self.at(path);
+        if at.is_dir() {
+            empty(&at, "mode=0000")
+        } else {
+            let from = tree(&self.at(&device("null")))?;
+            self.move_to(&from, &at, libc::MOUNT_ATTR_RDONLY)
+        }
+    }
+
+    /// A link that leads elsewhere leads there in the root too.
+    fn link(&self, link: &Path, to: &Path) -> io::Result<()> {
+        let at = self.at(link);
+        if at.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        at.parent().map_or(Ok(()), folder)?;
+        symlink(to, at)
+    }
+}
+
+fn folder(at: &Path) -> io::Result<()> {
+    if at.is_dir() { Ok(()) } else { fs::DirBuilder::new().recursive(true).mode(0o755).create(at) }
+}
+
+fn file(at: &Path) -> io::Result<()> {
+    if at.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    at.parent().map_or(Ok(()), folder)?;
+    fs::File::create_new(at).map(drop)
+}

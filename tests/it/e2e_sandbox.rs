@@ -1,0 +1,252 @@
+//! What a command can do on this machine, with the built program as its supervisor and real namespaces: it is attacked from
+//! within, and what it left outside is looked at.
+//!
+//! covers: 11.10
+
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_runtime::paths::{Granted, Workspace};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolOutcome};
+use callsheet_tools::run_command::RunCommand;
+use callsheet_tools::{holding, supervise_with};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+/// A folder of the user with a project in it, and secrets beside the project.
+struct Place {
+    folder: TempDir,
+    granted: Granted,
+}
+
+/// Whether this machine can hold a command. Where it cannot, a person has to say that they know.
+fn holds() -> bool {
+    supervise_with(Path::new(env!("CARGO_BIN_EXE_callsheet")));
+    let held = &holding().apart;
+    if let Err(why) = held {
+        let known = std::env::var_os("CALLSHEET_TEST_WITHOUT_NAMESPACES").is_some();
+        assert!(known, "this machine has no namespaces ({why}); to skip, set CALLSHEET_TEST_WITHOUT_NAMESPACES");
+        println!("skipped: {why}");
+    }
+    held.is_ok()
+}
+
+impl Place {
+    fn new() -> Self {
+        let folder = TempDir::new().unwrap();
+        let project = folder.path().join("project");
+        for name in [".git/hooks", ".git/objects", ".git/refs", ".callsheet/runs", ".vscode", "src", ".cargo"] {
+            std::fs::create_dir_all(project.join(name)).unwrap();
+        }
+        for (name, text) in [
+            ("project/.git/config", "[core]\n\thooksPath = tools/hooks\n"),
+            ("project/.git/HEAD", "ref: refs/heads/main\n"),
+            ("project/.git/hooks/pre-commit", "#!/bin/sh\n"),
+            ("project/.cargo/config.toml", "[build]\n"),
+            ("project/AGENTS.md", "Be brief.\n"),
+            ("project/.mcp.json", "{}\n"),
+            ("project/src/a.txt", "a\n"),
+            ("secret.txt", "the secret\n"),
+        ] {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        Self { folder, granted: Granted::default() }
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("project")
+    }
+
+    async fn run(&self, line: &str) -> String {
+        let workspace = Workspace::new(&self.project(), &[]).unwrap().granting(self.granted.clone());
+        let context = ToolContext {
+            workspace: Arc::new(workspace),
+            skill_dir: None,
+            fetch: None,
+            max_output_bytes: 20_000,
+            timeout: Duration::from_secs(60),
+            cancel: CancellationToken::new(),
+        };
+        match RunCommand::new().run(&json!({ "command": line }), &context).await.unwrap() {
+            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.folder.path().join(name)).ok()
+    }
+}
+
+#[tokio::test]
+async fn a_command_works_on_the_project_and_in_temporary_folders() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let line = "set -e; echo b > src/b.txt; mv src/b.txt src/c.txt; echo t > /tmp/t; echo h > ~/h; cat /tmp/t ~/h; \
+                python3 - <<'E'\nimport os, pty, socket, threading\nserver = socket.socket()\n\
+                server.bind((\"127.0.0.1\", 0))\nserver.listen()\nsocket.create_connection(server.getsockname())\n\
+                local = socket.socket(socket.AF_UNIX)\nlocal.bind(\"/tmp/s\")\npty.openpty()\n\
+                threading.Thread(target=print, args=(\"a thread\",)).start()\nE\necho worked";
+    let text = place.run(line).await;
+    assert!(text.contains("worked") && text.contains("a thread"), "{text}");
+    assert_eq!(place.text("project/src/c.txt").as_deref(), Some("b\n"));
+    assert!(!Path::new("/tmp/t").exists(), "its temporary folder is its own");
+}
+
+/// What decides what runs later, or what a model is told, cannot be written, moved away, or made.
+#[tokio::test]
+async fn a_command_cannot_change_what_runs_later() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    for line in [
+        "echo evil >> .git/config",
+        "echo evil > .git/hooks/pre-commit",
+        "echo evil > .git/hooks/pre-push",
+        "mv .git .gone; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit",
+        "mv .git/hooks .git/gone",
+        "rm -rf .git/hooks .vscode .callsheet",
+        "ln -sf /tmp/evil .git/config",
+        "echo evil > AGENTS.md",
+        "echo evil > .new; mv .new .mcp.json || rm .new",
+        "echo evil > .cargo/config.toml; mv .cargo .gone",
+        "echo evil > .vscode/tasks.json",
+        "echo evil > .callsheet/runs/evil",
+        "mkdir -p tools/hooks && echo evil > tools/hooks/pre-commit && git status",
+        "python3 -c 'import os; os.rename(\".git\", \"moved\")'",
+        "python3 -c 'import os; os.link(\"src/a.txt\", \".git/hooks/pre-rebase\")'",
+    ] {
+        let before = listing(&place.project());
+        let text = place.run(line).await;
+        let after = listing(&place.project());
+        assert_eq!(after, before, "{line}: {text}");
+    }
+    // What is not there yet is taken away again, and the call has failed.
+    for line in ["echo evil > .envrc", "mkdir .husky && echo evil > .husky/pre-commit", "echo evil > src/AGENTS.md"] {
+        let text = place.run(line).await;
+        assert!(text.contains("which no command may write"), "{line}: {text}");
+        assert_eq!(listing(&place.project()).iter().filter(|(_, text)| text.contains("evil")).count(), 0, "{line}");
+    }
+}
+
+/// Everything in a project that is closed to commands, with its text.
+fn listing(project: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut open: Vec<PathBuf> = vec![project.to_path_buf()];
+    while let Some(path) = open.pop() {
+        let at = path.strip_prefix(project).unwrap_or(&path).to_path_buf();
+        if path.is_dir() && !path.is_symlink() {
+            open.extend(std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else {
+            found.push((at, std::fs::read_to_string(&path).unwrap_or_default()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn a_command_sees_nothing_of_the_user_and_reaches_no_program_of_theirs() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let path = place.folder.path().join("agent.sock");
+    let _agent = UnixListener::bind(&path).unwrap();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let ours = std::process::id();
+    for (line, never) in [
+        (format!("cat ../secret.txt; cat {}", place.folder.path().join("secret.txt").display()), "the secret"),
+        ("cat /etc/shadow; cat /etc/gshadow".to_owned(), "root:"),
+        (format!("cat /proc/{ours}/environ; ls /proc/{ours} && echo reached"), "reached"),
+        (format!("kill -0 {ours} && echo reached"), "reached"),
+        (
+            format!("python3 -c 'import socket; socket.socket(1).connect(\"{}\")' && echo reached", path.display()),
+            "reached",
+        ),
+        (format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}' && echo reached"), "reached"),
+        ("bash -c 'echo > /dev/tcp/1.1.1.1/53' && echo reached".to_owned(), "reached"),
+        ("python3 -c 'import socket; socket.socket(40, 1)' && echo reached".to_owned(), "reached"),
+        ("python3 -c 'import socket; socket.socket(2, 3)' && echo reached".to_owned(), "reached"),
+        ("unshare -Ur true && echo reached".to_owned(), "reached"),
+        ("mknod /tmp/disk b 8 0 && echo reached".to_owned(), "reached"),
+        ("mount -t tmpfs none /tmp && echo reached".to_owned(), "reached"),
+        ("ls /run/docker.sock /var/run/docker.sock /run/user && echo reached".to_owned(), "reached"),
+        ("echo x > /proc/sys/kernel/hostname && echo reached".to_owned(), "reached"),
+        ("chmod 777 /etc/hostname && echo reached".to_owned(), "reached"),
+        ("touch /usr/evil /etc/evil /evil && echo reached".to_owned(), "reached"),
+        ("cat /proc/1/environ && echo reached".to_owned(), "reached"),
+        ("tail -c 10 /proc/1/mem && echo reached".to_owned(), "reached"),
+        ("bash -c 'echo > /dev/tty' && echo reached".to_owned(), "reached"),
+        ("env | grep -E '^(CARGO_PKG|NEXTEST|SSH_|TMUX|DISPLAY|DBUS)' && echo reached".to_owned(), "reached"),
+        ("grep -E '^Cap(Eff|Prm|Bnd):.*[1-9a-f]' /proc/self/status && echo reached".to_owned(), "reached"),
+    ] {
+        let text = place.run(&line).await;
+        assert!(!text.contains(never), "{line}: {text}");
+    }
+    let mut abstracts = format!("@callsheet-{ours}").into_bytes();
+    abstracts[0] = 0;
+    use std::os::linux::net::SocketAddrExt;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(&abstracts[1..]).unwrap();
+    let _listener = UnixListener::bind_addr(&address).unwrap();
+    let text = place
+        .run(&format!("python3 -c 'import socket; socket.socket(1).connect(b\"\\0callsheet-{ours}\")' && echo reached"))
+        .await;
+    assert!(!text.contains("reached"), "{text}");
+}
+
+#[tokio::test]
+async fn a_command_reaches_hosts_that_were_granted_and_says_which_it_wanted() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in server.incoming().flatten() {
+            use std::io::{Read, Write};
+            let mut client = client;
+            let _request = client.read(&mut [0; 1024]);
+            let _closed = client.write_all(b"HTTP/1.0 200 OK\r\n\r\nfrom the host\n");
+        }
+    });
+    let ask = format!(
+        "python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://127.0.0.1:{port}/\").read())'"
+    );
+    let text = place.run(&ask).await;
+    assert!(!text.contains("from the host"), "{text}");
+    place.granted.hosts = vec![format!("localhost:{port}")];
+    let text = place.run(&ask).await;
+    assert!(text.contains("from the host"), "{text}");
+    // A name that leads to this machine is refused, also when it is granted.
+    let line = "python3 -c 'import urllib.request; urllib.request.urlopen(\"http://example.invalid/\")'";
+    let text = place.run(line).await;
+    assert!(text.contains("Commands may not connect to example.invalid:80") && text.contains("tools.hosts"), "{text}");
+    place.granted.hosts = vec!["10.0.0.1".to_owned()];
+    let text = place.run("python3 -c 'import urllib.request; urllib.request.urlopen(\"http://10.0.0.1/\")'").await;
+    assert!(text.contains("502"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_command_leaves_running_ends_with_it() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let mark = format!("6{}", std::process::id());
+    let line = format!("setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & (nohup sleep {mark} &) ; echo over");
+    let text = place.run(&line).await;
+    assert!(text.contains("over"), "{text}");
+    let left = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|process| {
+        std::fs::read_to_string(process.path().join("cmdline")).ok().filter(|line| line.contains(&mark))
+    });
+    assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use super::holding::holding;
 use super::worktree::Worktree;
 
-/// Folders below a home in which tools keep programs and what they fetched, but no secrets. Commands read them.
-const OF_TOOLS: [&str; 25] = [
+/// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
+const OF_TOOLS: [&str; 29] = [
     ".asdf",
     ".bun",
     ".cabal/bin",
@@ -19,9 +19,13 @@ const OF_TOOLS: [&str; 25] = [
     ".cargo/env",
     ".cargo/git",
     ".cargo/registry",
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
     ".deno",
     ".dotnet",
     ".gem",
+    ".gitconfig",
     ".ghcup",
     ".juliaup",
     ".local/bin",

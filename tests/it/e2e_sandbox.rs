@@ -5,9 +5,11 @@
 
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::garden::{Ended, TestProject};
 use callsheet_runtime::paths::{Granted, Workspace};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
@@ -249,4 +251,43 @@ async fn what_a_command_leaves_running_ends_with_it() {
         std::fs::read_to_string(process.path().join("cmdline")).ok().filter(|line| line.contains(&mark))
     });
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// Where namespaces are refused, `doctor` says what is open, and no earlier answer covers a command.
+#[test]
+fn where_namespaces_are_refused_each_command_asks() {
+    let garden = TestProject::bare();
+    garden.write(
+        ".callsheet/templates/act.xml",
+        r#"<task type="script" name="act"><description>Act</description><command>touch made</command></task>"#,
+    );
+    // No namespace can be made within this one, and its user has no rights.
+    let refusing = "echo 0 > /proc/sys/user/max_user_namespaces || exit 99; \
+                    exec setpriv --bounding-set -all --inh-caps -all --no-new-privs \"$0\" \"$@\"";
+    let call = |arguments: &[&str]| {
+        let wanted = garden.command(arguments);
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "sh", "-c", refusing]).arg(wanted.get_program());
+        command.args(wanted.get_args()).current_dir(garden.project()).env_clear();
+        command.envs(wanted.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Ended::from(command.output().unwrap())
+    };
+    let doctor = call(&["doctor"]);
+    if doctor.code == 99 || doctor.err.contains("unshare failed") {
+        let known = std::env::var_os("CALLSHEET_TEST_WITHOUT_NAMESPACES").is_some();
+        assert!(known, "this machine has no namespaces; to skip, set CALLSHEET_TEST_WITHOUT_NAMESPACES");
+        return;
+    }
+    assert!(doctor.out.contains("!! commands, reading: commands can read your files"), "{}", doctor.out);
+    let run = ["template", "run", "act", "--approval", "never", "--headless", "approve"];
+    let ended = call(&run);
+    assert_eq!(ended.code, 3, "{}", ended.err);
+    assert!(ended.err.contains("cannot keep a command from changing other files"), "{}", ended.err);
+    assert!(!garden.path("made").exists());
+    assert_eq!(call(&["approve", "--resume"]).code, 0);
+    assert!(garden.path("made").exists());
+    std::fs::remove_file(garden.path("made")).unwrap();
+    std::fs::write(garden.home().join("config.toml"), "[tools]\ncontained = true\n").unwrap();
+    assert_eq!(call(&run).code, 0);
+    assert!(garden.path("made").exists());
 }

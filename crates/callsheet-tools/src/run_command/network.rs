@@ -106,7 +106,7 @@ pub(super) struct WayOut {
 }
 
 impl WayOut {
-    /// Serves what the first process inside listens on.
+    /// Serves what the first process inside listens on. Reads one byte, with which the sockets come.
     ///
     /// # Errors
     /// It handed out nothing: it ended.

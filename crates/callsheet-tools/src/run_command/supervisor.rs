@@ -169,7 +169,8 @@ pub(super) fn probe() -> Result<(), String> {
         Ok(serde_json::from_str(&line)?)
     };
     match try_out() {
-        Ok(Report::Ended { .. }) => Ok(()),
+        Ok(Report::Ended { code: Some(0), .. }) => Ok(()),
+        Ok(Report::Ended { .. }) => Err("the first process in the namespaces was killed".to_owned()),
         Ok(Report::NotStarted { text, .. }) => Err(text),
         Err(error) => Err(error.to_string()),
     }
@@ -245,6 +246,8 @@ fn in_namespaces(view: &View, order: Order, bytes: Vec<u8>, incoming: BufReader<
     };
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
+        // A byte stands before the report, with the sockets of the network or without.
+        let _over = (&tells).write_all(b"\n");
         let _over = answer(&tells, &Report::NotStarted { os: None, text });
     };
     let between = namespace::start(view, first, refused)?;

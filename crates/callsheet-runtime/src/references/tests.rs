@@ -176,6 +176,18 @@ impl Fetch for Web {
     }
 }
 
+/// covers: 5.4 a file of 10 GiB is refused unread
+#[test]
+fn a_huge_file_is_refused_unread_with_its_size_and_the_limit() {
+    let project = Project::with(&[]);
+    std::fs::File::create(project.path("huge.log")).unwrap().set_len(10 << 30).unwrap();
+    let located = project.workspace.locate("huge.log").unwrap();
+    let large = LargeFiles::default();
+    let fault = super::files::read(&project.workspace, &large, &located, None).unwrap_err();
+    assert_eq!(fault.to_string(), "huge.log cannot be read: it has 10240 MiB, and files over 1024 MiB are not read");
+    assert_eq!(large.scans(), 0);
+}
+
 /// covers: 5.7 fetched once per run and kept in the state folder
 #[tokio::test]
 async fn a_page_is_fetched_once_and_kept_for_a_resumed_run() {

@@ -47,3 +47,11 @@ pub struct RunsArgs {
     #[arg(long, value_name = "FOLDER", num_args = 0..=1)]
     pub adopt: Option<Option<PathBuf>>,
 }
+
+/// `gc`.
+#[derive(Clone, Debug, Args)]
+pub struct GcArgs {
+    /// Only say what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -131,6 +131,23 @@ fn a_forged_journal_in_the_project_is_not_read() {
     assert!(!garden.path(hook).exists() && !garden.path("minutes.md").exists(), "{}", ended.err);
 }
 
+/// covers: 11.12
+#[test]
+fn what_a_run_stored_is_read_whole_and_none_of_it_is_removed() {
+    let garden = TestProject::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume"]);
+    let said = garden.call(&["doctor"]).out;
+    assert!(said.contains("1 run in the store ") && said.contains(" is whole ("), "{said}");
+    for arguments in [&["gc", "--dry-run"][..], &["gc"]] {
+        let ended = garden.expect(0, arguments);
+        assert!(format!("{}{}", ended.out, ended.err).contains("nothing to remove"), "{}{}", ended.out, ended.err);
+    }
+    garden.expect(0, &["undo"]);
+    assert!(garden.call(&["doctor"]).out.contains(" is whole ("));
+}
+
 /// Kills at a few moments: after the n-th line of facts on stdout. What was finished is never asked again.
 /// covers: 2.18
 #[test]

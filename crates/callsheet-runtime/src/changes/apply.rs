@@ -83,6 +83,8 @@ pub(super) fn apply_watched(
     }
     let moves = forwards(set);
     let created = disk.missing_directories(&moves);
+    // Whatever ends this process now, the record knows what it was about to do.
+    store.persist()?;
     let paths = set.files.iter().map(|file| file.path.clone()).collect();
     journal.begin(&Entry { created: created.clone(), paths })?;
     let performed = perform_all(&disk, &moves, &created, store, watch);

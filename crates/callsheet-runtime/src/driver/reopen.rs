@@ -123,7 +123,7 @@ fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<Inb
 pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, DriveFault> {
     let mut session = match Session::open(Arc::clone(&services.store), id) {
         // Whoever drives the run, or may write it, takes the edit.
-        Err(DriveFault::Store(StoreFault::Locked { .. })) => return Ok(false),
+        Err(DriveFault::Store(StoreFault::Locked { .. } | StoreFault::ReadOnly(_))) => return Ok(false),
         opened => opened?,
     };
     if !session.run().may_edit() {

@@ -1,29 +1,36 @@
 //! Where a project is: found from a folder inside it, and known again after it was renamed or moved.
 
-use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::hash::{BuildHasher, Hasher};
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use callsheet_core::spec::BlobId;
-use callsheet_runtime::paths::read_regular_text;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Folders;
 
-/// The ids of a project, one a line: one of each place it had runs in. Git ignores the folder.
-const IDS: &str = ".callsheet/runs/.id";
-/// Beside the store of a project: where that is, and which id it has there.
+/// Beside the store of a project: where that is, and which folder it is.
 const PLACE: &str = "place.json";
-/// Ids that are read of a project.
-const MOST_IDS: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     project: PathBuf,
-    id: String,
+    folder: Identity,
+}
+
+/// A folder whatever its path: nothing inside it says so, and nothing that a command or another project does can give it
+/// to another folder. A folder that is copied, or moved to another file system, is another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Identity {
+    inode: u64,
+    made: SystemTime,
+}
+
+impl Identity {
+    /// `None`: no such folder, or a file system that does not tell when it was made.
+    fn of(folder: &Path) -> Option<Self> {
+        let metadata = folder.metadata().ok()?;
+        Some(Self { inode: metadata.ino(), made: metadata.created().ok()? })
+    }
 }
 
 /// Runs of a project that had another path.
@@ -49,42 +56,39 @@ pub fn project_of(folder: &Path, folders: &Folders) -> PathBuf {
     above.find(|path| is_project(path)).unwrap_or(folder).to_path_buf()
 }
 
-/// Notes where the project is, so that its runs are found when it has another path. Once for each path.
+/// Notes where the project is, so that its runs are found when it has another path.
 ///
 /// # Errors
 /// The system's reason.
 pub fn note(project: &Path, store: &Path) -> std::io::Result<()> {
-    let known = read_place(store).filter(|place| place.project == project);
-    let place = known.unwrap_or_else(|| Place { project: project.to_path_buf(), id: fresh_id(project) });
-    if ids(project).contains(&place.id) {
-        return Ok(());
-    }
-    write_place(store, &place)?;
-    let file = project.join(IDS);
-    if file.is_symlink() {
-        return Ok(());
-    }
-    OpenOptions::new().append(true).create(true).open(file)?.write_all(format!("{}\n", place.id).as_bytes())
+    let Some(folder) = Identity::of(project) else { return Ok(()) };
+    let place = Place { project: project.to_path_buf(), folder };
+    if read_place(store).as_ref() == Some(&place) { Ok(()) } else { write_place(store, &place) }
 }
 
-/// Stores of this project from when it had another path. A project that is still at that path is another one, of which
-/// this is a copy.
+/// Stores of this project from when it had another path.
 pub fn elsewhere(project: &Path, folders: &Folders) -> Vec<Elsewhere> {
-    let ids = ids(project);
     let own = folders.store(project);
-    if ids.is_empty() {
-        return Vec::new();
-    }
+    let Some(identity) = Identity::of(project) else { return Vec::new() };
     let stores = own.parent().and_then(|stores| stores.read_dir().ok()).into_iter().flatten().flatten();
+    // The same folder may have two paths, as where one is mounted twice.
+    let is_gone = |place: &Place| Identity::of(&place.project).as_ref() != Some(&identity);
     let mut found: Vec<Elsewhere> = stores
         .map(|entry| entry.path())
         .filter(|store| *store != own && callsheet_store::database(store).exists())
         .filter_map(|store| read_place(&store).map(|place| (store, place)))
-        .filter(|(_, place)| ids.contains(&place.id) && !self::ids(&place.project).contains(&place.id))
+        .filter(|(_, place)| place.folder == identity && is_gone(place))
         .map(|(store, place)| Elsewhere { store, project: place.project })
         .collect();
     found.sort_by(|one, other| one.project.cmp(&other.project));
     found
+}
+
+/// The store of a project that was at a path where there is nothing any more; `None`: there is none.
+pub fn left_behind(project: &Path, folders: &Folders) -> Option<Elsewhere> {
+    let store = folders.store(project);
+    let found = callsheet_store::database(&store).exists() && !project.exists();
+    found.then(|| Elsewhere { store, project: project.to_path_buf() })
 }
 
 /// Makes a store from elsewhere that of the project. There must be none yet, or none with a run.
@@ -97,13 +101,7 @@ pub fn adopt(project: &Path, folders: &Folders, from: &Elsewhere) -> std::io::Re
         std::fs::remove_dir_all(&own)?;
     }
     std::fs::rename(&from.store, &own)?;
-    let id = read_place(&own).map_or_else(|| fresh_id(project), |place| place.id);
-    write_place(&own, &Place { project: project.to_path_buf(), id })
-}
-
-fn ids(project: &Path) -> BTreeSet<String> {
-    let text = read_regular_text(&project.join(IDS)).unwrap_or_default();
-    text.lines().take(MOST_IDS).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    note(project, &own)
 }
 
 fn read_place(store: &Path) -> Option<Place> {
@@ -112,14 +110,6 @@ fn read_place(store: &Path) -> Option<Place> {
 
 fn write_place(store: &Path, place: &Place) -> std::io::Result<()> {
     std::fs::write(store.join(PLACE), serde_json::to_vec(place).unwrap_or_default())
-}
-
-/// An id that nobody can guess who does not know the project: else files from elsewhere could ask for its runs.
-fn fresh_id(project: &Path) -> String {
-    let chance = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let words = format!("{} {chance} {} {}", project.display(), since.as_nanos(), std::process::id());
-    BlobId::of(words.as_bytes()).as_str().to_owned()
 }
 
 #[cfg(test)]
@@ -148,26 +138,27 @@ mod tests {
         assert_eq!(project_of(&root, &home(&root)), root);
     }
 
+    /// Nothing in the files of a project says whose runs it has, so that no command and no clone can ask for others.
     #[test]
     fn a_renamed_project_finds_its_store_and_a_copy_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let folders = home(&root);
-        let (old, new) = (root.join("old"), root.join("new"));
-        std::fs::create_dir_all(old.join(".callsheet/runs")).unwrap();
+        let (old, new, copy) = (root.join("old"), root.join("new"), root.join("copy"));
+        std::fs::create_dir(&old).unwrap();
+        std::fs::create_dir(&copy).unwrap();
         let store = folders.store(&old);
         std::fs::create_dir_all(&store).unwrap();
         std::fs::write(callsheet_store::database(&store), "").unwrap();
         note(&old, &store).unwrap();
-        note(&old, &store).unwrap();
-        assert_eq!(ids(&old).len(), 1);
-        std::fs::create_dir_all(new.join(".callsheet/runs")).unwrap();
-        std::fs::copy(old.join(IDS), new.join(IDS)).unwrap();
-        assert_eq!(elsewhere(&new, &folders), [], "the first one is still there");
-        std::fs::remove_dir_all(&old).unwrap();
-        let found = elsewhere(&new, &folders);
-        assert_eq!(found, [Elsewhere { store, project: old }]);
-        adopt(&new, &folders, &found[0]).unwrap();
+        assert!(elsewhere(&copy, &folders).is_empty() && left_behind(&old, &folders).is_none(), "it is still there");
+        assert_eq!(old.read_dir().unwrap().count(), 0, "nothing is written into the project");
+        std::fs::rename(&old, &new).unwrap();
+        let known = Elsewhere { store, project: old.clone() };
+        assert_eq!(left_behind(&old, &folders).as_ref(), Some(&known));
+        assert_eq!(elsewhere(&copy, &folders), []);
+        assert_eq!(elsewhere(&new, &folders), [known.clone()]);
+        adopt(&new, &folders, &known).unwrap();
         assert!(callsheet_store::database(&folders.store(&new)).exists());
         assert_eq!(elsewhere(&new, &folders), []);
     }

@@ -315,6 +315,10 @@ pub fn config_failure(fault: ConfigFault) -> Failure {
     Failure::internal(format!("configuration: {fault}"), "fix it; `callsheet doctor` shows all values")
 }
 
+/// What helps where the store may not be written.
+pub const READ_ONLY_ADVICE: &str =
+    "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
+
 /// A store fault as a failure with advice.
 pub fn store_failure(fault: StoreFault) -> Failure {
     let advice = match &fault {
@@ -324,6 +328,9 @@ pub fn store_failure(fault: StoreFault) -> Failure {
         StoreFault::TooNew { .. } => "use a newer Callsheet",
         StoreFault::Broken(_) => {
             "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
+        }
+        StoreFault::ReadOnly(_) => {
+            "`show`, `runs` and `report` work all the same; for more, make its folder yours to write"
         }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };

@@ -15,7 +15,7 @@ use callsheet_runtime::ports::{
 };
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
-use callsheet_runtime::runfiles::RunFiles;
+use callsheet_runtime::runfiles::{KeptFiles, RunFiles};
 use callsheet_runtime::services::{Commands, ModelSet, PinnedSkills, Services, Snapshots};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
@@ -55,6 +55,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
+    let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
     let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
     let workspace = workspace.granting(granted(setup));
@@ -92,7 +93,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         unknown_windows: Arc::default(),
         commands: Commands::default(),
         large: LargeFiles::default(),
-        pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
+        pages: Pages::new(Some(Arc::clone(&fetch)), Some(kept.clone())),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
         pinned_skills: PinnedSkills::default(),
@@ -108,6 +109,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         files,
         commands_apart: apart,
         commands_unheld: !apart && !contained,
+        kept,
         read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
     })

@@ -84,8 +84,10 @@ pub enum Command {
     /// List, download and test models.
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Check the setup and suggest fixes.
+    /// Check the setup and the stored runs, and suggest fixes.
     Doctor,
+    /// Remove what no run of this project needs any more.
+    Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
     /// Print shell completions.

@@ -21,7 +21,7 @@ pub use args::{
 };
 pub use exit::{Exit, Failure};
 pub use init_args::{DemoArgs, InitArgs};
-pub use output_args::{OutputFormat, RunsArgs};
+pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
 pub use template_args::{

@@ -1,5 +1,7 @@
 //! What stdout gets of a command, and `runs`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::args::{Cli, Command, WorkArgs};
@@ -41,7 +43,15 @@ pub enum OutputFormat {
 /// `runs`.
 #[derive(Clone, Debug, Args)]
 pub struct RunsArgs {
-    /// Take over the runs that this project had before it was renamed or moved.
+    /// Take over the runs that this project had before it was renamed or moved; from another disk, name where it was.
+    #[arg(long, value_name = "FOLDER", num_args = 0..=1)]
+    pub adopt: Option<Option<PathBuf>>,
+}
+
+/// `gc`.
+#[derive(Clone, Debug, Args)]
+pub struct GcArgs {
+    /// Only say what would be removed.
     #[arg(long)]
-    pub adopt: bool,
+    pub dry_run: bool,
 }

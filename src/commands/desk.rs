@@ -77,7 +77,7 @@ impl Desk for RunDesk {
     }
 
     fn undo(&self) -> Result<String, String> {
-        let undone = take_back(&self.store, &self.setup.project, &self.id)
+        let undone = take_back(&self.store, &self.setup.project, &self.setup.store_folder(), &self.id, &|_| ())
             .map_err(|fault| drive_failure(&fault, &self.id).what)?;
         let words = lines(&undone, self.id.as_str()).join("; ");
         if undone.refused.is_empty() { Ok(words) } else { Err(words) }

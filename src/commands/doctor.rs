@@ -15,18 +15,20 @@ use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
 use crate::setup::{Setup, project_config};
 use crate::term::{harmless, window_words};
 
+use super::stored::stored;
+
 /// One finding.
-struct Finding {
+pub(super) struct Finding {
     good: bool,
     what: String,
     mend: String,
 }
 
-fn good(what: impl Into<String>) -> Finding {
+pub(super) fn good(what: impl Into<String>) -> Finding {
     Finding { good: true, what: what.into(), mend: String::new() }
 }
 
-fn bad(what: impl Into<String>, mend: impl Into<String>) -> Finding {
+pub(super) fn bad(what: impl Into<String>, mend: impl Into<String>) -> Finding {
     Finding { good: false, what: what.into(), mend: mend.into() }
 }
 
@@ -47,7 +49,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Err(fault) => bad(fault.to_string(), "fix the value"),
     });
     findings.extend(waiting(&setup));
-    findings.push(store(&setup));
+    findings.extend(stored(&setup));
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
@@ -77,17 +79,6 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
     super::print(&harmless(&format!("{mark}{}{mend}\n", finding.what)))
-}
-
-fn store(setup: &Setup) -> Finding {
-    let folder = setup.store_folder();
-    if !setup.has_store() {
-        return good(format!("no runs in this project yet; the store will be {}", folder.display()));
-    }
-    match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
-        Ok(runs) => good(format!("{} in the store {}", counted(runs.len(), "run"), folder.display())),
-        Err(failure) => bad(failure.what, failure.advice),
-    }
 }
 
 /// Files of the project that are left out until they are trusted.

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, Tape, recorded_environment};
-use crate::setup::{Setup, store_failure};
+use crate::setup::{READ_ONLY_ADVICE, Setup, store_failure};
 use crate::term;
 use crate::wiring::{Parts, services};
 
@@ -493,6 +493,7 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
                 callsheet_runtime::ports::StoreFault::Locked { .. } => {
                     "wait for it, or stop it with `callsheet cancel`".to_owned()
                 }
+                callsheet_runtime::ports::StoreFault::ReadOnly(_) => READ_ONLY_ADVICE.to_owned(),
                 callsheet_runtime::ports::StoreFault::NoRun(_) => {
                     failure.exit = Exit::Usage;
                     "`callsheet runs` lists all runs".to_owned()

@@ -13,6 +13,7 @@ mod drive;
 mod estimate;
 mod first_choice;
 mod front;
+mod gc;
 mod index;
 mod init;
 mod man;
@@ -37,6 +38,7 @@ mod skill;
 mod skill_new;
 mod start;
 mod steer;
+mod stored;
 mod take_in;
 mod template;
 mod template_new;
@@ -118,6 +120,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Index(arguments) => index::index(&setup, arguments),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
+        Command::Gc(arguments) => gc::gc(&setup, arguments),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }

@@ -1,5 +1,7 @@
 //! `runs`: the runs of this project, newest first.
 
+use std::path::Path;
+
 use callsheet_runtime::ports::RunSummary;
 use callsheet_store::SqliteStore;
 
@@ -9,8 +11,8 @@ use crate::setup::{Setup, civil, store_failure};
 use crate::term::{dollars, harmless, one_line, outcome_words};
 
 pub(super) fn runs(setup: &Setup, arguments: &RunsArgs) -> Result<Exit, Failure> {
-    if arguments.adopt {
-        return adopt(setup);
+    if let Some(from) = &arguments.adopt {
+        return adopt(setup, from.as_deref());
     }
     let runs = own_runs(setup)?;
     if let Some(words) = setup.elsewhere_words() {
@@ -47,10 +49,20 @@ fn print_run(setup: &Setup, run: &RunSummary) -> Result<(), Failure> {
 }
 
 /// Takes the runs over that this project had under another path.
-fn adopt(setup: &Setup) -> Result<Exit, Failure> {
-    let found = setup.elsewhere();
+fn adopt(setup: &Setup, from: Option<&Path>) -> Result<Exit, Failure> {
+    let found = match from {
+        Some(from) => std::path::absolute(from)
+            .ok()
+            .and_then(|from| place::left_behind(&from, &setup.folders))
+            .into_iter()
+            .collect(),
+        None => setup.elsewhere(),
+    };
     let from = match found.as_slice() {
-        [] => return Err(Failure::usage("this project had no runs at another path", "")),
+        [] => {
+            let advice = "name the folder where it was, which must be gone: `callsheet runs --adopt FOLDER`";
+            return Err(Failure::usage("this project had no runs at another path", advice));
+        }
         [from, ..] => from,
     };
     let place = from.project.display();

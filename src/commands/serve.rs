@@ -280,7 +280,9 @@ impl Desk for OwnDesk {
     fn undo(&self, run: &RunId) -> Result<String, Refusal> {
         let undo = || -> Result<String, Failure> {
             let store = self.existing()?;
-            let undone = take_back(&store, &self.setup.project, run).map_err(|fault| drive_failure(&fault, run))?;
+            let setup = &self.setup;
+            let undone = take_back(&store, &setup.project, &setup.store_folder(), run, &|_| ())
+                .map_err(|fault| drive_failure(&fault, run))?;
             let words = lines(&undone, run.as_str()).join("; ");
             if undone.refused.is_empty() {
                 return Ok(words);

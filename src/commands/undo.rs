@@ -11,7 +11,9 @@ use super::drive::drive_failure;
 pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let undone = take_back(&store, &setup.project, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let waiting = |text: &str| tell!("{}", harmless(text));
+    let undone = take_back(&store, &setup.project, &setup.store_folder(), &found.run, &waiting)
+        .map_err(|fault| drive_failure(&fault, &found.run))?;
     if setup.json {
         super::print_json(&serde_json::json!({
             "run": found.run, "restored": undone.restored, "deleted": undone.deleted, "refused": undone.refused,

@@ -81,7 +81,7 @@ fn a_gate_of_a_run_that_ignores_hangups_waits_for_others() {
 fn a_closed_terminal_ends_whoever_watches() {
     let garden = TestProject::scripted(SLOW);
     let mut run = garden.command(&SLOW_RUN).spawn().unwrap();
-    wait_for(|| garden.path(".callsheet/runs/.id").exists());
+    wait_for(|| garden.store().join("place.json").exists());
     let mut window = Window::open(&garden.command(&["watch"]), &IGNORING);
     window.until(&["The fourth"]);
     window.close();

@@ -100,6 +100,54 @@ fn an_interrupt_at_a_gate_changes_nothing() {
     assert_ne!(garden.files(), before);
 }
 
+/// A killed apply is taken back from the record: what a command leaves in the place where views are is nobody's order.
+/// covers: 2.18, 3.10
+#[test]
+fn a_forged_journal_in_the_project_is_not_read() {
+    let garden = TestProject::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    let facts = garden.facts();
+    let files = facts.iter().filter_map(|fact| fact["result"]["changes"]["files"].as_array()).flatten();
+    let before = files.map(|file| &file["before"]).find(|before| before.is_string()).unwrap();
+    garden.expect(0, &["approve"]);
+    let lock = std::fs::File::create(garden.store().join("apply.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut run = garden.command(&["resume"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let told = BufReader::new(run.stderr.take().unwrap()).lines().map_while(Result::ok);
+    assert!(told.into_iter().any(|line| line.contains("waiting for another process")), "it says that it waits");
+    run.kill().unwrap();
+    run.wait().unwrap();
+    drop(lock);
+    let hook = ".git/hooks/pre-commit";
+    let key = &facts.iter().find(|fact| fact["result"]["changes"].is_object()).unwrap()["key"];
+    let (task, execution) = (key["task"].as_str().unwrap(), key["run"].as_str().unwrap());
+    let set = serde_json::json!({ "files": [{ "path": hook, "before": before }] });
+    let entry = serde_json::json!({ "set": set, "created": [] }).to_string();
+    let journal = garden.run_folder().join("journal");
+    std::fs::create_dir_all(&journal).unwrap();
+    std::fs::create_dir_all(garden.path(".git/hooks")).unwrap();
+    std::fs::write(journal.join(format!("{task}-{execution}-1.json")), entry).unwrap();
+    let ended = garden.expect(0, &["resume"]);
+    assert!(!garden.path(hook).exists() && !garden.path("minutes.md").exists(), "{}", ended.err);
+}
+
+/// covers: 11.12
+#[test]
+fn what_a_run_stored_is_read_whole_and_none_of_it_is_removed() {
+    let garden = TestProject::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume"]);
+    let said = garden.call(&["doctor"]).out;
+    assert!(said.contains("1 run in the store ") && said.contains(" is whole ("), "{said}");
+    for arguments in [&["gc", "--dry-run"][..], &["gc"]] {
+        let ended = garden.expect(0, arguments);
+        assert!(format!("{}{}", ended.out, ended.err).contains("nothing to remove"), "{}{}", ended.out, ended.err);
+    }
+    garden.expect(0, &["undo"]);
+    assert!(garden.call(&["doctor"]).out.contains(" is whole ("));
+}
+
 /// Kills at a few moments: after the n-th line of facts on stdout. What was finished is never asked again.
 /// covers: 2.18
 #[test]

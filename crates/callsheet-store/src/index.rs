@@ -9,7 +9,7 @@ use callsheet_runtime::ports::{Index, IndexEntry, IndexFault, IndexMode, check_e
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use crate::fault::of_sqlite;
-use crate::sqlite;
+use crate::opening;
 
 /// The index in `callsheet.db` of a folder of stores, over a connection of its own, so that a lookup waits for no fact and no fact
 /// for a lookup. The file is opened when it is first needed.
@@ -30,9 +30,9 @@ impl SqliteIndex {
             self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = match &mut *held {
             Some(connection) => connection,
-            empty @ None => empty.insert(sqlite::open_database(&self.folder)?.1),
+            empty @ None => empty.insert(opening::open_database(&self.folder)?.1),
         };
-        work(connection).map_err(|error| IndexFault::Store(of_sqlite(&sqlite::database(&self.folder), &error)))
+        work(connection).map_err(|error| IndexFault::Store(of_sqlite(&opening::database(&self.folder), &error)))
     }
 }
 

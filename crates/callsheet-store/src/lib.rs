@@ -5,11 +5,15 @@
 //! everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata of the memory system. Both run the conformance suite of `callsheet-runtime`.
 //! [`LiveWriter`] and [`LiveReader`] bring what models are writing to other processes; it is no part of any store.
 
+mod blobs;
+mod check;
 mod checkpoint;
+mod collect;
 mod fault;
 mod index;
 mod live;
 mod memory;
+mod opening;
 mod owner;
 mod pack;
 mod rows;
@@ -18,7 +22,10 @@ mod sqlite;
 mod staged;
 mod summary;
 
+pub use check::{Damage, StoreCheck};
+pub use collect::Collected;
 pub use index::{MemoryIndex, SqliteIndex};
 pub use live::{LiveReader, LiveWriter};
 pub use memory::MemoryStore;
-pub use sqlite::{SqliteStore, database};
+pub use opening::database;
+pub use sqlite::SqliteStore;

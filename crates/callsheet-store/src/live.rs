@@ -15,8 +15,8 @@ use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
 use serde::{Deserialize, Serialize};
 
+use crate::opening::create_private;
 use crate::owner::{Life, Owner};
-use crate::sqlite::create_private;
 
 /// How often the file is written at most.
 const PERIOD: Duration = Duration::from_millis(500);

@@ -183,6 +183,10 @@ impl Store for MemoryStore {
         Ok(id)
     }
 
+    fn persist(&self) -> Result<(), StoreFault> {
+        Ok(())
+    }
+
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
         let id = BlobId::of(&bytes);
         self.staged().insert(id.clone(), bytes);

@@ -11,16 +11,6 @@ use rusqlite::types::ValueRef;
 use crate::pack::unpack;
 use crate::summary::Columns;
 
-/// A blob as it is stored, and the one that it is told from.
-pub(crate) type BlobRow = (Vec<u8>, Option<usize>, Option<(Vec<u8>, Option<usize>)>);
-
-pub(crate) fn blob_of(row: &Row<'_>) -> rusqlite::Result<BlobRow> {
-    let size = |size: Option<i64>| size.map(|size| usize::try_from(size).unwrap_or(0));
-    let base: Option<Vec<u8>> = row.get(2)?;
-    let base_size = size(row.get(3)?);
-    Ok((row.get(0)?, size(row.get(1)?), base.map(|bytes| (bytes, base_size))))
-}
-
 /// A hash as it is stored: its 32 bytes.
 pub(crate) fn hash_of(id: &BlobId) -> Vec<u8> {
     let pair = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());

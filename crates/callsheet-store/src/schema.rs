@@ -33,6 +33,27 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Mi
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated between the look and the lock.
     let found = version(&transaction)?;
+    must_be_known(found, path)?;
+    for script in MIGRATIONS.iter().skip(found.saturating_sub(NEVER_RELEASED)) {
+        transaction.execute_batch(script)?;
+    }
+    transaction.pragma_update(None, "user_version", i64::try_from(NEWEST).unwrap_or(i64::MAX))?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Refuses a file that would have to be changed before it can be read.
+pub(crate) fn must_be_newest(connection: &Connection, path: &Path) -> Result<(), MigrationFault> {
+    let found = version(connection)?;
+    must_be_known(found, path)?;
+    if found == NEWEST {
+        return Ok(());
+    }
+    let older = format!("{} is older than this Callsheet, which may not write it", path.display());
+    Err(MigrationFault::Refused(StoreFault::ReadOnly(older)))
+}
+
+fn must_be_known(found: usize, path: &Path) -> Result<(), MigrationFault> {
     if found > NEWEST {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let fault = StoreFault::TooNew { found: number(found), known: number(NEWEST) };
@@ -44,11 +65,6 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Mi
             "{file} has the form of an unreleased Callsheet. Move it away to start fresh"
         ))));
     }
-    for script in MIGRATIONS.iter().skip(found.saturating_sub(NEVER_RELEASED)) {
-        transaction.execute_batch(script)?;
-    }
-    transaction.pragma_update(None, "user_version", i64::try_from(NEWEST).unwrap_or(i64::MAX))?;
-    transaction.commit()?;
     Ok(())
 }
 

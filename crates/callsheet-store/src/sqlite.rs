@@ -1,32 +1,23 @@
 //! The embedded durable store: one SQLite file a project.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use callsheet_core::record::{LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
-use rusqlite::config::DbConfig;
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
+use crate::blobs;
 use crate::checkpoint::Checkpoints;
 use crate::fault::{of_io, of_sqlite};
+use crate::opening::{connect, is_read_only, open_database, open_to_read};
 use crate::owner::{Life, Owner, new_token};
-use crate::pack::{Packed, Packer, unpack};
-use crate::rows::{BlobRow, FactRow, blob_of, columns_of, hash_of, key_of, length, signed, unsigned};
-use crate::schema::{MigrationFault, migrate};
+use crate::pack::{Packed, Packer};
+use crate::rows::{FactRow, columns_of, key_of, length, signed, unsigned};
 use crate::staged::Staged;
 use crate::summary::Columns;
-
-/// How long a call waits for another process to finish its transaction.
-const BUSY: Duration = Duration::from_secs(10);
-
-/// Pages of the write-ahead log (16 MiB) before a fact that is recorded copies them into the database and waits for the
-/// disk. [`Checkpoints`] does it earlier, beside the run.
-const CHECKPOINT_PAGES: u32 = 4_096;
 
 /// The store of a project, in `callsheet.db` of a folder that is its own.
 ///
@@ -38,28 +29,39 @@ pub struct SqliteStore {
     path: PathBuf,
     /// Before the connections, so that it goes first.
     checkpoints: Checkpoints,
-    writer: Mutex<Connection>,
+    /// `None`: it is only looked at.
+    writer: Option<Mutex<Connection>>,
     reader: Mutex<Connection>,
     /// Blobs that the next `append` writes, and the latest that were written.
     staged: Mutex<Staged>,
     packer: Packer,
+    /// What `reader` reads where there is no `writer`. It goes last.
+    _copy: Option<tempfile::TempDir>,
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder, creating the folder and the database if need be.
+    /// Opens the store in a folder, creating the folder and the database if need be. One that this process may not write
+    /// can be looked at all the same; whatever would change it is `ReadOnly`.
     ///
     /// # Errors
     /// `Full` if the disk is, `TooNew` for a file of a later release, else `Broken` with what to do.
     pub fn open(folder: &Path) -> Result<Self, StoreFault> {
-        let (path, writer) = open_database(folder)?;
-        let reader = connect(&path, false)?;
+        let (path, writer, reader, copy) = if is_read_only(folder) {
+            let (path, reader, copy) = open_to_read(folder)?;
+            (path, None, reader, copy)
+        } else {
+            let (path, writer) = open_database(folder)?;
+            let reader = connect(&path, false)?;
+            (path, Some(Mutex::new(writer)), reader, None)
+        };
         Ok(Self {
             path,
             checkpoints: Checkpoints::default(),
-            writer: Mutex::new(writer),
+            writer,
             reader: Mutex::new(reader),
             staged: Mutex::default(),
             packer: Packer::default(),
+            _copy: copy,
         })
     }
 
@@ -101,6 +103,26 @@ impl SqliteStore {
         })
     }
 
+    /// One entry of a log.
+    pub(crate) fn entry(&self, run: &RunId, n: u64) -> Result<Option<LogEntry>, StoreFault> {
+        let connection = self.reading();
+        let number = self.number(&connection, run)?;
+        let row = connection
+            .prepare_cached("SELECT key, at, v, size, body FROM facts WHERE key = ?1")
+            .and_then(|mut statement| statement.query_row(params![key_of(number, n)], FactRow::of).optional())
+            .map_err(|e| self.fault(&e))?;
+        row.map(|row| row.fact(&self.path, run)).transpose()
+    }
+
+    /// Gives room of what was removed back to the disk, unless another process is at the file.
+    pub(crate) fn shrink(&self) {
+        let Some(writer) = &self.writer else { return };
+        let connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);") {
+            tracing::debug!(%error, "the file keeps its size for now");
+        }
+    }
+
     /// A fact as it is stored: JSON, with the size that it has if it is compressed.
     fn body_of(&self, fact: &LogEntry) -> Result<(Option<i64>, Value), StoreFault> {
         let text = to_json(&fact.event)?;
@@ -110,13 +132,19 @@ impl SqliteStore {
         })
     }
 
-    fn fault(&self, error: &rusqlite::Error) -> StoreFault {
+    pub(crate) fn fault(&self, error: &rusqlite::Error) -> StoreFault {
         of_sqlite(&self.path, error)
     }
 
     /// Runs `work` in a transaction that holds the write lock from its start; any fault rolls it back.
-    fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreFault>) -> Result<T, StoreFault> {
-        let mut connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn write<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreFault>,
+    ) -> Result<T, StoreFault> {
+        let writer = self.writer.as_ref().ok_or_else(|| {
+            StoreFault::ReadOnly(format!("{}, or its folder, is not yours to write", self.path.display()))
+        })?;
+        let mut connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction =
             connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| self.fault(&e))?;
         let value = work(&transaction)?;
@@ -124,7 +152,7 @@ impl SqliteStore {
         Ok(value)
     }
 
-    fn reading(&self) -> MutexGuard<'_, Connection> {
+    pub(crate) fn reading(&self) -> MutexGuard<'_, Connection> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -132,26 +160,9 @@ impl SqliteStore {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a blob, unless it is there. One whose base is not, since what would have stored that failed or has not come so
-    /// far, is stored as it is.
+    /// Stores a blob, unless it is there whole.
     fn insert_blob(&self, connection: &Connection, packed: &Packed, bytes: &[u8]) -> Result<(), StoreFault> {
-        let insert = |packed: &Packed, base: Option<i64>| {
-            connection
-                .prepare_cached("INSERT OR IGNORE INTO blobs (hash, base, size, bytes) VALUES (?1, ?2, ?3, ?4)")?
-                .execute(params![hash_of(&packed.hash), base, packed.size.map(length), packed.bytes])
-        };
-        let base = |hash: &BlobId| {
-            let mut statement = connection.prepare_cached("SELECT id FROM blobs WHERE hash = ?1 AND base IS NULL")?;
-            statement.query_row(params![hash_of(hash)], |row| row.get(0)).optional()
-        };
-        let inserted = match &packed.base {
-            None => insert(packed, None),
-            Some(hash) => base(hash).and_then(|base| match base {
-                Some(_) => insert(packed, base),
-                None => insert(&Packed::plain(packed.hash.clone(), bytes), None),
-            }),
-        };
-        inserted.map(drop).map_err(|e| self.fault(&e))
+        blobs::insert(connection, packed, bytes).map_err(|e| self.fault(&e))
     }
 
     /// The number that the rows of a run go by.
@@ -214,24 +225,6 @@ impl SqliteStore {
             .map_err(|e| self.fault(&e))?;
         Ok(())
     }
-}
-
-/// The database in a folder of stores.
-pub fn database(folder: &Path) -> PathBuf {
-    folder.join("callsheet.db")
-}
-
-/// Opens the database in a folder for writing, creating both if need be, in the newest schema.
-pub(crate) fn open_database(folder: &Path) -> Result<(PathBuf, Connection), StoreFault> {
-    limits::writes_fail_instead_of_killing();
-    create_private(folder).map_err(|error| of_io(folder, &error))?;
-    let path = database(folder);
-    let mut writer = connect(&path, true)?;
-    migrate(&mut writer, &path).map_err(|fault| match fault {
-        MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
-        MigrationFault::Refused(fault) => fault,
-    })?;
-    Ok((path, writer))
 }
 
 impl Store for SqliteStore {
@@ -377,16 +370,21 @@ impl Store for SqliteStore {
 
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault> {
         let id = BlobId::of(bytes);
-        let known = self
-            .reading()
-            .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")
-            .and_then(|mut statement| statement.exists(params![hash_of(&id)]))
-            .map_err(|e| self.fault(&e))?;
+        let known = blobs::holds(&self.reading(), &id, bytes).map_err(|e| self.fault(&e))?;
         if !known {
             let packed = self.packer.pack(id.clone(), bytes);
             self.write(|transaction| self.insert_blob(transaction, &packed, bytes))?;
         }
         Ok(id)
+    }
+
+    fn persist(&self) -> Result<(), StoreFault> {
+        // The log has all that was committed and is not in the database yet; what is there was synced as it was copied.
+        let log = self.path.with_extension("db-wal");
+        match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(of_io(&log, &error)),
+            _ => Ok(()),
+        }
     }
 
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
@@ -399,71 +397,14 @@ impl Store for SqliteStore {
         if let Some(bytes) = self.staged().get(id) {
             return Ok(bytes.to_vec());
         }
-        let (bytes, size, base): BlobRow = self
-            .reading()
-            .prepare_cached(
-                "SELECT blob.bytes, blob.size, base.bytes, base.size
-                 FROM blobs blob LEFT JOIN blobs base ON base.id = blob.base WHERE blob.hash = ?1",
-            )
-            .and_then(|mut statement| statement.query_row(params![hash_of(id)], blob_of).optional())
-            .map_err(|e| self.fault(&e))?
-            .ok_or_else(|| StoreFault::NoBlob(id.clone()))?;
-        let base = base.map(|(bytes, size)| unpack(bytes, size, None).unwrap_or_default());
-        let bytes = unpack(bytes, size, base.as_deref()).filter(|bytes| BlobId::of(bytes) == *id);
-        let Some(bytes) = bytes else {
-            return Err(StoreFault::Broken(format!(
+        let found = blobs::read(&self.reading(), id).map_err(|e| self.fault(&e))?;
+        found.ok_or_else(|| StoreFault::NoBlob(id.clone()))?.ok_or_else(|| {
+            StoreFault::Broken(format!(
                 "{}: the bytes of blob {id} are not the ones that were stored; restore the file from a copy",
                 self.path.display()
-            )));
-        };
-        Ok(bytes)
+            ))
+        })
     }
-}
-
-/// `synchronous = NORMAL` from the first page on, also for a new file: its making waits for the disk, so that a power
-/// cut leaves no file, an empty one, or one with a whole first page. All else is in the log behind it, of which a cut
-/// leaves a beginning that ends with a whole transaction. Without the wait a first page of zeros could be left, which
-/// no later opening would take.
-fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
-    let open = || {
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY)?;
-        // A statement is planned once, and not anew for each value that it is asked with.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
-        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-        use_wal(&connection)?;
-        Ok(connection)
-    };
-    open().map_err(|error: rusqlite::Error| of_sqlite(path, &error))
-}
-
-/// Switches to WAL, unless the file is in it already. SQLite does not wait its busy timeout for this switch, so two
-/// processes that create the file at once are told apart here.
-#[allow(clippy::disallowed_methods, reason = "opening a store blocks by contract")]
-fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
-    let pause = Duration::from_millis(20);
-    let mut tries = BUSY.as_millis() / pause.as_millis();
-    loop {
-        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) && tries > 0 => {
-                tries -= 1;
-                std::thread::sleep(pause);
-            }
-            other => return other,
-        }
-    }
-}
-
-/// Makes a folder that its owner alone can look into: prompts and files of projects are in the store.
-pub(crate) fn create_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
@@ -476,25 +417,4 @@ fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
 fn to_json(value: &impl serde::Serialize) -> Result<String, StoreFault> {
     serde_json::to_string(value)
         .map_err(|error| StoreFault::Broken(format!("a fact cannot be written as JSON: {error}")))
-}
-
-mod limits {
-    //! A file size limit (`ulimit -f`) must be a fault that can be told, not the death of the process.
-
-    #[cfg(unix)]
-    pub(super) fn writes_fail_instead_of_killing() {
-        use std::sync::atomic::AtomicBool;
-        use std::sync::{Arc, Once};
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
-            // With any handler the signal no longer kills, and the write returns EFBIG. The flag itself is of no use.
-            const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
-            if let Err(error) = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))) {
-                tracing::warn!(%error, "a file size limit will end the process");
-            }
-        });
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn writes_fail_instead_of_killing() {}
 }

@@ -1,6 +1,7 @@
 //! The log: one entry a line, numbered, dated. It is what `run` folds.
 
 mod answered;
+mod blobs;
 mod event;
 mod list;
 mod operators;

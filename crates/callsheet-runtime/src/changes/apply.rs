@@ -43,30 +43,36 @@ pub enum ApplyFault {
     Cancelled,
 }
 
+/// What changing files takes.
+#[derive(Clone, Copy)]
+pub struct Means<'a> {
+    /// The project.
+    pub workspace: &'a Workspace,
+    /// The contents.
+    pub store: &'a dyn Store,
+    /// Hears whom this waits for.
+    pub tell: &'a dyn Fn(&str),
+    /// Ends the waiting.
+    pub cancel: &'a CancellationToken,
+}
+
 /// Applies all of `set` or nothing (spec 3.10). Blocks its thread: a driver calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
 ///
 /// # Errors
 /// See `ApplyFault`.
-pub fn apply(
-    set: &ChangeSet,
-    workspace: &Workspace,
-    store: &dyn Store,
-    journal: &Journal,
-    cancel: &CancellationToken,
-) -> Result<(), ApplyFault> {
-    apply_watched(set, workspace, store, journal, cancel, &mut |_| Ok(()))
+pub fn apply(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<(), ApplyFault> {
+    apply_watched(set, journal, means, &mut |_| Ok(()))
 }
 
 /// `apply`, with a look before each step that may make it fail.
 pub(super) fn apply_watched(
     set: &ChangeSet,
-    workspace: &Workspace,
-    store: &dyn Store,
     journal: &Journal,
-    cancel: &CancellationToken,
+    means: Means<'_>,
     watch: &mut dyn FnMut(&Step) -> io::Result<()>,
 ) -> Result<(), ApplyFault> {
-    let _lock = locked(workspace, cancel)?;
+    let Means { workspace, store, .. } = means;
+    let _lock = locked(journal, means)?;
     let disk = Disk::new(workspace);
     let moved = mismatches(set, workspace, &disk);
     if !moved.is_empty() {
@@ -77,27 +83,35 @@ pub(super) fn apply_watched(
     }
     let moves = forwards(set);
     let created = disk.missing_directories(&moves);
-    journal.begin(&Entry { set: set.clone(), created: created.clone() })?;
-    perform_all(&disk, &moves, &created, store, watch)
+    // Whatever ends this process now, the record knows what it was about to do.
+    store.persist()?;
+    let paths = set.files.iter().map(|file| file.path.clone()).collect();
+    journal.begin(&Entry { created: created.clone(), paths })?;
+    let performed = perform_all(&disk, &moves, &created, store, watch);
+    if let Err(ApplyFault::Refused(_)) = &performed {
+        journal.discard()?;
+    }
+    performed
 }
 
-/// Puts the originals of an interrupted apply back, from the journal. Nothing begun means nothing to do. Files that
+/// Puts the originals of `set` back, whose apply was interrupted. Nothing begun means nothing to do. Files that
 /// hold neither the old nor the new content were changed by somebody else meanwhile: they are left alone and named by
 /// a warning each.
 ///
 /// # Errors
-/// `Torn` if an original could not be written; it may be tried again.
-pub fn roll_back(
-    workspace: &Workspace,
-    store: &dyn Store,
-    journal: &Journal,
-    cancel: &CancellationToken,
-) -> Result<Vec<Issue>, ApplyFault> {
-    let _lock = locked(workspace, cancel)?;
-    let Some(Entry { set, created }) = journal.begun()? else { return Ok(Vec::new()) };
-    let conflicts = Disk::new(workspace)
-        .put_back(&forwards(&set), &created, store)
-        .map_err(|error| ApplyFault::Torn(error.to_string()))?;
+/// `Torn` if an original could not be written, or a path leads elsewhere by now; it may be tried again.
+pub fn roll_back(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<Vec<Issue>, ApplyFault> {
+    let Means { workspace, store, .. } = means;
+    let _lock = locked(journal, means)?;
+    let Some(entry) = journal.begun()? else { return Ok(Vec::new()) };
+    let disk = Disk::new(workspace);
+    let moves = forwards(set);
+    for file in &moves {
+        checked_state(&file.path.to_string_lossy(), file, workspace, &disk)
+            .map_err(|issue| ApplyFault::Torn(issue.to_string()))?;
+    }
+    let conflicts =
+        disk.put_back(&moves, &entry.made_for(set), store).map_err(|error| ApplyFault::Torn(error.to_string()))?;
     journal.discard()?;
     Ok(conflicts
         .iter()
@@ -114,26 +128,19 @@ pub fn roll_back(
 ///
 /// # Errors
 /// `Refused` naming every file whose changed lines were changed since; nothing is taken back then.
-pub fn revert(
-    set: &ChangeSet,
-    workspace: &Workspace,
-    store: &dyn Store,
-    journal: &Journal,
-    cancel: &CancellationToken,
-) -> Result<(), ApplyFault> {
-    revert_watched(set, workspace, store, journal, cancel, &mut |_| Ok(()))
+pub fn revert(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<(), ApplyFault> {
+    revert_watched(set, journal, means, &mut |_| Ok(()))
 }
 
 /// `revert`, with a look before each step that may make it fail.
 pub(super) fn revert_watched(
     set: &ChangeSet,
-    workspace: &Workspace,
-    store: &dyn Store,
     journal: &Journal,
-    cancel: &CancellationToken,
+    means: Means<'_>,
     watch: &mut dyn FnMut(&Step) -> io::Result<()>,
 ) -> Result<(), ApplyFault> {
-    let _lock = locked(workspace, cancel)?;
+    let Means { workspace, store, .. } = means;
+    let _lock = locked(journal, means)?;
     let disk = Disk::new(workspace);
     let mut issues = Vec::new();
     let mut moves = Vec::new();
@@ -155,7 +162,7 @@ pub(super) fn revert_watched(
     for content in moves.iter().flat_map(|file| [&file.from, &file.to]).flatten() {
         store.blob(content)?;
     }
-    let ours = journal.begun()?.map(|entry| entry.created).unwrap_or_default();
+    let ours = journal.begun()?.map(|entry| entry.made_for(set)).unwrap_or_default();
     let created = disk.missing_directories(&moves);
     perform_all(&disk, &moves, &created, store, watch)?;
     disk.remove_directories(&ours).map_err(|error| ApplyFault::Torn(error.to_string()))?;
@@ -196,8 +203,9 @@ pub fn holding(set: &ChangeSet, workspace: &Workspace) -> Vec<String> {
     backwards(set).into_iter().filter(holds).map(|file| file.path.to_string_lossy().into_owned()).collect()
 }
 
-fn locked(workspace: &Workspace, cancel: &CancellationToken) -> Result<ProjectLock, ApplyFault> {
-    ProjectLock::take(workspace, cancel).map_err(ApplyFault::Lock)?.ok_or(ApplyFault::Cancelled)
+fn locked(journal: &Journal, means: Means<'_>) -> Result<ProjectLock, ApplyFault> {
+    let lock = ProjectLock::take(journal.files(), means.tell, means.cancel);
+    lock.map_err(ApplyFault::Lock)?.ok_or(ApplyFault::Cancelled)
 }
 
 /// Performs all steps, or puts everything back.

@@ -1,32 +1,66 @@
 //! What an apply is about to do, durable before it does it.
 
+use std::collections::BTreeSet;
+
 use callsheet_core::record::ChangeSet;
+use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, Slug};
 use serde::{Deserialize, Serialize};
 
-use crate::runfiles::{RunFileFault, RunFiles};
+use crate::runfiles::{KeptFiles, RunFileFault};
 
-/// The journal of one change set: a file in the run directory. It stays after the apply, since the fact that records
-/// the apply is written later, and since `revert` learns from it which directories were made.
+/// The journal of one change set. It stays after the apply, since the fact that records the apply is written later, and
+/// since `revert` learns from it which directories were made. What is applied and put back is in the record alone.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    files: RunFiles,
+    files: KeptFiles,
     name: String,
+}
+
+/// Folder of the journals of a run.
+const FOLDER: &str = "journal";
+
+fn file_name(task: &Slug, run: &ExecutionId, set: u32) -> String {
+    format!("{}-{run}-{set}.json", task.as_str().replace('/', "."))
+}
+
+/// Files that hold, wholly or in part, changes of which the record of the run knows nothing: its end was lost after they
+/// were made.
+pub fn forgotten(files: &KeptFiles, run: &Run) -> Vec<String> {
+    let applied = run.all_tasks().flat_map(|task| {
+        let slug = &task.task.slug;
+        task.applied.iter().map(|set| file_name(slug, &set.run, set.set))
+    });
+    let pending = run.outstanding().into_iter().filter_map(|effect| match effect {
+        Effect::ApplyChanges { task, run, set, .. } | Effect::RollBack { task, run, set, .. } => {
+            Some(file_name(&task, &run, set))
+        }
+        _ => None,
+    });
+    let known: BTreeSet<String> = applied.chain(pending).collect();
+    let names = files.names(FOLDER).into_iter().filter(|name| name.ends_with(".json") && !known.contains(name));
+    let entry = |name: String| {
+        let bytes = files.read(&format!("{FOLDER}/{name}")).ok().flatten()?;
+        serde_json::from_slice::<Entry>(&bytes).ok()
+    };
+    let paths: BTreeSet<String> = names.filter_map(entry).flat_map(|entry| entry.paths).collect();
+    paths.into_iter().collect()
 }
 
 /// What the journal holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// The set that is really applied, which may be validated anew under the lock.
-    pub(crate) set: ChangeSet,
     /// Directories that did not exist, parents first, relative to the project root.
     pub(crate) created: Vec<String>,
+    /// The files of the set: what a person is told if the record has lost it.
+    #[serde(default)]
+    pub(crate) paths: Vec<String>,
 }
 
 impl Journal {
     /// The journal of change set `set` of a task's execution run.
-    pub fn new(files: &RunFiles, task: &Slug, run: &ExecutionId, set: u32) -> Self {
-        Self { files: files.clone(), name: format!("journal/{}-{run}-{set}.json", task.as_str().replace('/', ".")) }
+    pub fn new(files: &KeptFiles, task: &Slug, run: &ExecutionId, set: u32) -> Self {
+        Self { files: files.clone(), name: format!("{FOLDER}/{}", file_name(task, run, set)) }
     }
 
     /// Forgets the entry: nothing will be rolled back from it. One that is not there is no error.
@@ -40,11 +74,24 @@ impl Journal {
     pub(crate) fn begin(&self, entry: &Entry) -> Result<(), RunFileFault> {
         let bytes = serde_json::to_vec(entry)
             .map_err(|error| RunFileFault { path: self.name.clone(), reason: error.to_string() })?;
-        self.files.write(&self.name, &bytes, true).map(|_| ())
+        self.files.write(&self.name, &bytes, true)
     }
 
     /// What was begun; `None` if nothing was, or the entry is damaged, which can only be before anything was touched.
     pub(crate) fn begun(&self) -> Result<Option<Entry>, RunFileFault> {
         Ok(self.files.read(&self.name)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+
+    /// The files of the run.
+    pub(super) fn files(&self) -> &KeptFiles {
+        &self.files
+    }
+}
+
+impl Entry {
+    /// Those of its directories that a file of the set lies in.
+    pub(super) fn made_for(self, set: &ChangeSet) -> Vec<String> {
+        let holds = |directory: &String| set.files.iter().any(|file| file.path.starts_with(&format!("{directory}/")));
+        self.created.into_iter().filter(holds).collect()
     }
 }

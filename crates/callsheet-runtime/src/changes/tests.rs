@@ -6,17 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 
 use callsheet_core::issue::{Issue, IssueCode};
-use callsheet_core::record::ChangeSet;
+use callsheet_core::record::{ChangeSet, FileChange};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::Store;
-use crate::runfiles::RunFiles;
+use crate::runfiles::KeptFiles;
 use crate::testing::{Blobs, Project};
 
 use super::apply::{apply_watched, revert_watched};
+use super::journal::Entry;
 use super::steps::{Step, forwards, steps};
-use super::{ApplyFault, Edit, Journal, ProjectLock, StageFault, revert, roll_back, stage};
+use super::{ApplyFault, Edit, Journal, Means, ProjectLock, StageFault, forgotten, revert, roll_back, stage};
 
 const FILES: &[(&str, &str)] = &[("src/a.rs", "one\r\ntwo"), ("src/b.rs", "old\n"), ("docs/gone.md", "bye\n")];
 
@@ -30,7 +31,9 @@ struct World {
 impl World {
     fn new() -> Self {
         let project = Project::with(FILES);
-        let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+        let state = project.outside().join("state");
+        std::fs::create_dir(&state).unwrap();
+        let files = KeptFiles::new(&state, &RunId::new("run-1")).unwrap();
         let journal = Journal::new(&files, &Slug::new("write-1"), &ExecutionId::new("exec"), 1);
         Self { project, store: Blobs::default(), journal, cancel: CancellationToken::new() }
     }
@@ -47,15 +50,19 @@ impl World {
     }
 
     fn apply(&self, set: &ChangeSet, watch: &mut dyn FnMut(&Step) -> io::Result<()>) -> Result<(), ApplyFault> {
-        apply_watched(set, &self.project.workspace, &self.store, &self.journal, &self.cancel, watch)
+        apply_watched(set, &self.journal, self.means(), watch)
     }
 
-    fn roll_back(&self) -> Result<Vec<Issue>, ApplyFault> {
-        roll_back(&self.project.workspace, &self.store, &self.journal, &self.cancel)
+    fn roll_back(&self, set: &ChangeSet) -> Result<Vec<Issue>, ApplyFault> {
+        roll_back(set, &self.journal, self.means())
     }
 
     fn revert(&self, set: &ChangeSet) -> Result<(), ApplyFault> {
-        revert(set, &self.project.workspace, &self.store, &self.journal, &self.cancel)
+        revert(set, &self.journal, self.means())
+    }
+
+    fn means(&self) -> Means<'_> {
+        Means { workspace: &self.project.workspace, store: &self.store, tell: &|_| (), cancel: &self.cancel }
     }
 }
 
@@ -141,8 +148,7 @@ fn a_failure_at_any_step_puts_everything_back() {
     world.apply(&set, &mut |_| Ok(())).unwrap();
     let after = world.project.tree();
     for at in 0..steps(&super::steps::backwards(&set)).len() {
-        let (workspace, watch) = (&world.project.workspace, &mut failing(at, false));
-        let fault = revert_watched(&set, workspace, &world.store, &world.journal, &world.cancel, watch);
+        let fault = revert_watched(&set, &world.journal, world.means(), &mut failing(at, false));
         refused(fault.unwrap_err());
         assert_eq!(world.project.tree(), after, "step {at} of the revert");
     }
@@ -158,15 +164,51 @@ fn a_crash_at_any_step_is_rolled_back_from_the_journal() {
     for at in 0..=count {
         let died = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(at, true))));
         assert_eq!(died.is_err(), at < count);
-        assert_eq!(world.roll_back().unwrap(), [], "step {at}");
+        assert_eq!(world.roll_back(&set).unwrap(), [], "step {at}");
         assert_eq!(world.project.tree(), before, "step {at}");
-        assert_eq!(world.roll_back().unwrap(), [], "nothing is left to roll back");
+        assert_eq!(world.roll_back(&set).unwrap(), [], "nothing is left to roll back");
     }
     world.apply(&set, &mut |_| Ok(())).unwrap();
     assert_eq!(world.project.tree(), applied_tree(&world));
     world.journal.discard().unwrap();
-    world.roll_back().unwrap();
+    world.roll_back(&set).unwrap();
     assert_eq!(world.project.tree(), applied_tree(&world), "what is recorded is not rolled back");
+}
+
+/// Paths are checked as for an apply, and no directory goes that the set has no file in.
+/// covers: 3.10, 5.6
+#[test]
+fn a_roll_back_writes_nothing_that_an_apply_would_not() {
+    let world = World::new();
+    std::fs::create_dir_all(world.project.path(".git/hooks")).unwrap();
+    let entry =
+        Entry { created: vec![".git".to_owned(), ".git/hooks".to_owned(), "docs".to_owned()], paths: Vec::new() };
+    world.journal.begin(&entry).unwrap();
+    let before = world.store.put_blob(b"#!/bin/sh\n").unwrap();
+    let file =
+        FileChange { path: ".git/hooks/pre-commit".to_owned(), before: Some(before), after: None, mode: Some(0o755) };
+    let forged = ChangeSet { files: vec![file], diff: None };
+    let tree = world.project.tree();
+    assert!(matches!(world.roll_back(&forged), Err(ApplyFault::Torn(_))));
+    assert_eq!(world.project.tree(), tree);
+    std::fs::remove_file(world.project.path("docs/gone.md")).unwrap();
+    let set = ChangeSet { files: Vec::new(), diff: None };
+    world.roll_back(&set).unwrap();
+    assert!(world.project.path(".git/hooks").is_dir() && world.project.path("docs").is_dir());
+}
+
+/// A record whose end was lost with the disk's cache does not know what it did; the journal does.
+/// covers: 2.18
+#[test]
+fn changes_that_the_record_has_forgotten_are_named() {
+    let world = World::new();
+    let set = world.staged();
+    let run = callsheet_core::run::Run::new();
+    world.apply(&set, &mut failing(3, false)).unwrap_err();
+    assert!(forgotten(world.journal.files(), &run).is_empty(), "all was put back");
+    world.apply(&set, &mut |_| Ok(())).unwrap();
+    let paths = ["deep/er/c.txt", "docs/gone.md", "src/a.rs", "src/b.rs"];
+    assert_eq!(forgotten(world.journal.files(), &run), paths);
 }
 
 #[test]
@@ -177,7 +219,7 @@ fn a_roll_back_leaves_the_work_of_others_alone_and_names_it() {
     let _ = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(8, true))));
     std::fs::write(world.project.path("src/b.rs"), "by hand\n").unwrap();
     std::fs::write(world.project.path("deep/other.txt"), "by hand\n").unwrap();
-    let issues = world.roll_back().unwrap();
+    let issues = world.roll_back(&set).unwrap();
     let named: Vec<_> = issues.iter().map(|issue| (issue.code, issue.place.item.as_deref())).collect();
     assert_eq!(named, [(IssueCode::StaleLines, Some("src/b.rs"))]);
     let tree = world.project.tree();
@@ -317,12 +359,12 @@ fn a_directory_exchanged_for_a_link_at_any_step_leads_nowhere() {
         let names: Vec<_> = std::fs::read_dir(&outside).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names.len(), 2, "step {at}: {names:?}");
         assert_eq!(std::fs::read_to_string(outside.join("b.rs")).unwrap(), "old\n", "step {at}");
-        assert!(world.roll_back().is_err(), "it cannot be put back while the link is there");
+        assert!(world.roll_back(&set).is_err(), "it cannot be put back while the link is there");
         for name in ["src", "docs"] {
             std::fs::remove_file(world.project.path(name)).unwrap();
             std::fs::rename(world.project.path(&format!("{name}-moved")), world.project.path(name)).unwrap();
         }
-        assert_eq!(world.roll_back().unwrap(), []);
+        assert_eq!(world.roll_back(&set).unwrap(), []);
         assert_eq!(world.project.tree(), Project::with(FILES).tree(), "step {at}");
     }
 }
@@ -332,7 +374,7 @@ fn a_directory_exchanged_for_a_link_at_any_step_leads_nowhere() {
 fn the_lock_is_waited_for_until_cancelled() {
     let world = World::new();
     let set = world.staged();
-    let held = ProjectLock::take(&world.project.workspace, &world.cancel).unwrap().unwrap();
+    let held = ProjectLock::take(world.journal.files(), &|_| (), &world.cancel).unwrap().unwrap();
     world.cancel.cancel();
     assert!(matches!(world.apply(&set, &mut |_| Ok(())), Err(ApplyFault::Cancelled)));
     drop(held);

@@ -6,6 +6,7 @@ use callsheet_core::record::{Event, Outcome};
 use callsheet_core::run::{Effect, Run, State, ToolOutput};
 use callsheet_core::spec::{RunId, Settings};
 
+use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;
 use crate::driver::inbox;
 use crate::driver::session::Session;
@@ -41,6 +42,14 @@ pub fn reopen(
     let mut session = Session::open_known(Arc::clone(&services.store), id, known)?;
     if session.entries() == 0 {
         return Err(StoreFault::NoRun(id.clone()).into());
+    }
+    let forgotten = forgotten(&services.kept, session.run());
+    if !forgotten.is_empty() {
+        services.notice(&format!(
+            "the end of the record of {id} was lost, as by a power cut: {} may hold changes that it does not know of; compare \
+             them with what you expect",
+            forgotten.join(", ")
+        ));
     }
     let asked: Vec<AskingCall> = open_questions(session.run()).map(|open| open.asking).collect();
     let (list_changes, last) = record_answers(&mut session, services)?;
@@ -113,8 +122,8 @@ fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<Inb
 /// The edited sheet has errors, or what the store says.
 pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, DriveFault> {
     let mut session = match Session::open(Arc::clone(&services.store), id) {
-        // Whoever drives the run takes the edit.
-        Err(DriveFault::Store(StoreFault::Locked { .. })) => return Ok(false),
+        // Whoever drives the run, or may write it, takes the edit.
+        Err(DriveFault::Store(StoreFault::Locked { .. } | StoreFault::ReadOnly(_))) => return Ok(false),
         opened => opened?,
     };
     if !session.run().may_edit() {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
+use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
-use crate::changes::{self as disk, ApplyFault, Journal};
+use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
-use crate::runfiles::RunFiles;
+use crate::runfiles::{KeptFiles, RunFiles};
 
 use super::session::Session;
 use crate::effects::apply::defect;
@@ -61,18 +62,33 @@ struct Applied {
 }
 
 /// Takes the changes of a run back, newest first, each set as a whole (spec 3.10). A
-/// set whose files were changed since is left alone, and so are older sets of the same files.
+/// set whose files were changed since is left alone, and so are older sets of the same files. What an interrupted apply
+/// left is put back first. `state` is the folder of the store; `tell` hears whom this waits for.
 ///
 /// # Errors
 /// If another process writes the run, or the disk fails.
-pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone, DriveFault> {
+pub fn undo(
+    store: &Arc<dyn Store>,
+    project: &Path,
+    state: &Path,
+    id: &RunId,
+    tell: &dyn Fn(&str),
+) -> Result<Undone, DriveFault> {
     let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let mut session = Session::open(Arc::clone(store), id)?;
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
+    let kept = KeptFiles::new(state, id).map_err(DriveFault::defect)?;
+    let cancel = CancellationToken::new();
+    let means = Means { workspace: &workspace, store: &**store, tell, cancel: &cancel };
     let mut undone = Undone::default();
+    for Applied { task, run, set, changes } in interrupted(session.run()) {
+        let touched = disk::holding(&changes, &workspace);
+        let issues = disk::roll_back(&changes, &Journal::new(&kept, &task, &run, set), means).map_err(defect)?;
+        undone.refused.extend(issues);
+        changes.files.iter().filter(|file| touched.contains(&file.path)).for_each(|file| undone.took_back(file));
+    }
     for Applied { task, run, set, changes } in applied(store, &session, id)?.into_iter().rev() {
-        let journal = Journal::new(&files, &task, &run, set);
-        match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
+        match disk::revert(&changes, &Journal::new(&kept, &task, &run, set), means) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
                 let n = session.entries() + 1;
@@ -92,6 +108,20 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
     }
     session.close();
     Ok(undone)
+}
+
+/// Sets that an apply of a process that ended may have left in part, newest first.
+fn interrupted(run: &Run) -> Vec<Applied> {
+    let outstanding = run.outstanding().into_iter().rev();
+    let begun =
+        outstanding.filter(|effect| run.is_in_flight(&effect.key()) || matches!(effect, Effect::RollBack { .. }));
+    let set = |effect| match effect {
+        Effect::ApplyChanges { task, run, set, changes } | Effect::RollBack { task, run, set, changes } => {
+            Some(Applied { task, run, set, changes })
+        }
+        _ => None,
+    };
+    begun.filter_map(set).collect()
 }
 
 /// What a run has on disk now, oldest first.

@@ -4,7 +4,9 @@ use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event};
 use callsheet_core::spec::{ExecutionId, Slug};
 
-use crate::changes::{self as disk, ApplyFault, Journal};
+use tokio_util::sync::CancellationToken;
+
+use crate::changes::{self as disk, ApplyFault, Journal, Means};
 use crate::ports::StoreFault;
 
 use super::hunks;
@@ -18,8 +20,8 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
     Box::pin(async move {
         let Work { services, cancel, .. } = work;
         blocking(move || {
-            let journal = Journal::new(&services.files, &task, &run, set);
-            match disk::apply(&changes, &services.workspace, &*services.store, &journal, &cancel) {
+            let journal = Journal::new(&services.kept, &task, &run, set);
+            match disk::apply(&changes, &journal, means(&services, &|text| services.notice(text), &cancel)) {
                 Ok(()) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
                 Err(ApplyFault::Moved(issues)) => match hunks::rebased(&services, &changes)? {
                     Ok((changes, as_shown)) => {
@@ -54,12 +56,12 @@ fn rejected(services: &Services, task: Slug, run: ExecutionId, set: u32, issues:
 }
 
 /// Puts the originals of an interrupted apply back.
-pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32) -> EffectFuture {
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
         let Work { services, cancel, .. } = work;
         blocking(move || {
-            let journal = Journal::new(&services.files, &task, &run, set);
-            match disk::roll_back(&services.workspace, &*services.store, &journal, &cancel) {
+            let journal = Journal::new(&services.kept, &task, &run, set);
+            match disk::roll_back(&changes, &journal, means(&services, &|text| services.notice(text), &cancel)) {
                 Ok(issues) => {
                     issues.iter().for_each(|issue| services.notice(&issue.to_string()));
                     Ok(vec![Event::ChangesRolledBack { task, run, set }])
@@ -70,6 +72,10 @@ pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32) -> E
         })
         .await
     })
+}
+
+fn means<'a>(services: &'a Services, tell: &'a dyn Fn(&str), cancel: &'a CancellationToken) -> Means<'a> {
+    Means { workspace: &services.workspace, store: &*services.store, tell, cancel }
 }
 
 async fn blocking(

@@ -75,7 +75,7 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
         Effect::AskPerson { task, run: exec, call, question } => gate::question(work, (task, exec, call), question),
         Effect::TryChanges { .. } => try_changes::check(work, run, effect),
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
-        Effect::RollBack { task, run: exec, set, .. } => apply::roll_back(work, task, exec, set),
+        Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),
         Effect::ReadReply(_)
         | Effect::CheckReferences { .. }
         | Effect::MergeByCode { .. }

@@ -124,6 +124,9 @@ pub enum StoreFault {
     /// The file is damaged or cannot be opened.
     #[error("can't use the store: {0}")]
     Broken(String),
+    /// It can be looked at, and not changed. The text says why.
+    #[error("the store can only be read: {0}")]
+    ReadOnly(String),
     /// The lock was lost to another process; this one must stop writing.
     #[error("{owner} has continued the run")]
     LockLost {
@@ -170,7 +173,10 @@ pub trait Store: Send + Sync {
     /// Removes messages up to a number, once the facts they became are recorded.
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault>;
 
-    /// Stores bytes under their hash; storing the same bytes again is free.
+    /// Returns once a power cut takes nothing of what was appended and put before.
+    fn persist(&self) -> Result<(), StoreFault>;
+
+    /// Stores bytes under their hash; storing the same bytes again costs no room, and repairs them if they were damaged.
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault>;
 
     /// Keeps bytes under their hash for the next [`Store::append`] through this store, which makes them durable in

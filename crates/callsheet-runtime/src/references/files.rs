@@ -12,6 +12,10 @@ use super::large::LargeFiles;
 /// Files up to this size are read whole; of larger ones only the ends are kept.
 const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
 
+/// No larger file is read: its hash and its lines take reading all of it.
+const READ_LIMIT: u64 = 1024 * MIB;
+const MIB: u64 = 1024 * 1024;
+
 /// Bytes kept of each end of a large file.
 const END_LIMIT: usize = 1024 * 1024;
 
@@ -50,6 +54,12 @@ pub(super) fn read(
             reason: crate::issues::path_reason("not-regular"),
         }),
         EntryKind::File(bytes) if bytes <= WHOLE_LIMIT => small(workspace, located, lines),
+        EntryKind::File(bytes) if bytes > READ_LIMIT => {
+            let (size, limit) = ((bytes / MIB).to_string(), (READ_LIMIT / MIB).to_string());
+            let reason = crate::issues::path_reason("too-large-to-read");
+            let reason = crate::issues::fill(&reason, &[("size", &size), ("limit", &limit)]);
+            Err(PathFault::Unreadable { path: located.path().to_owned(), reason })
+        }
         EntryKind::File(_) => {
             let window = lines.unwrap_or((1, u32::MAX));
             let scanned = large.content(workspace.open(located)?, window, |file| scan(file, window));

@@ -1,4 +1,4 @@
-//! Pages, fetched once per run and kept in the run directory (spec 5.7).
+//! Pages, fetched once per run and kept where no command writes (spec 5.7).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,12 +9,12 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Fetch, FetchFault, Page};
-use crate::runfiles::RunFiles;
+use crate::runfiles::KeptFiles;
 
 /// The pages of one run. Several references to the same page wait for one fetch; a failed fetch may be tried again.
 pub struct Pages {
     fetch: Option<Arc<dyn Fetch>>,
-    files: Option<RunFiles>,
+    files: Option<KeptFiles>,
     cells: Mutex<BTreeMap<String, Arc<OnceCell<Page>>>>,
 }
 
@@ -29,7 +29,7 @@ struct StoredPage {
 
 impl Pages {
     /// Pages fetched through `fetch`, if there is network access, and kept in `files`.
-    pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<RunFiles>) -> Self {
+    pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<KeptFiles>) -> Self {
         Self { fetch, files, cells: Mutex::new(BTreeMap::new()) }
     }
 

@@ -8,7 +8,7 @@ use callsheet_format::reading::{Answer, Lookup};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Fetch, FetchFault, NoOutline, Page};
-use crate::runfiles::RunFiles;
+use crate::runfiles::KeptFiles;
 use crate::testing::Project;
 
 use super::{
@@ -176,11 +176,23 @@ impl Fetch for Web {
     }
 }
 
-/// covers: 5.7 fetched once per run and kept in the run directory
+/// covers: 5.4 a file of 10 GiB is refused unread
+#[test]
+fn a_huge_file_is_refused_unread_with_its_size_and_the_limit() {
+    let project = Project::with(&[]);
+    std::fs::File::create(project.path("huge.log")).unwrap().set_len(10 << 30).unwrap();
+    let located = project.workspace.locate("huge.log").unwrap();
+    let large = LargeFiles::default();
+    let fault = super::files::read(&project.workspace, &large, &located, None).unwrap_err();
+    assert_eq!(fault.to_string(), "huge.log cannot be read: it has 10240 MiB, and files over 1024 MiB are not read");
+    assert_eq!(large.scans(), 0);
+}
+
+/// covers: 5.7 fetched once per run and kept in the state folder
 #[tokio::test]
 async fn a_page_is_fetched_once_and_kept_for_a_resumed_run() {
     let project = Project::with(&[]);
-    let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+    let files = KeptFiles::new(project.outside(), &RunId::new("run-1")).unwrap();
     let web = Arc::new(Web { fetched: AtomicU32::new(0), fails: false });
     let pages = Pages::new(Some(web.clone()), Some(files.clone()));
     let cancel = CancellationToken::new();

@@ -1,28 +1,21 @@
-//! The run directory `.callsheet/runs/RUN/` (spec 10.6). Its files are views of the log, written whole and in one step
-//! each, and rewritten on resume; nothing is resolved from them except pages, which are kept here (spec 5.7).
+//! Files of a run. Those of its directory `.callsheet/runs/RUN/` (spec 10.6) are views of the log, written whole and in
+//! one step each, and rewritten on resume. Commands can write there, so nothing is read back from it but the sheet that a
+//! person may edit. What a run reads back is in [`KeptFiles`].
 
-use std::ffi::OsString;
+mod folder;
+mod kept;
+
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use callsheet_core::spec::{BlobId, RunId, Slug};
 
-use crate::paths::{NewFile, PathFault, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
+use crate::paths::Workspace;
 
-/// Largest file that is read back.
-const READ_LIMIT: u64 = 16 * 1024 * 1024;
-
-/// Why a run file could not be written or read. The message names the file and the system's reason.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}: {reason}")]
-pub struct RunFileFault {
-    /// Relative to the project root.
-    pub path: String,
-    /// The system's reason.
-    pub reason: String,
-}
+pub use folder::RunFileFault;
+use folder::{Folder, READ_LIMIT, one_component};
+pub use kept::KeptFiles;
 
 /// `sheet.md` as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,8 +61,7 @@ fn changed_ms(metadata: &std::fs::Metadata) -> u64 {
 /// Writes and reads the files of one run.
 #[derive(Clone, Debug)]
 pub struct RunFiles {
-    workspace: Workspace,
-    directory: PathBuf,
+    folder: Folder,
 }
 
 impl RunFiles {
@@ -79,7 +71,7 @@ impl RunFiles {
     /// If the name is not one path component.
     pub fn new(workspace: &Workspace, run: &RunId) -> Result<Self, RunFileFault> {
         let runs = Path::new(".callsheet/runs");
-        Ok(Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) })
+        Ok(Self { folder: Folder::new(workspace, runs.join(one_component(run.as_str())?)) })
     }
 
     /// Makes the directory, and keeps what Callsheet writes out of version control. A rule that is there is kept.
@@ -88,17 +80,17 @@ impl RunFiles {
     /// The system's reason.
     pub fn create(&self) -> Result<(), RunFileFault> {
         for folder in [".callsheet", ".callsheet/runs"] {
-            let outer = Self { directory: PathBuf::from(folder), ..self.clone() };
+            let outer = self.folder.at(PathBuf::from(folder));
             if outer.read(".gitignore")?.is_none() {
                 outer.write(".gitignore", b"*\n", false)?;
             }
         }
-        self.open_directory(Path::new("")).map(drop)
+        self.folder.create()
     }
 
     /// The directory, relative to the project root.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.folder.directory()
     }
 
     /// `sheet.md`; returns the hash of what was written, which is recorded so that an edit is told from a stale file
@@ -123,14 +115,13 @@ impl RunFiles {
             let (changed_ms, mark) = (changed_ms(&metadata), SheetMark::of(&metadata));
             Ok(SheetFile { hash: BlobId::of(&bytes), bytes, changed_ms, mark })
         };
-        self.found("sheet.md", self.open("sheet.md").and_then(read))
+        self.folder.with("sheet.md", read)
     }
 
     /// What [`RunFiles::sheet`] would tell of the file, without reading it; `None` if it cannot be looked at. It only says
     /// whether to read: a link on the way leads to another mark, and reading refuses it.
     pub fn sheet_mark(&self) -> Option<SheetMark> {
-        let path = self.workspace.root().join(&self.directory).join("sheet.md");
-        path.symlink_metadata().ok().as_ref().map(SheetMark::of)
+        self.folder.path("sheet.md").symlink_metadata().ok().as_ref().map(SheetMark::of)
     }
 
     /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is
@@ -142,9 +133,9 @@ impl RunFiles {
         let mut number = 1;
         loop {
             let name = format!("sheet.edited-{number}.md");
-            match self.read(&name)? {
+            match self.folder.read(&name)? {
                 None => return self.write(&name, text, false),
-                Some(kept) if kept == text => return Ok(self.directory.join(name).display().to_string()),
+                Some(kept) if kept == text => return Ok(self.directory().join(name).display().to_string()),
                 Some(_) => number += 1,
             }
         }
@@ -214,70 +205,13 @@ impl RunFiles {
 
     /// Writes a file below the run directory in one step; returns its path relative to the project root.
     pub(crate) fn write(&self, name: &str, content: &[u8], durable: bool) -> Result<String, RunFileFault> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        let relative = Path::new(name);
-        let directory = self.open_directory(relative.parent().unwrap_or(Path::new("")))?;
-        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-        let temporary = OsString::from(format!(".tmp-{}-{number}", std::process::id()));
-        let file = NewFile { directory: &directory, temporary: &temporary, durable };
-        let written = match relative.file_name() {
-            Some(target) => file.write(content, None).and_then(|()| file.rename_to(target)),
-            None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        };
-        if let Err(error) = written {
-            let _ = file.discard();
-            return Err(self.fault(relative, &error));
-        }
-        Ok(self.directory.join(relative).display().to_string())
-    }
-
-    /// Reads a file below the run directory; `None` if it is not there.
-    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, RunFileFault> {
-        let read = |file: File| -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            file.take(READ_LIMIT).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        self.found(name, self.open(name).and_then(read))
-    }
-
-    fn open(&self, name: &str) -> io::Result<File> {
-        let relative = self.directory.join(name);
-        let root = self.workspace.root_fd().map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
-        let Some((directory, name)) = open_parent(root, &relative)? else {
-            return Err(io::Error::from(io::ErrorKind::NotFound));
-        };
-        open_regular(&directory, name)
-    }
-
-    fn found<T>(&self, name: &str, read: io::Result<T>) -> Result<Option<T>, RunFileFault> {
-        match read {
-            Ok(found) => Ok(Some(found)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.fault(Path::new(name), &error)),
-        }
+        self.folder.write(name, content, durable)?;
+        Ok(self.directory().join(name).display().to_string())
     }
 
     /// Removes a file below the run directory; one that is not there is no error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), RunFileFault> {
-        let relative = Path::new(name);
-        let directory = self.open_directory(relative.parent().unwrap_or(Path::new("")))?;
-        let Some(name) = relative.file_name() else { return Ok(()) };
-        remove_entry(&directory, name).map_err(|error| self.fault(relative, &error))
-    }
-
-    fn open_directory(&self, below: &Path) -> Result<std::os::fd::OwnedFd, RunFileFault> {
-        let path = self.directory.join(below);
-        let root = self.workspace.root_fd().map_err(|fault| self.path_fault(below, &fault))?;
-        open_dir_creating(root, &path).map_err(|error| self.fault(below, &error))
-    }
-
-    fn fault(&self, below: &Path, error: &io::Error) -> RunFileFault {
-        RunFileFault { path: self.directory.join(below).display().to_string(), reason: crate::paths::reason(error) }
-    }
-
-    fn path_fault(&self, below: &Path, fault: &PathFault) -> RunFileFault {
-        RunFileFault { path: self.directory.join(below).display().to_string(), reason: fault.to_string() }
+        self.folder.remove(name)
     }
 }
 
@@ -291,16 +225,6 @@ pub(crate) fn trace_fault(written: Result<(), RunFileFault>) {
     if let Err(fault) = written {
         tracing::warn!(%fault, "could not write a run file; the record has its content");
     }
-}
-
-/// A name that is one ordinary path component.
-fn one_component(name: &str) -> Result<&str, RunFileFault> {
-    let refused = name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']);
-    if refused {
-        let reason = "is not the name of one file".to_owned();
-        return Err(RunFileFault { path: name.escape_debug().to_string(), reason });
-    }
-    Ok(name)
 }
 
 #[cfg(test)]

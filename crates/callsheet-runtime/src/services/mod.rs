@@ -19,7 +19,7 @@ use crate::ports::{
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
-use crate::runfiles::RunFiles;
+use crate::runfiles::{KeptFiles, RunFiles};
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 use crate::transport_policy::Slots;
@@ -166,6 +166,8 @@ pub struct Services {
     pub commands_apart: bool,
     /// Nothing on this machine holds commands to what was approved.
     pub commands_unheld: bool,
+    /// What the run reads back besides its record.
+    pub kept: KeptFiles,
     /// Commands run in a sandbox that cannot write.
     pub read_only_sandbox: bool,
     /// Templates offered beside the skills (spec "Templates" 16).

@@ -36,7 +36,6 @@ impl SheetWatch {
             if now.as_ref().map(|sheet| &sheet.hash) == before.map(|sheet| &sheet.hash) {
                 continue;
             }
-            // A folder that is no run's has no sheet that anybody reads.
             let Ok((run, _)) = replay(&services.store, &id) else { continue };
             if now.as_ref().is_some_and(|now| is_last(&run, now)) {
                 continue;
@@ -66,9 +65,8 @@ fn is_last(run: &Run, sheet: &SheetFile) -> bool {
     run.last_sheet().is_some_and(|(last, _)| *last == sheet.hash)
 }
 
+/// The runs that the store knows, whatever folders a command makes.
 fn runs(services: &Services) -> Vec<(RunId, RunFiles)> {
-    let folder = services.workspace.root().join(".callsheet/runs");
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
-    let ids = names.filter_map(|entry| Some(RunId::new(entry.file_name().to_str()?)));
+    let ids = services.store.runs().unwrap_or_default().into_iter().map(|run| run.run);
     ids.filter_map(|id| RunFiles::new(&services.workspace, &id).ok().map(|files| (id, files))).collect()
 }

@@ -392,7 +392,6 @@ mod tests {
         let guard = Guard::of(&root);
         fs::write(root.join("free.txt"), "changed").unwrap();
         fs::write(root.join(".callsheet/runs/one/sheet.md"), "view").unwrap();
-        fs::write(root.join(".callsheet/apply.lock"), "").unwrap();
         fs::create_dir_all(root.join(".git/objects")).unwrap();
         assert_eq!(guard.restore(), Restored::default());
         assert_eq!(fs::read_to_string(root.join(".callsheet/runs/one/sheet.md")).unwrap(), "view");

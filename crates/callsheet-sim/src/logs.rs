@@ -1,6 +1,6 @@
 //! Promises about a log as a whole.
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::record::{EffectKey, Event, LogEntry};
 use callsheet_core::run::Run;
 
 use crate::checkers::Kept;
@@ -48,4 +48,16 @@ pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
 /// This one goes on and on.
 pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
     if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
+}
+
+/// Nothing outside the process happens before its start is on disk. `unwritten`: facts that are not.
+///
+/// # Errors
+/// It does.
+pub fn nothing_happens_before_it_is_written(unwritten: &[LogEntry], key: &EffectKey) -> Kept {
+    let starts = |fact: &LogEntry| matches!(&fact.event, Event::Started { effect, .. } if effect == key);
+    match unwritten.iter().any(starts) {
+        true => Err(format!("nothing happens before it is written: {key:?} does")),
+        false => Ok(()),
+    }
 }

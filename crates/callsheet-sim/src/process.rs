@@ -70,10 +70,12 @@ impl Shell {
         let mut forgotten = !self.unwritten.is_empty();
         self.unwritten.clear();
         forgotten |= death == Death::Killed && self.lose_tail()?;
+        let live = if forgotten { None } else { Some(self.writer.run().clone()) };
         self.change_driver(death)?;
-        self.replay_equals_live()?;
-        if forgotten {
-            self.keep_books_anew()?;
+        match live {
+            // The new process has just folded the log.
+            Some(live) => logs::a_resume_loses_nothing(&live, self.writer.run())?,
+            None => self.keep_books_anew()?,
         }
         self.now += 3_600_000;
         self.take_back()?;
@@ -186,7 +188,7 @@ impl Shell {
             run.apply(&held).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
             self.books.after(&run, fact)?;
         }
-        Ok(())
+        logs::a_resume_loses_nothing(&run, self.writer.run())
     }
 
     /// What a person takes back of a run that nobody drives: changes on disk, and a follow-up that has no list.

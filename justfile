@@ -33,6 +33,10 @@ bless *arguments:
 sim *arguments="--seeds 0..100000":
     cargo run --quiet -p callsheet-sim -- {{arguments}}
 
+# Kill the built binary at so many moments of each kind of run; what comes after must be what an uninterrupted run gives.
+kills number="20":
+    CALLSHEET_KILLS={{number}} cargo nextest run --no-capture -p callsheet -E 'test(survives_kills)'
+
 # Milliseconds of reading hostile replies, by family and size.
 bench-read *words:
     cargo bench --quiet -p callsheet-format --bench hostile -- {{words}}

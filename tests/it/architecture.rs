@@ -18,7 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-core"]),
-    ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
+    ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
     ("callsheet-tui", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
     (

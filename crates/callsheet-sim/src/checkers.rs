@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry,
-    Outcome, ToolRecord, Verdict,
+    ToolPolicy, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
@@ -24,6 +24,7 @@ pub(crate) type Kept = Result<(), String>;
 #[derive(Default)]
 pub struct Witness {
     settings: Settings,
+    tools: BTreeMap<String, ToolPolicy>,
     /// How often a task was listed anew: what was finished before may be done again for the new text.
     listing: BTreeMap<Slug, u32>,
     finished_calls: BTreeSet<CallKey>,
@@ -93,13 +94,24 @@ impl Witness {
         self.ended_tasks_stay_ended(run, &fact.event)
     }
 
+    /// The settings in force.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    fn policy(&self, tool: &str) -> ToolPolicy {
+        self.tools.get(tool).copied().unwrap_or_default()
+    }
+
     fn epoch(&self, slug: &Slug) -> u32 {
         self.listing.get(slug).copied().unwrap_or(0)
     }
 
     fn note(&mut self, run: &Run, event: &Event) {
         match event {
-            Event::RunStarted { settings, .. } => self.settings = settings.clone(),
+            Event::RunStarted { settings, tools, .. } => {
+                (self.settings, self.tools) = (settings.clone(), tools.clone())
+            }
             Event::RunResumed { settings } => self.note_resumed(settings),
             Event::Started { effect, .. } => self.note_start(run, effect),
             Event::RunContinued { settings, .. } => {
@@ -317,7 +329,7 @@ impl Witness {
             }
             EffectKey::Tool { task, run: exec, call } => {
                 let tool = run.task(task).and_then(|task| task.run(exec)).and_then(|exec| exec.call(call));
-                if tool.is_some_and(|tool| run.policy(&tool.call.name).repeat == RepeatClass::Once) {
+                if tool.is_some_and(|tool| self.policy(&tool.call.name).repeat == RepeatClass::Once) {
                     let epoch = self.epoch(task);
                     self.started_once.insert((task.clone(), exec.clone(), call.clone(), epoch));
                 }
@@ -572,26 +584,5 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
         | EffectKey::Try { task, .. }
         | EffectKey::Apply { task, .. } => Some(task),
         EffectKey::RollBack { .. } | EffectKey::Gate(_) | EffectKey::Conclude => None,
-    }
-}
-
-/// A run that owes nothing has ended or waits for a person; a complete one has nothing left to do.
-///
-/// # Errors
-/// It stalls, or ended too early.
-pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
-    let pending = run.tasks().any(|task| !task.state().is_ended());
-    match run.outcome() {
-        None => Err("nothing owed is forgotten: the run stalls".to_owned()),
-        Some(Outcome::Complete | Outcome::Incomplete) if pending => {
-            Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())
-        }
-        // A tree may go on without what failed; its result says so.
-        Some(Outcome::Complete)
-            if run.operators().tree().is_none() && run.tasks().any(|task| task.state().is_problem()) =>
-        {
-            Err("nothing owed is forgotten: a complete run has a failed task".to_owned())
-        }
-        Some(_) => Ok(()),
     }
 }

@@ -1,24 +1,38 @@
 //! The run machine under a seed: random lists, replies good and bad, faults, repeated and late facts, random order of
-//! completion, crashes at any place of the log, gates answered at random. The promises are the functions of
+//! completion, crashes at any place of the log, writes that fail, lost
+//! tails, jumps of the clock, two drivers, edits and gates answered at random. The promises are the functions of
 //! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
 
 mod answers;
+mod blows;
+mod books;
 mod changes;
 pub mod checkers;
 mod checks;
+mod ends;
+mod faults;
 mod joins;
 mod library;
 mod logs;
+mod many;
+mod marks;
+mod people;
 mod plan;
+mod process;
 pub mod random;
 mod reviews;
 mod routes;
 mod settings;
 mod shell;
 mod slots;
+mod steering;
+mod store;
 pub mod tree_checkers;
 mod trees;
 pub mod why;
 mod world;
 
-pub use shell::{Broken, Report, simulate, simulate_tree};
+pub use faults::Fault;
+pub use many::{Summary, simulate_all};
+pub use marks::Marks;
+pub use shell::{Broken, Report, simulate, simulate_faulty, simulate_tree};

@@ -1,34 +1,34 @@
-//! `callsheet-sim [--trees] --seeds A..B` or `callsheet-sim [--trees] --seed N`.
+//! `callsheet-sim --seeds A..B [--workers N]` or `callsheet-sim --seed N`.
 
+use std::ops::Range;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use callsheet_core::record::LogEntry;
-use callsheet_sim::{Broken, Report, simulate, simulate_tree};
-
-type Simulation = fn(u64) -> Result<Report, Box<Broken>>;
+use callsheet_sim::{simulate, simulate_all};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (simulation, arguments): (Simulation, &[&str]) = match arguments.as_slice() {
-        ["--trees", rest @ ..] => (|seed| simulate_tree(seed, None), rest),
-        all => (simulate, all),
-    };
-    match arguments {
-        ["--seed", seed] => match seed.parse() {
-            Ok(seed) => one(simulation, seed),
-            Err(_) => usage(),
-        },
-        ["--seeds", range] => match range.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
-            Some((Ok(from), Ok(to))) => many(simulation, from, to),
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    match arguments.as_slice() {
+        ["--seed", seed] => seed.parse().map_or_else(|_| usage(), one),
+        ["--seeds", range] => seeds(range).map_or_else(usage, |seeds| many(seeds, cores)),
+        ["--seeds", range, "--workers", workers] => match (seeds(range), workers.parse()) {
+            (Some(seeds), Ok(workers)) => many(seeds, workers),
             _ => usage(),
         },
         _ => usage(),
     }
 }
 
+fn seeds(range: &str) -> Option<Range<u64>> {
+    let (from, to) = range.split_once("..")?;
+    Some(from.parse().ok()?..to.parse().ok()?)
+}
+
 fn usage() -> ExitCode {
-    eprintln!("usage: callsheet-sim [--trees] --seeds A..B | --seed N");
+    eprintln!("usage: callsheet-sim --seeds A..B [--workers N] | --seed N");
     ExitCode::from(2)
 }
 
@@ -41,8 +41,8 @@ fn show(log: &[LogEntry]) {
     }
 }
 
-fn one(simulation: Simulation, seed: u64) -> ExitCode {
-    match simulation(seed) {
+fn one(seed: u64) -> ExitCode {
+    match simulate(seed) {
         Ok(report) => {
             show(&report.log);
             eprintln!("seed {seed}: {:?} after {} facts", report.run.outcome(), report.log.len());
@@ -56,21 +56,25 @@ fn one(simulation: Simulation, seed: u64) -> ExitCode {
     }
 }
 
-fn many(simulation: Simulation, from: u64, to: u64) -> ExitCode {
-    let mut failed = 0_u64;
-    let mut facts = 0_usize;
-    for seed in from..to {
-        match simulation(seed) {
-            Ok(report) => facts += report.log.len(),
-            Err(broken) => {
-                failed += 1;
-                eprintln!("seed {seed} after {} facts: {}", broken.log.len(), broken.promise);
-                if failed >= 20 {
-                    break;
-                }
-            }
-        }
+fn many(seeds: Range<u64>, workers: usize) -> ExitCode {
+    let begun = Instant::now();
+    let summary = simulate_all(seeds, workers);
+    print!("{}", summary.marks);
+    for (seed, broken) in &summary.broken {
+        eprintln!("seed {seed} after {} facts: {}", broken.log.len(), broken.promise);
     }
-    eprintln!("{failed} of {} seeds failed; {facts} facts", to.saturating_sub(from));
+    let (failed, missing) = (summary.broken.len(), summary.marks.missing());
+    let seconds = begun.elapsed().as_secs_f64();
+    eprintln!("{} seeds, {} facts, {seconds:.1} s in {workers} threads: {failed} failed", summary.seeds, summary.facts);
+    eprintln!("a million seeds take {:.1} h at this rate", seconds / per_million(summary.seeds) / 3_600.0);
+    if !missing.is_empty() {
+        eprintln!("not reached: {}", missing.join(", "));
+    }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Which part of a million.
+#[allow(clippy::cast_precision_loss, reason = "numbers of seeds are small")]
+fn per_million(seeds: u64) -> f64 {
+    seeds.max(1) as f64 / 1e6
 }

@@ -33,7 +33,7 @@ impl Plan {
             let before = self.states.insert(slug.clone(), task.state());
             let is_gone = task.state() == State::Dropped && before != Some(State::Dropped);
             if is_gone && !edits && !removes(slug) {
-                return Err(format!("{slug} left the plan, and nobody removed it"));
+                return Err(format!("a task left the plan, and nobody removed it: {slug}"));
             }
             let step = run.step_of(slug);
             let before = self.steps.insert(slug.clone(), step);

@@ -1,18 +1,32 @@
-//! A driver without a world behind it: starts what is owed, finishes it in random order, crashes, repeats itself,
-//! and takes runs up again.
+//! A driver without a world behind it: starts what is owed, finishes it in random order, and records what came of it
+//! through the writer and the store that real drivers have.
 
-use callsheet_core::record::{EffectKey, Event, ListOrigin, LogEntry, Outcome, VERSION};
+use std::sync::Arc;
+
+use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
+use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
+use callsheet_runtime::driver::RunWriter;
+use callsheet_store::MemoryStore;
 
-use crate::checkers::{self, Witness};
+use crate::books::Books;
+use crate::ends;
+use crate::faults::Fault;
 use crate::logs;
-use crate::tree_checkers::{self, TreeWitness};
+use crate::marks::{Blow, Marks};
+use crate::process::{Death, Overtaken};
+use crate::slots;
+use crate::store::ProcessStore;
+use crate::tree_checkers;
 use crate::why;
 use crate::world::World;
 
 /// Facts after which everybody behaves.
 const WILD_FACTS: u64 = 400;
+
+/// Of so many seeds one is a run of a template; the others are runs of sheets, whose tasks may call templates.
+const TREES: u64 = 5;
 
 /// What one seed came to.
 pub struct Report {
@@ -24,9 +38,12 @@ pub struct Report {
     pub rejects: u64,
     /// Of a tree: its result.
     pub result: Option<TaskResult>,
+    /// What it reached.
+    pub marks: Marks,
 }
 
 /// A promise that was broken, with the log up to there.
+#[derive(Debug)]
 pub struct Broken {
     /// Name of the checker and what it saw.
     pub promise: String,
@@ -34,29 +51,65 @@ pub struct Broken {
     pub log: Vec<LogEntry>,
 }
 
-struct Shell {
-    world: World,
-    run: Run,
-    log: Vec<LogEntry>,
-    /// Effects being performed.
-    performing: Vec<(EffectKey, Effect)>,
-    /// Effects that were cancelled, whose results may still come.
-    cancelled: Vec<Effect>,
-    /// Gates and questions that somebody may answer while the run waits.
-    resting: Vec<Effect>,
-    witness: Witness,
-    tree_witness: TreeWitness,
-    now: u64,
-    resumes: u32,
-    rejects: u64,
+/// Why a turn did not come to its end.
+pub(crate) enum Stop {
+    /// A promise is broken.
+    Broken(String),
+    /// The process is gone.
+    Died(Death),
 }
 
-/// Runs a sheet of a seed to its end.
+impl From<String> for Stop {
+    fn from(promise: String) -> Self {
+        Self::Broken(promise)
+    }
+}
+
+pub(crate) type Turn<T = ()> = Result<T, Stop>;
+
+pub(crate) struct Shell {
+    pub world: World,
+    pub memory: MemoryStore,
+    pub store: Arc<ProcessStore>,
+    pub writer: RunWriter,
+    /// What is in the log, as the books saw it.
+    pub log: Vec<LogEntry>,
+    /// The same of what was folded and is not in the log.
+    pub unwritten: Vec<LogEntry>,
+    /// Effects being performed.
+    pub performing: Vec<(EffectKey, Effect)>,
+    /// Effects that were cancelled, whose results may still come.
+    pub cancelled: Vec<Effect>,
+    /// Gates and questions that somebody may answer while the run waits.
+    pub resting: Vec<Effect>,
+    /// A driver that lost its lock and goes on.
+    pub overtaken: Option<Overtaken>,
+    pub books: Books,
+    /// What the clock says.
+    pub now: u64,
+    pub resumes: u32,
+    pub rejects: u64,
+    pub marks: Marks,
+    pub fault: Option<Fault>,
+}
+
+/// Runs a seed to its end: a sheet, or a task tree.
 ///
 /// # Errors
 /// A promise was broken.
 pub fn simulate(seed: u64) -> Result<Report, Box<Broken>> {
-    live(World::of_sheets(seed))
+    simulate_faulty(seed, None)
+}
+
+/// The same with a planted fault.
+///
+/// # Errors
+/// A promise was broken, which is what a fault is planted for.
+pub fn simulate_faulty(seed: u64, fault: Option<Fault>) -> Result<Report, Box<Broken>> {
+    match seed % TREES {
+        0 => of_tree(seed, None, fault),
+        _ => live(World::of_sheets(seed), fault),
+    }
 }
 
 /// Runs a task tree of a seed to its end. With an `order` nothing but order and crashes is left to chance: every order must
@@ -65,60 +118,123 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Broken>> {
 /// # Errors
 /// A promise was broken.
 pub fn simulate_tree(seed: u64, order: Option<u64>) -> Result<Report, Box<Broken>> {
-    match World::of_trees(seed, order) {
-        Ok(world) => live(world),
-        Err(promise) => Err(Box::new(Broken { promise, log: Vec::new() })),
-    }
+    of_tree(seed, order, None)
 }
 
-fn live(world: World) -> Result<Report, Box<Broken>> {
+fn of_tree(seed: u64, order: Option<u64>, fault: Option<Fault>) -> Result<Report, Box<Broken>> {
+    let broken = |promise| Box::new(Broken { promise, log: Vec::new() });
+    live(World::of_trees(seed, order).map_err(broken)?, fault)
+}
+
+/// The run of every simulation.
+pub(crate) fn id() -> RunId {
+    RunId::new("simulated")
+}
+
+fn live(world: World, fault: Option<Fault>) -> Result<Report, Box<Broken>> {
+    let memory = MemoryStore::new();
+    let store = ProcessStore::new(&memory, fault);
+    let opened = RunWriter::open(Arc::clone(&store) as Arc<_>, &id(), Run::new());
+    let broken = |promise| Box::new(Broken { promise, log: Vec::new() });
+    let writer = opened.map_err(|fault| broken(format!("a new run is opened: {fault}")))?;
     let mut shell = Shell {
-        run: Run::new(),
+        world,
+        memory,
+        store,
+        writer,
         log: Vec::new(),
+        unwritten: Vec::new(),
         performing: Vec::new(),
         cancelled: Vec::new(),
         resting: Vec::new(),
-        witness: Witness::default(),
-        tree_witness: TreeWitness::default(),
-        now: 1_000,
+        overtaken: None,
+        books: Books::default(),
+        now: 1_000_000_000,
         resumes: 0,
         rejects: 0,
-        world,
+        marks: Marks::default(),
+        fault,
     };
     match shell.live() {
         Ok(()) => {
-            let result = shell.world.trees.as_ref().and_then(|trees| trees.result(&shell.run));
-            Ok(Report { log: shell.log, run: shell.run, rejects: shell.rejects, result })
+            let run = shell.writer.run().clone();
+            shell.marks.end(&run);
+            let result = shell.world.trees.as_ref().and_then(|trees| trees.result(&run));
+            Ok(Report { log: shell.log, run, rejects: shell.rejects, result, marks: shell.marks })
         }
-        Err(promise) => Err(Box::new(Broken { promise, log: shell.log })),
+        Err(promise) => {
+            shell.log.append(&mut shell.unwritten);
+            Err(Box::new(Broken { promise, log: shell.log }))
+        }
     }
 }
 
 impl Shell {
     fn live(&mut self) -> Result<(), String> {
+        let mut next = self.begin().map(|()| false);
+        loop {
+            next = match next {
+                Ok(true) => return Ok(()),
+                Ok(false) => self.turn(),
+                Err(Stop::Broken(promise)) => return Err(promise),
+                Err(Stop::Died(death)) => self.revive(death).map(|()| false),
+            };
+        }
+    }
+
+    fn begin(&mut self) -> Turn {
         for event in self.world.begin() {
             self.append(event)?.map_err(|reject| format!("the first facts are refused: {reject}"))?;
         }
-        loop {
-            self.world.tame = self.run.last_fact() > WILD_FACTS || self.resumes > 5;
-            logs::every_run_terminates(&self.log)?;
-            crate::slots::jobs_are_never_exceeded(&self.run)?;
-            let owed = self.run.outstanding();
-            self.drop_vanished(&owed);
-            if owed.is_empty() && self.performing.is_empty() {
-                checkers::nothing_owed_is_forgotten(&self.run)?;
-                if let Some(trees) = &self.world.trees {
-                    tree_checkers::the_result_fits_the_outcome(&self.run, trees.result(&self.run).as_ref())?;
-                }
-                if self.stands_still()? {
-                    return logs::replay_equals_live(&self.log, &self.run);
-                }
-                continue;
-            }
-            self.start(&owed)?;
-            self.disturb()?;
-            self.finish_one()?;
+        self.write()
+    }
+
+    /// True at the very end.
+    fn turn(&mut self) -> Turn<bool> {
+        self.world.tame = self.writer.run().last_fact() > WILD_FACTS || self.resumes > 5;
+        logs::every_run_terminates(&self.log)?;
+        slots::jobs_are_never_exceeded(self.writer.run(), self.books.settings())?;
+        self.tell_of_limits()?;
+        let owed = self.writer.run().outstanding();
+        self.drop_vanished(&owed);
+        if owed.is_empty() && self.performing.is_empty() {
+            return self.rest();
         }
+        self.start(&owed)?;
+        self.disturb()?;
+        self.finish_one()?;
+        Ok(false)
+    }
+
+    /// Nothing is owed: the run has ended, or waits. True at its very end.
+    fn rest(&mut self) -> Turn<bool> {
+        let run = self.writer.run();
+        if run.outcome().is_none() && !run.held_by_edit().is_empty() {
+            let waiting = Event::RunWaiting { outcome: Outcome::InputRequired };
+            self.append(waiting)?.map_err(|reject| format!("a run that is held cannot wait: {reject}"))?;
+            return Ok(false);
+        }
+        self.write()?;
+        let run = self.writer.run();
+        ends::nothing_owed_is_forgotten(run)?;
+        if let Some(trees) = &self.world.trees {
+            tree_checkers::the_result_fits_the_outcome(run, trees.result(run).as_ref())?;
+        }
+        if !self.stands_still()? {
+            return Ok(false);
+        }
+        self.the_log_is_what_was_recorded(false)?;
+        self.replay_equals_live()?;
+        Ok(true)
+    }
+
+    /// Limits that are nearly used up, as a driver tells of them.
+    fn tell_of_limits(&mut self) -> Turn {
+        for near in self.writer.run().limits_near() {
+            let limit = near.limit.name().to_owned();
+            let _ = self.append(Event::LimitNear { task: near.task, limit, used: near.used, max: near.max })?;
+        }
+        Ok(())
     }
 
     /// Effects that left the list are cancelled; a result may still come, too late.
@@ -132,198 +248,54 @@ impl Shell {
         self.cancelled.extend(gone.into_iter().map(|(_, effect)| effect));
     }
 
-    fn start(&mut self, owed: &[Effect]) -> Result<(), String> {
+    /// Starts what is owed. Whatever may be seen outside this process is on disk before.
+    fn start(&mut self, owed: &[Effect]) -> Turn {
+        let mut begun = Vec::new();
         for effect in owed {
             let key = effect.key();
-            if self.performing.iter().any(|(performed, _)| *performed == key) {
+            let twice = self.fault == Some(Fault::StartsTwice) && matches!(effect, Effect::AskModel(_));
+            if !twice && self.performing.iter().any(|(performed, _)| *performed == key) {
                 continue;
             }
-            let pure = matches!(
-                effect,
-                Effect::ReadReply(_)
-                    | Effect::CheckReferences { .. }
-                    | Effect::MountTemplate { .. }
-                    | Effect::ReturnTemplate { .. }
-                    | Effect::MergeByCode { .. }
-                    | Effect::Evaluate { .. }
-            );
-            if !pure {
-                if !self.run.is_outstanding(&key) {
+            let unasked = self.fault == Some(Fault::AnswersUnasked) && matches!(effect, Effect::AskApproval(_));
+            if !is_pure(effect) && !unasked {
+                if !self.writer.run().is_outstanding(&key) {
                     // A start of this turn moved the list on.
                     continue;
                 }
                 self.append(effect.started())?
                     .map_err(|reject| format!("a start of something owed is refused: {reject}"))?;
             }
-            self.performing.push((key, effect.clone()));
+            begun.push((key, effect.clone()));
         }
+        if self.fault != Some(Fault::ActsFirst) && begun.iter().any(|(_, effect)| !is_pure(effect)) {
+            self.write()?;
+        }
+        self.performing.append(&mut begun);
         Ok(())
-    }
-
-    /// Crashes, repeated and late facts, cancellation.
-    fn disturb(&mut self) -> Result<(), String> {
-        if self.world.tame {
-            return Ok(());
-        }
-        if self.world.random.chance(4) && self.resumes < 6 {
-            return self.crash();
-        }
-        if self.world.calm {
-            return Ok(());
-        }
-        if self.world.random.chance(5) {
-            let index = self.world.random.below(self.log.len());
-            if let Some(fact) = self.log.get(index).cloned() {
-                let repeatable = matches!(
-                    fact.event,
-                    Event::RunResumed { .. }
-                        | Event::RunContinued { .. }
-                        | Event::TaskRetried { .. }
-                        | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
-                        | Event::LimitRaised { .. }
-                        | Event::CancelRequested
-                );
-                if !repeatable {
-                    self.offer_again(&fact)?;
-                }
-            }
-        }
-        if self.world.random.chance(20) && !self.cancelled.is_empty() {
-            let index = self.world.random.below(self.cancelled.len());
-            let late = self.cancelled.swap_remove(index);
-            let still = self.run.is_outstanding(&late.key());
-            if !still && let Some(event) = self.world.perform(&self.run, &late) {
-                // Refused or harmless; the checkers see it if it is folded.
-                let _ = self.append(event)?;
-            }
-        }
-        if self.world.random.chance(3) {
-            self.steer()?;
-        }
-        if self.world.random.chance(1) && self.world.random.chance(20) {
-            let _ = self.append(Event::CancelRequested)?;
-        }
-        if self.world.random.chance(1) {
-            let slugs: Vec<_> = self.run.tasks().map(|task| task.task.slug.clone()).collect();
-            if let Some(task) = self.world.random.pick(&slugs).cloned() {
-                let _ = self.append(Event::TaskFailed { task, reason: "its skill is lost".to_owned() })?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A person edits the sheet, has a task done again, takes one off or raises a limit. What does not fit changes nothing.
-    fn steer(&mut self) -> Result<(), String> {
-        let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
-        let before = self.run.clone();
-        if self.append(event)?.is_err() {
-            logs::a_refusal_changes_nothing(Some(&before), &self.run)?;
-        }
-        Ok(())
-    }
-
-    /// The same fact under the same number, then as a new one.
-    fn offer_again(&mut self, fact: &LogEntry) -> Result<(), String> {
-        if self.run.check(fact).is_ok() {
-            return Err(format!("replay: fact {} was taken twice", fact.n));
-        }
-        // A resumed run may fail a task, wait, conclude or start the same thing once more. A task that was listed
-        // again uses the names of its calls again; a shell drops results of what it cancelled.
-        if self.was_listed_again(&fact.event) {
-            return Ok(());
-        }
-        let settles = matches!(
-            fact.event,
-            Event::TaskFailed { .. }
-                | Event::RunWaiting { .. }
-                | Event::CallMounted { .. }
-                | Event::CallReturned { .. }
-                | Event::Started { .. }
-                | Event::RunConcluded { .. }
-        );
-        let taken = self.append(fact.event.clone())?;
-        if taken.is_ok() && !settles {
-            return Err(format!("nothing finished is performed again: {:?} was folded twice", fact.event));
-        }
-        if taken.is_ok()
-            && let Event::Started { effect, .. } = &fact.event
-        {
-            // It was owed and the shell performs it from here on.
-            let owed = self.run.outstanding().into_iter().find(|owed| owed.key() == *effect);
-            self.performing.extend(owed.map(|owed| (effect.clone(), owed)));
-        }
-        Ok(())
-    }
-
-    fn was_listed_again(&self, event: &Event) -> bool {
-        let key = match event {
-            Event::ToolFinished { task, run, call, .. } => {
-                EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
-            }
-            Event::QuestionAnswered { task, run, call, .. } => {
-                EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
-            }
-            // An edit may have listed it anew.
-            Event::TaskDropped { task } => return self.run.task(task).is_some_and(|task| !task.state().is_ended()),
-            _ => return false,
-        };
-        self.run.is_outstanding(&key)
-    }
-
-    fn crash(&mut self) -> Result<(), String> {
-        logs::replay_equals_live(&self.log, &self.run)?;
-        self.resumes += 1;
-        self.performing.clear();
-        self.cancelled.clear();
-        self.resting.clear();
-        self.now += 3_600_000;
-        self.raise_limits();
-        // What was raised meanwhile stays, as with a real resume.
-        let raised = self.run.settings().limits.max_calls;
-        let limits = &mut self.world.settings.limits;
-        limits.max_calls = limits.max_calls.max(raised);
-        let settings = self.world.settings.clone();
-        let ended = matches!(self.run.stage(), Stage::Concluded(_));
-        let event = if ended && self.world.trees.is_none() && self.world.random.chance(40) {
-            Event::RunContinued { text: "And now?".to_owned(), settings }
-        } else {
-            Event::RunResumed { settings }
-        };
-        self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
-        // What a person changed while nothing ran.
-        let wild = !self.world.tame && !self.world.calm;
-        if wild && self.world.random.chance(40) {
-            self.steer()?;
-        }
-        Ok(())
-    }
-
-    fn raise_limits(&mut self) {
-        if self.run.outcome() == Some(Outcome::LimitReached) {
-            let limits = &mut self.world.settings.limits;
-            limits.max_calls = 1_000;
-            limits.max_tokens = None;
-            limits.max_cost_usd = None;
-            limits.run_timeout_seconds = None;
-        }
     }
 
     /// One effect ends.
-    fn finish_one(&mut self) -> Result<(), String> {
+    fn finish_one(&mut self) -> Turn {
         if self.performing.is_empty() {
             return Ok(());
         }
         let index = self.world.random.below(self.performing.len());
         let (key, effect) = self.performing.swap_remove(index);
+        if self.fault == Some(Fault::LosesResult) && matches!(effect, Effect::RunTool { .. }) {
+            return Ok(());
+        }
         self.now += u64::try_from(self.world.random.below(1_500)).unwrap_or(0);
-        let (event, absent) = match self.world.perform(&self.run, &effect) {
-            Some(event) => (event, false),
-            None => (Event::RunWaiting { outcome: World::absence(&effect) }, true),
-        };
+        logs::nothing_happens_before_it_is_written(&self.unwritten, &key)?;
+        let performed = self.world.perform(self.writer.run(), &effect);
+        let absent = performed.is_none();
+        let event = performed.unwrap_or_else(|| Event::RunWaiting { outcome: World::absence(&effect) });
         // A run that was about to end may have gone on, and end in another way.
+        let run = self.writer.run();
         let ends = matches!(effect, Effect::Conclude(_));
-        let owed = if ends { self.run.outstanding().contains(&effect) } else { self.run.is_outstanding(&key) };
+        let owed = if ends { run.outstanding().contains(&effect) } else { run.is_outstanding(&key) };
         if absent {
+            self.marks.blow(Blow::Absent);
             self.resting.push(effect.clone());
         }
         let misfit = matches!(&event, Event::GateAnswered { .. });
@@ -331,55 +303,72 @@ impl Shell {
             Ok(()) => {}
             // `all` does not answer a gate that shows one thing: it is asked again.
             Err(Reject::AnswerDoesNotFit(_)) if misfit => self.performing.push((key, effect)),
-            Err(reject) if owed => return Err(format!("nothing owed is forgotten: its result is refused: {reject}")),
+            Err(reject) if owed => {
+                let promise = format!("nothing owed is forgotten: its result is refused: {reject}");
+                return Err(Stop::Broken(promise));
+            }
             Err(_) => {}
         }
         Ok(())
     }
 
     /// The run owes nothing: it has ended, or waits. True at its very end.
-    fn stands_still(&mut self) -> Result<bool, String> {
-        if matches!(self.run.stage(), Stage::Concluded(_)) {
+    fn stands_still(&mut self) -> Turn<bool> {
+        if matches!(self.writer.run().stage(), Stage::Concluded(_)) {
             if self.resumes < 4 && self.world.random.chance(50) {
-                self.crash()?;
-                return Ok(false);
+                return Err(Stop::Died(Death::Ended));
             }
             return Ok(true);
         }
         // Somebody answers from elsewhere, or a process takes it up.
         if self.world.random.chance(50)
             && let Some(effect) = self.resting.pop()
-            && let Some(event) = self.world.perform(&self.run, &effect)
+            && let Some(event) = self.world.perform(self.writer.run(), &effect)
         {
             let _ = self.append(event)?;
             return Ok(false);
         }
-        self.crash()?;
-        Ok(false)
+        Err(Stop::Died(Death::Ended))
     }
 
-    /// Applies a fact and records it. The inner error is a refusal: the fact is dropped.
-    fn append(&mut self, event: Event) -> Result<Result<(), Reject>, String> {
-        let n = u64::try_from(self.log.len()).unwrap_or(u64::MAX) + 1;
-        let fact = LogEntry { v: VERSION, n, at: self.now, event };
-        self.witness.before(&self.run, &fact)?;
-        self.tree_witness.before(&self.run, &fact)?;
-        let before = if self.world.random.chance(2) { Some(self.run.clone()) } else { None };
-        match self.run.apply(&fact) {
+    /// Folds an event for the next [`Shell::write`]. The inner error is a refusal: the event is dropped.
+    pub fn append(&mut self, event: Event) -> Turn<Result<(), Reject>> {
+        let run = self.writer.run();
+        let at = if self.fault == Some(Fault::TrustsClock) { self.now } else { self.now.max(run.now_ms()) };
+        let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at, event };
+        self.books.before(run, &fact)?;
+        let before = if self.world.random.chance(2) { Some(run.clone()) } else { None };
+        let event = self.fault.map_or_else(|| fact.event.clone(), |fault| fault.distorted(run, &fact.event));
+        match self.writer.note(self.now, event) {
             Ok(()) => {
-                self.log.push(fact);
-                logs::nothing_is_overlooked(&self.run)?;
-                why::every_task_says_why(&self.run)?;
-                tree_checkers::writers_never_overlap(&self.run)?;
-                tree_checkers::subtasks_are_bounded(&self.run)?;
-                self.witness.after(&self.run, self.log.last())?;
+                let run = self.writer.run();
+                self.marks.event(&fact.event);
+                self.unwritten.push(fact);
+                logs::nothing_is_overlooked(run)?;
+                why::every_task_says_why(run)?;
+                tree_checkers::writers_never_overlap(run)?;
+                tree_checkers::subtasks_are_bounded(run)?;
+                self.unwritten.last().map_or(Ok(()), |fact| self.books.after(run, fact))?;
                 Ok(Ok(()))
             }
             Err(reject) => {
                 self.rejects += 1;
-                logs::a_refusal_changes_nothing(before.as_ref(), &self.run)?;
+                logs::a_refusal_changes_nothing(before.as_ref(), self.writer.run())?;
                 Ok(Err(reject))
             }
         }
     }
+}
+
+/// Performed by code alone, and recorded with no start.
+fn is_pure(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::ReadReply(_)
+            | Effect::CheckReferences { .. }
+            | Effect::MountTemplate { .. }
+            | Effect::ReturnTemplate { .. }
+            | Effect::MergeByCode { .. }
+            | Effect::Evaluate { .. }
+    )
 }

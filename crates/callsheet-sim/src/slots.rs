@@ -1,6 +1,7 @@
 //! What runs at once stays within its limits.
 
 use callsheet_core::run::{Effect, Run};
+use callsheet_core::spec::Settings;
 
 use crate::checkers::Kept;
 
@@ -9,8 +10,8 @@ use crate::checkers::Kept;
 ///
 /// # Errors
 /// One of them does not.
-pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
-    let jobs = usize::try_from(run.settings().jobs.max(1)).unwrap_or(usize::MAX);
+pub fn jobs_are_never_exceeded(run: &Run, settings: &Settings) -> Kept {
+    let jobs = usize::try_from(settings.jobs.max(1)).unwrap_or(usize::MAX);
     let owed = run.outstanding();
     let people =
         |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));

@@ -66,6 +66,27 @@ impl MemoryStore {
         self.shared().dead.insert(self.process);
     }
 
+    /// As [`crate::SqliteStore::break_lock`].
+    pub fn break_lock(&self, run: &RunId) {
+        if let Some(log) = self.shared().runs.get_mut(run) {
+            log.holder = None;
+        }
+    }
+
+    /// A power cut took what stands behind the first `kept` facts of a run.
+    ///
+    /// # Errors
+    /// There is no such run.
+    pub fn lose_facts_after(&self, run: &RunId, kept: usize) -> Result<(), StoreFault> {
+        let mut shared = self.shared();
+        let log = shared.log(run)?;
+        log.facts.truncate(kept);
+        let mut columns = Columns::default();
+        log.facts.iter().try_for_each(|fact| columns.note(run, fact))?;
+        log.columns = columns;
+        Ok(())
+    }
+
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

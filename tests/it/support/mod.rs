@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 pub mod garden;
+pub mod killed;
 pub mod server;
 pub mod terminal;
 

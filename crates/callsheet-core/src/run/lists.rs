@@ -107,11 +107,19 @@ impl Lists<'_> {
         !list.steps.is_empty() && list.steps.iter().flatten().all(again)
     }
 
+    /// An edit with errors touches these tasks. One that only waits for a slot starts as little as one that waits for its
+    /// section.
+    pub fn hold(&mut self, tasks: &BTreeSet<Slug>) {
+        self.0.sheet.hold(tasks);
+        self.hold_unstarted(|slug| tasks.contains(slug));
+        self.0.tasks.look_again();
+    }
+
     /// A person's edit (spec 2.18).
     fn edited(&mut self, list: &ListAdopted, issues: &[Issue]) {
         self.0.sheet.edit(list);
         self.call_back(list);
-        self.hold_unstarted();
+        self.hold_unstarted(|_| true);
         self.follow_edit(list, issues);
         self.0.progress.rounds_mut().restart_pass();
         self.0.tasks.unblock(true);
@@ -128,10 +136,13 @@ impl Lists<'_> {
 
     /// What may run waits for its step and its gate in the new list: a resume that comes with an edit has just opened it
     /// (spec 2.6, 2.7). What it had done before the resume stays.
-    fn hold_unstarted(&mut self) {
+    fn hold_unstarted(&mut self, concerned: impl Fn(&Slug) -> bool) {
         let run = &mut *self.0;
         let waits = |task: &&TaskRun| {
-            task.state() == State::Ready && task.has_begun() && !run.changes.has_any_of(&task.task.slug)
+            concerned(&task.task.slug)
+                && task.state() == State::Ready
+                && task.has_begun()
+                && !run.changes.has_any_of(&task.task.slug)
         };
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
         let rests =

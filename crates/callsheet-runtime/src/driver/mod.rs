@@ -16,12 +16,14 @@ mod template_files;
 mod undo;
 mod views;
 mod withdraw;
+mod writer;
 
 pub use begin::{EntrySpec, begin, begin_in};
 pub use reopen::{ResumeKind, apply_edit_if_idle, reopen};
 pub use session::Session;
 pub use undo::{Undone, undo};
 pub use withdraw::withdraw;
+pub use writer::RunWriter;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,32 +1,27 @@
-//! A run under a lock: its machine, and the log behind it.
+//! A run under a lock, and the files that people read of it.
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::record::{Event, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
 use crate::fault::DriveFault;
-use crate::ports::{Lock, Signal, Store, StoreFault};
-use crate::replay::{replay, replay_from};
+use crate::ports::{Lock, Signal, Store};
+use crate::replay::replay;
 use crate::services::Services;
 use crate::sheetfile::{Place, sheet_text};
 
 use super::views::{TaskView, ViewWriter, Views};
+use super::writer::RunWriter;
 
 /// The sheet is written at most so often that it takes one part of the time in so many; before anybody is asked, and at the
 /// end, it always is.
 const SHEET_SHARE: u64 = 20;
 
-/// The only writer of one run.
+/// The only writer of one run, and the files that people read of it.
 pub struct Session {
-    run: Run,
-    lock: Lock,
-    store: Arc<dyn Store>,
-    entries: u64,
-    /// Folded and not in the log yet.
-    noted: Vec<LogEntry>,
-    last_at: u64,
+    writer: RunWriter,
     pub(super) views: Views,
 }
 
@@ -44,17 +39,7 @@ impl Session {
     /// # Errors
     /// As [`Session::open`].
     pub fn open_known(store: Arc<dyn Store>, id: &RunId, known: Run) -> Result<Self, DriveFault> {
-        let lock = store.lock(id)?;
-        let opened = Self::fold(&store, id, known);
-        match opened {
-            Ok((run, entries, last_at)) => {
-                Ok(Self { run, lock, store, entries, noted: Vec::new(), last_at, views: Views::default() })
-            }
-            Err(fault) => {
-                store.unlock(&lock)?;
-                Err(fault)
-            }
-        }
+        Ok(Self { writer: RunWriter::open(store, id, known)?, views: Views::default() })
     }
 
     /// Folds a run's log without writing: for looking at it.
@@ -65,38 +50,29 @@ impl Session {
         replay(store, id)
     }
 
-    fn fold(store: &Arc<dyn Store>, id: &RunId, mut run: Run) -> Result<(Run, u64, u64), DriveFault> {
-        match replay_from(store, id, &mut run) {
-            Err(DriveFault::Store(StoreFault::NoRun(_))) => {}
-            replayed => replayed.map(drop)?,
-        }
-        let (entries, last_at) = (run.last_fact(), run.now_ms());
-        Ok((run, entries, last_at))
-    }
-
     /// The machine.
     pub fn run(&self) -> &Run {
-        &self.run
+        self.writer.run()
     }
 
     /// The machine of a session that is over.
     pub(crate) fn into_run(mut self) -> Run {
-        std::mem::take(&mut self.run)
+        self.writer.take_run()
     }
 
     /// The machine, and what is known of its files.
     pub(super) fn run_and_views(&mut self) -> (&Run, &mut Views) {
-        (&self.run, &mut self.views)
+        (self.writer.run(), &mut self.views)
     }
 
     /// Entries of the log.
     pub fn entries(&self) -> u64 {
-        self.entries
+        self.writer.entries()
     }
 
     /// Its lock.
     pub fn lock(&self) -> &Lock {
-        &self.lock
+        self.writer.lock()
     }
 
     /// Folds events and appends them in one transaction. Returns how many were taken: what the machine rejects is
@@ -113,19 +89,13 @@ impl Session {
     /// Folds events for the next [`Session::flush`]; nothing outside this process may happen because of them before
     /// that. Returns how many were taken, as [`Session::record`] does.
     pub(crate) fn note(&mut self, services: &Services, events: Vec<Event>) -> usize {
-        let before = self.noted.len();
+        let before = self.writer.noted();
         for event in events {
-            let at = services.clock.now_ms().max(self.last_at);
-            let fact = LogEntry { v: VERSION, n: self.entries + self.noted.len() as u64 + 1, at, event };
-            match self.run.apply(&fact) {
-                Ok(()) => {
-                    self.last_at = at;
-                    self.noted.push(fact);
-                }
-                Err(reject) => tracing::debug!(%reject, "fact dropped"),
+            if let Err(reject) = self.writer.note(services.clock.now_ms(), event) {
+                tracing::debug!(%reject, "fact dropped");
             }
         }
-        self.noted.len() - before
+        self.writer.noted() - before
     }
 
     /// Appends what was noted, in one transaction, then shows it to viewers.
@@ -133,17 +103,15 @@ impl Session {
     /// # Errors
     /// As [`Session::record`].
     pub(crate) fn flush(&mut self, services: &Services) -> Result<(), DriveFault> {
-        if self.noted.is_empty() {
+        let entries = self.writer.flush()?;
+        if entries.is_empty() {
             return Ok(());
         }
-        self.store.append(&self.lock, &self.noted)?;
-        let entries = std::mem::take(&mut self.noted);
-        self.entries += entries.len() as u64;
         for fact in &entries {
-            services.observer.see(&Signal::LogEntry { fact, run: &self.run });
+            services.observer.see(&Signal::LogEntry { fact, run: self.writer.run() });
             self.views.stale.note(&fact.event);
         }
-        self.views.stale.note_reviews(&self.run);
+        self.views.stale.note_reviews(self.writer.run());
         Ok(())
     }
 
@@ -151,12 +119,10 @@ impl Session {
     ///
     /// # Errors
     /// If the machine rejects it or the store refuses.
-    pub fn record_quietly(&mut self, mut fact: LogEntry) -> Result<(), DriveFault> {
-        fact.at = fact.at.max(self.last_at);
-        self.run.apply(&fact).map_err(|reject| DriveFault::Replay { n: fact.n, reject })?;
-        self.store.append(&self.lock, std::slice::from_ref(&fact))?;
-        self.entries += 1;
-        self.last_at = fact.at;
+    pub fn record_quietly(&mut self, at: u64, event: Event) -> Result<(), DriveFault> {
+        let n = self.entries() + 1;
+        self.writer.note(at, event).map_err(|reject| DriveFault::Replay { n, reject })?;
+        self.writer.flush()?;
         Ok(())
     }
 
@@ -167,14 +133,14 @@ impl Session {
         if let Some(writer) = &self.views.writer {
             writer.wait();
         }
-        self.views.stale.take_tasks(&self.run).iter().for_each(|view| view.write(services));
+        self.views.stale.take_tasks(self.writer.run()).iter().for_each(|view| view.write(services));
         self.write_sheet(services)
     }
 
     /// As [`Session::write_views`], but task files are written beside the run, which does not wait for them.
     pub(crate) fn write_views_beside(&mut self, services: &Arc<Services>) -> Result<(), DriveFault> {
         self.flush(services)?;
-        let views = self.views.stale.take_tasks(&self.run);
+        let views = self.views.stale.take_tasks(self.writer.run());
         if !views.is_empty() {
             if self.views.writer.is_none() {
                 self.views.writer = ViewWriter::begin(services);
@@ -196,17 +162,17 @@ impl Session {
     }
 
     fn write_sheet(&mut self, services: &Services) -> Result<(), DriveFault> {
-        if !self.views.stale.take_sheet(&self.run) {
+        if !self.views.stale.take_sheet(self.writer.run()) {
             return Ok(());
         }
-        let text = sheet_text(&self.run);
+        let text = sheet_text(self.writer.run());
         let hash = BlobId::of(text.as_bytes());
-        let place = self.views.sheet.place(services, &self.run, &hash);
+        let place = self.views.sheet.place(services, self.writer.run(), &hash);
         if place == Place::Edited {
             self.views.stale.note_sheet();
             return Ok(());
         }
-        if self.run.last_sheet().is_none_or(|(last, _)| *last != hash) {
+        if self.run().last_sheet().is_none_or(|(last, _)| *last != hash) {
             self.record(services, vec![Event::SheetRendered { hash }])?;
         }
         self.views.sheet.write(&services.files, &text, place);
@@ -215,21 +181,13 @@ impl Session {
 
     /// All files that people read, on resume.
     pub(super) fn rewrite_views(&mut self, services: &Services) -> Result<(), DriveFault> {
-        self.run.all_tasks().map(TaskView::of).for_each(|view| view.write(services));
+        self.run().all_tasks().map(TaskView::of).for_each(|view| view.write(services));
         self.views.stale.note_sheet();
         self.write_views(services)
     }
 
     /// Gives the run free. Dropping a session does the same.
     pub fn close(&mut self) {
-        if let Err(fault) = self.store.unlock(&self.lock) {
-            tracing::debug!(%fault, "unlock");
-        }
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.close();
+        self.writer.close();
     }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::issue::Issue;
-use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
+use callsheet_core::record::{ChangeSet, Event, FileChange};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
@@ -91,9 +91,8 @@ pub fn undo(
         match disk::revert(&changes, &Journal::new(&kept, &task, &run, set), means) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
-                let n = session.entries() + 1;
                 let event = Event::ChangesReverted { task, run, set };
-                session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+                session.record_quietly(SystemClock.now_ms(), event)?;
             }
             Err(ApplyFault::Refused(issues)) => {
                 let new: Vec<_> = issues.into_iter().filter(|issue| !undone.refused.contains(issue)).collect();

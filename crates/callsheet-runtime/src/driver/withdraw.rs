@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
+use callsheet_core::record::{Event, Outcome};
 use callsheet_core::spec::RunId;
 
 use crate::paths::Workspace;
@@ -24,9 +24,8 @@ pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Op
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let mut session = Session::open(Arc::clone(store), id)?;
     let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
-    let n = session.entries() + 1;
     let event = Event::FollowUpWithdrawn { outcome };
-    session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+    session.record_quietly(SystemClock.now_ms(), event)?;
     write_results(&**store, &files, session.run(), outcome)?;
     Ok(Some(outcome))
 }

@@ -59,6 +59,9 @@ impl Player {
                 self.fact(Event::RunWaiting { outcome })
             }
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
+            ["broken", "edit", "touches", tasks @ ..] => {
+                self.fact(Event::EditHeld { tasks: tasks.iter().map(|task| Slug::new(*task)).collect() })
+            }
             ["cancel"] => self.fact(Event::CancelRequested),
             ["templates"] => self.templates(&block.join("\n")),
             ["crash"] => self.dies(),

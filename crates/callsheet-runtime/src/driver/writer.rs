@@ -1,0 +1,109 @@
+//! The only writer of one run: its machine, and the log behind it.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::run::{Reject, Run};
+use callsheet_core::spec::RunId;
+
+use crate::fault::DriveFault;
+use crate::ports::{Lock, Store, StoreFault};
+use crate::replay::replay_from;
+
+/// Holds the lock of a run. Events are folded first and appended in batches; the machine may be ahead of the log until the
+/// next [`RunWriter::flush`].
+pub struct RunWriter {
+    run: Run,
+    lock: Lock,
+    store: Arc<dyn Store>,
+    entries: u64,
+    /// Folded and not in the log yet.
+    noted: Vec<LogEntry>,
+    last_at: u64,
+}
+
+impl RunWriter {
+    /// Takes the run's lock and folds what its log has behind `known`, which is a new run for somebody who knows nothing of it.
+    ///
+    /// # Errors
+    /// If another process writes the run, or the log cannot be read.
+    pub fn open(store: Arc<dyn Store>, id: &RunId, mut known: Run) -> Result<Self, DriveFault> {
+        let lock = store.lock(id)?;
+        match replay_from(&store, id, &mut known) {
+            Ok(_) | Err(DriveFault::Store(StoreFault::NoRun(_))) => {}
+            Err(fault) => {
+                store.unlock(&lock)?;
+                return Err(fault);
+            }
+        }
+        let (entries, last_at) = (known.last_fact(), known.now_ms());
+        Ok(Self { run: known, lock, store, entries, noted: Vec::new(), last_at })
+    }
+
+    /// The machine.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The machine of a writer that is over.
+    pub(crate) fn take_run(&mut self) -> Run {
+        std::mem::take(&mut self.run)
+    }
+
+    /// Entries of the log.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Its lock.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// How many events wait for the next [`RunWriter::flush`].
+    pub fn noted(&self) -> usize {
+        self.noted.len()
+    }
+
+    /// Folds an event for the next [`RunWriter::flush`]; nothing outside this process may happen because of it before that.
+    /// Time never runs backwards in a log, whatever a clock says.
+    ///
+    /// # Errors
+    /// What the machine says of an event that does not fit. Nothing has changed.
+    pub fn note(&mut self, now_ms: u64, event: Event) -> Result<(), Reject> {
+        let at = now_ms.max(self.last_at);
+        let n = self.entries + self.noted.len() as u64 + 1;
+        let entry = LogEntry { v: VERSION, n, at, event };
+        self.run.apply(&entry)?;
+        self.last_at = at;
+        self.noted.push(entry);
+        Ok(())
+    }
+
+    /// Appends what was noted, in one transaction. Gives it.
+    ///
+    /// # Errors
+    /// If the store refuses. The machine is then ahead of the log, and the writer must be dropped.
+    pub fn flush(&mut self) -> Result<Vec<LogEntry>, StoreFault> {
+        if self.noted.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.store.append(&self.lock, &self.noted)?;
+        let entries = std::mem::take(&mut self.noted);
+        self.entries += entries.len() as u64;
+        Ok(entries)
+    }
+
+    /// Gives the run free. Dropping a writer does the same.
+    pub fn close(&mut self) {
+        if let Err(fault) = self.store.unlock(&self.lock) {
+            tracing::debug!(%fault, "unlock");
+        }
+    }
+}
+
+impl Drop for RunWriter {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

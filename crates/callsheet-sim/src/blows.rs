@@ -1,0 +1,191 @@
+//! What happens to a run from outside: crashes, clocks, second drivers, people, and facts that come twice or too late.
+
+use callsheet_core::record::{EffectKey, Event, ListOrigin, LogEntry};
+
+use crate::logs;
+use crate::marks::Blow;
+use crate::process::Death;
+use crate::shell::{Shell, Stop, Turn};
+use crate::world::blob;
+
+const SECOND: usize = 1_000;
+const HOUR: usize = 3_600 * SECOND;
+
+impl Shell {
+    /// Crashes, repeated and late facts, cancellation.
+    pub fn disturb(&mut self) -> Turn {
+        if self.world.tame {
+            return Ok(());
+        }
+        self.drivers()?;
+        if self.world.calm {
+            return Ok(());
+        }
+        self.clock_jumps();
+        if self.world.random.chance(5) {
+            self.offer_again()?;
+        }
+        if self.world.random.chance(20) && !self.cancelled.is_empty() {
+            self.come_late()?;
+        }
+        if self.world.random.chance(3) {
+            self.steer()?;
+        }
+        if self.world.random.chance(20) && !self.writer.run().held_by_edit().is_empty() {
+            let _ = self.append(Event::EditHeld { tasks: [].into() })?;
+        }
+        if self.world.random.chance(1) && self.world.random.chance(20) {
+            let _ = self.append(Event::CancelRequested)?;
+        }
+        if self.world.random.chance(1) {
+            let slugs: Vec<_> = self.writer.run().tasks().map(|task| task.task.slug.clone()).collect();
+            if let Some(task) = self.world.random.pick(&slugs).cloned() {
+                let _ = self.append(Event::TaskFailed { task, reason: "its skill is lost".to_owned() })?;
+            }
+        }
+        if self.world.random.chance(1) {
+            let notes =
+                [Event::SheetRendered { hash: blob("sheet") }, Event::PromptsUsed { prompts: Default::default() }];
+            for note in notes {
+                let _ = self.append(note)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The process is killed, or it is not the only one.
+    fn drivers(&mut self) -> Turn {
+        if self.world.random.chance(4) && self.resumes < 6 {
+            return Err(Stop::Died(Death::Killed));
+        }
+        if self.world.random.chance(1) {
+            self.start_second_driver()?;
+        }
+        if self.world.random.chance(1) && self.resumes < 6 && self.overtaken.is_none() && self.world.random.chance(50) {
+            return Err(Stop::Died(Death::Overtaken));
+        }
+        if self.world.random.chance(20) {
+            self.overtaken_driver_acts()?;
+        }
+        Ok(())
+    }
+
+    fn clock_jumps(&mut self) {
+        if !self.world.random.chance(2) {
+            return;
+        }
+        let most = if self.world.random.chance(30) { HOUR } else { 20 * SECOND };
+        let jump = u64::try_from(self.world.random.below(most)).unwrap_or(0);
+        if self.world.random.chance(50) {
+            self.marks.blow(Blow::ClockAhead);
+            self.now += jump;
+        } else {
+            self.marks.blow(Blow::ClockBack);
+            self.now = self.now.saturating_sub(jump);
+        }
+    }
+
+    /// A person edits the sheet, has a task done again, takes one off or raises a limit. What does not fit changes nothing.
+    pub fn steer(&mut self) -> Turn {
+        let Some(event) = self.world.steer(self.writer.run()) else { return Ok(()) };
+        let before = self.writer.run().clone();
+        if self.append(event)?.is_err() {
+            self.marks.blow(Blow::Misfit);
+            logs::a_refusal_changes_nothing(Some(&before), self.writer.run())?;
+        }
+        Ok(())
+    }
+
+    /// What came of an effect that was cancelled.
+    fn come_late(&mut self) -> Turn {
+        let index = self.world.random.below(self.cancelled.len());
+        let late = self.cancelled.swap_remove(index);
+        let still = self.writer.run().is_outstanding(&late.key());
+        if !still && let Some(event) = self.world.perform(self.writer.run(), &late) {
+            self.marks.blow(Blow::LateResult);
+            // Refused or harmless; the checkers see it if it is folded.
+            let _ = self.append(event)?;
+        }
+        Ok(())
+    }
+
+    /// A fact of the log comes under the same number, then as a new one.
+    fn offer_again(&mut self) -> Turn {
+        let index = self.world.random.below(self.log.len());
+        let Some(fact) = self.log.get(index).cloned() else { return Ok(()) };
+        if may_come_twice(&fact.event) {
+            return Ok(());
+        }
+        self.marks.blow(Blow::RepeatedFact);
+        if self.writer.run().check(&fact).is_ok() {
+            return Err(Stop::Broken(format!("replay: fact {} was taken twice", fact.n)));
+        }
+        // A resumed run may fail a task, wait, conclude or start the same thing once more. A task that was listed
+        // again uses the names of its calls again; a shell drops results of what it cancelled.
+        if self.was_listed_again(&fact.event) {
+            return Ok(());
+        }
+        self.take_again(fact)
+    }
+
+    fn take_again(&mut self, fact: LogEntry) -> Turn {
+        let settles = matches!(
+            fact.event,
+            Event::TaskFailed { .. }
+                | Event::RunWaiting { .. }
+                | Event::CallMounted { .. }
+                | Event::CallReturned { .. }
+                | Event::Started { .. }
+                | Event::RunConcluded { .. }
+        );
+        let taken = self.append(fact.event.clone())?;
+        if taken.is_ok() && !settles {
+            let promise = format!("nothing finished is performed again: {:?} was folded twice", fact.event);
+            return Err(Stop::Broken(promise));
+        }
+        if taken.is_ok()
+            && let Event::Started { effect, .. } = &fact.event
+        {
+            // It was owed and the shell performs it from here on.
+            self.write()?;
+            let owed = self.writer.run().outstanding().into_iter().find(|owed| owed.key() == *effect);
+            self.performing.extend(owed.map(|owed| (effect.clone(), owed)));
+        }
+        Ok(())
+    }
+
+    fn was_listed_again(&self, event: &Event) -> bool {
+        let run = self.writer.run();
+        let key = match event {
+            Event::ToolFinished { task, run, call, .. } => {
+                EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            Event::QuestionAnswered { task, run, call, .. } => {
+                EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            // An edit may have listed it anew.
+            Event::TaskDropped { task } => return run.task(task).is_some_and(|task| !task.state().is_ended()),
+            _ => return false,
+        };
+        run.is_outstanding(&key)
+    }
+}
+
+/// What means the same as often as it comes, or something else each time.
+fn may_come_twice(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunResumed { .. }
+            | Event::RunContinued { .. }
+            | Event::FollowUpWithdrawn { .. }
+            | Event::TaskRetried { .. }
+            | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
+            | Event::EditHeld { .. }
+            | Event::LimitRaised { .. }
+            | Event::LimitNear { .. }
+            | Event::LimitsChanged { .. }
+            | Event::SheetRendered { .. }
+            | Event::PromptsUsed { .. }
+            | Event::CancelRequested
+    )
+}

@@ -1,0 +1,43 @@
+//! All books that are kept over a run.
+
+use callsheet_core::record::LogEntry;
+use callsheet_core::run::Run;
+use callsheet_core::spec::Settings;
+
+use crate::checkers::{Kept, Witness};
+use crate::people::People;
+use crate::tree_checkers::TreeWitness;
+
+/// They see every fact before and after it is folded, and nothing else.
+#[derive(Default)]
+pub struct Books {
+    sheets: Witness,
+    trees: TreeWitness,
+    people: People,
+}
+
+impl Books {
+    /// Sees a fact before it is applied.
+    ///
+    /// # Errors
+    /// A promise is about to be broken.
+    pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
+        self.sheets.before(run, fact)?;
+        self.trees.before(run, fact)?;
+        self.people.before(run, fact)
+    }
+
+    /// Sees a fact after it was accepted.
+    ///
+    /// # Errors
+    /// A promise was broken.
+    pub fn after(&mut self, run: &Run, fact: &LogEntry) -> Kept {
+        self.sheets.after(run, Some(fact))?;
+        self.people.after(run, fact)
+    }
+
+    /// The settings in force.
+    pub fn settings(&self) -> &Settings {
+        self.sheets.settings()
+    }
+}

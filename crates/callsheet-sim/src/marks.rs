@@ -1,0 +1,295 @@
+//! What simulations reach, counted. A mark that no seed reaches says that the simulated world lacks something.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use callsheet_core::record::{Event, Outcome, Plan};
+use callsheet_core::run::{ChildSlot, Limit, Run, ToolOutput};
+use callsheet_core::template::Kind;
+
+/// The names of the variants of an enum, with what stands before them, and the name of a value. A new variant does not
+/// compile until it is named here.
+macro_rules! named {
+    ($kind:ident, $name:ident, $all:ident, $before:literal, [$($variant:ident),* $(,)?]) => {
+        const $all: &[&str] = &[$(concat!($before, stringify!($variant))),*];
+
+        fn $name(value: &$kind) -> &'static str {
+            match value {
+                $($kind::$variant { .. } => concat!($before, stringify!($variant)),)*
+            }
+        }
+    };
+}
+
+/// What the world does to a run, beside what facts say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blow {
+    /// The process is killed.
+    Killed,
+    /// The same, with facts that were folded and not on disk.
+    KilledUnwritten,
+    /// A power cut took the last facts.
+    TornTail,
+    /// A write fails: the disk is full.
+    DiskFull,
+    /// A write fails, and nothing of it is there.
+    WriteRefused,
+    /// A write fails, and all of it is there.
+    WriteUnheard,
+    /// Somebody starts a second driver of the run.
+    SecondDriver,
+    /// Somebody takes the lock away and drives on, while the first driver lives.
+    TakenOver,
+    /// That first driver wants to record something.
+    Overtaken,
+    /// The clock jumps ahead.
+    ClockAhead,
+    /// The clock jumps back.
+    ClockBack,
+    /// A person's change does not fit the run as it is.
+    Misfit,
+    /// A result comes when nobody waits for it any more.
+    LateResult,
+    /// A fact comes again.
+    RepeatedFact,
+    /// A call that may not be repeated was cut off.
+    Interrupted,
+    /// Nobody is there to answer.
+    Absent,
+}
+
+named!(
+    Blow,
+    of_blow,
+    BLOWS,
+    "world: ",
+    [
+        Killed,
+        KilledUnwritten,
+        TornTail,
+        DiskFull,
+        WriteRefused,
+        WriteUnheard,
+        SecondDriver,
+        TakenOver,
+        Overtaken,
+        ClockAhead,
+        ClockBack,
+        Misfit,
+        LateResult,
+        RepeatedFact,
+        Interrupted,
+        Absent,
+    ]
+);
+
+named!(
+    Limit,
+    of_limit,
+    LIMITS,
+    "limit: ",
+    [
+        Jobs,
+        Parallel,
+        Exclusive,
+        Attempts,
+        MaxRounds,
+        MaxCalls,
+        MaxTokens,
+        MaxCost,
+        RunTimeout,
+        TaskTimeout,
+        TaskCalls,
+        TaskTokens,
+        MaxTurns,
+        RepeatedCalls,
+        NoProgress,
+        Window,
+        Output,
+    ]
+);
+
+named!(
+    Outcome,
+    of_outcome,
+    OUTCOMES,
+    "outcome: ",
+    [
+        Complete,
+        Incomplete,
+        MaxRounds,
+        Planned,
+        PlanFailed,
+        IterationFailed,
+        ApprovalRequired,
+        InputRequired,
+        Unreachable,
+        Misconfigured,
+        LimitReached,
+        Cancelled,
+        TaskFailed,
+        InputInvalid,
+    ]
+);
+
+named!(
+    Event,
+    of_event,
+    EVENTS,
+    "event: ",
+    [
+        RunStarted,
+        RunResumed,
+        RunContinued,
+        FollowUpWithdrawn,
+        EditHeld,
+        SheetRendered,
+        TaskRetried,
+        TaskDropped,
+        Started,
+        ReplyReceived,
+        CallFailed,
+        ReplyRefused,
+        ListAdopted,
+        TaskRefined,
+        RunFinished,
+        Routed,
+        ListDrafted,
+        Reviewed,
+        Joined,
+        CallsAsked,
+        ReferencesChecked,
+        ToolFinished,
+        QuestionAnswered,
+        RunsMerged,
+        GateAnswered,
+        ChangesChecked,
+        ChangesApplied,
+        ChangesRebased,
+        ChangesRejected,
+        ChangesRolledBack,
+        ChangesReverted,
+        TaskFailed,
+        TreeAdopted,
+        Evaluated,
+        ContextRetrieved,
+        PromptsUsed,
+        LimitNear,
+        LimitRaised,
+        CancelRequested,
+        RunWaiting,
+        CallMounted,
+        CallReturned,
+        LimitsChanged,
+        RunConcluded,
+    ]
+);
+
+const EDIT: &str = "event: ListAdopted, an edit";
+
+const PARTS: &[&str] = &[
+    "part: handler",
+    "part: matching",
+    "part: process",
+    "part: items",
+    "part: branch",
+    "part: subtask",
+    "part: body",
+    "part: children",
+];
+
+/// What no simulation reaches, and why.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("outcome: Planned", "a driver stops there that makes a plan alone"),
+    ("outcome: InputInvalid", "arguments are bound before a run begins"),
+    ("limit: Window", "held where a prompt is put together"),
+    ("limit: Output", "held where a reply is received"),
+];
+
+/// Marks, each with how often it was reached.
+#[derive(Clone, Debug, Default)]
+pub struct Marks(BTreeMap<String, u64>);
+
+impl Marks {
+    /// All that simulations are to reach.
+    pub fn all() -> Vec<String> {
+        let lists = [BLOWS, LIMITS, OUTCOMES, EVENTS, PARTS, &[EDIT]];
+        let words = lists.into_iter().flatten().map(|mark| (*mark).to_owned());
+        let kinds = Kind::ALL.iter().map(|kind| format!("operator: {}", kind.word));
+        let here = |mark: &String| !ELSEWHERE.iter().any(|(elsewhere, _)| elsewhere == mark);
+        words.chain(kinds).filter(here).collect()
+    }
+
+    /// Those that were not reached.
+    pub fn missing(&self) -> Vec<String> {
+        Self::all().into_iter().filter(|mark| !self.0.contains_key(mark)).collect()
+    }
+
+    /// How often a mark was reached.
+    pub fn count(&self, mark: &str) -> u64 {
+        self.0.get(mark).copied().unwrap_or(0)
+    }
+
+    /// Adds those of another run.
+    pub fn add(&mut self, other: &Self) {
+        for (mark, count) in &other.0 {
+            *self.0.entry(mark.clone()).or_insert(0) += count;
+        }
+    }
+
+    pub(crate) fn blow(&mut self, blow: Blow) {
+        self.hit(of_blow(&blow));
+    }
+
+    pub(crate) fn event(&mut self, event: &Event) {
+        self.hit(of_event(event));
+        match event {
+            Event::RunConcluded { outcome, .. } | Event::RunWaiting { outcome } => self.hit(of_outcome(outcome)),
+            Event::ListAdopted { origin: callsheet_core::record::ListOrigin::Edit(_), .. } => self.hit(EDIT),
+            _ => {}
+        }
+    }
+
+    /// What can be read off a run at its end.
+    pub(crate) fn end(&mut self, run: &Run) {
+        run.limits_reached().for_each(|limit| self.hit(of_limit(&limit)));
+        let mut calls = run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
+        if calls.any(|call| call.output() == Some(&ToolOutput::Interrupted)) {
+            self.blow(Blow::Interrupted);
+        }
+        for op in run.operators().iter() {
+            if let Some(node) = run.operators().node(op) {
+                self.hit(&format!("operator: {}", node.kind.word()));
+            }
+            if let Some(opened) = &op.opened {
+                self.hit(part(&opened.plan, &op.place));
+            }
+        }
+    }
+
+    fn hit(&mut self, mark: &str) {
+        match self.0.get_mut(mark) {
+            Some(count) => *count += 1,
+            None => drop(self.0.insert(mark.to_owned(), 1)),
+        }
+    }
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Self::all().iter().try_for_each(|mark| writeln!(f, "{:>12}  {mark}", self.count(mark)))
+    }
+}
+
+fn part(plan: &Plan, place: &ChildSlot) -> &'static str {
+    match plan {
+        Plan::Handler(_) if *place == ChildSlot::Match => "part: matching",
+        Plan::Handler(_) => "part: handler",
+        Plan::Process { .. } => "part: process",
+        Plan::Items { .. } => "part: items",
+        Plan::Branch { .. } => "part: branch",
+        Plan::Children if place.is_subtask() => "part: subtask",
+        Plan::Children if *place == ChildSlot::Body => "part: body",
+        Plan::Children => "part: children",
+    }
+}

@@ -1,0 +1,140 @@
+//! What a person said stands: the books over edits, orders and answers. And time, which runs one way.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::record::{EffectKey, Event, Gate, ListAdopted, ListOrigin, LogEntry};
+use callsheet_core::run::{Execution, Run, State, TaskRun};
+use callsheet_core::spec::Slug;
+
+use crate::checkers::Kept;
+
+/// Books over what people said.
+#[derive(Default)]
+pub struct People {
+    /// Tasks that an edit with errors touches and that had not begun.
+    held: BTreeSet<Slug>,
+    /// Gates that were put to a person.
+    asked: BTreeSet<Gate>,
+    stopped: bool,
+    /// What an edit that is about to be adopted leaves alone.
+    begun: BTreeSet<Slug>,
+    at: u64,
+}
+
+impl People {
+    /// Sees a fact before it is applied.
+    ///
+    /// # Errors
+    /// A promise is about to be broken.
+    pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
+        if fact.at < self.at {
+            return Err(format!("time never runs backwards: from {} to {}", self.at, fact.at));
+        }
+        match &fact.event {
+            Event::Started { effect, .. } if !run.is_in_flight(effect) && run.is_outstanding(effect) => {
+                self.nothing_starts_against_an_order(effect)
+            }
+            Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => {
+                let listed = list.steps.iter().flatten().map(|planned| &planned.task.slug);
+                let known = listed.chain(run.steps().iter().flatten());
+                self.begun = known.filter(|slug| run.has_begun(slug) || is_ended(run, slug)).cloned().collect();
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Sees a fact after it was accepted.
+    ///
+    /// # Errors
+    /// A promise was broken.
+    pub fn after(&mut self, run: &Run, fact: &LogEntry) -> Kept {
+        self.at = fact.at;
+        match &fact.event {
+            Event::RunResumed { .. } | Event::RunContinued { .. } => {
+                self.stopped = false;
+                self.held.clear();
+                Ok(())
+            }
+            Event::CancelRequested => {
+                self.stopped = true;
+                Ok(())
+            }
+            Event::EditHeld { tasks } => {
+                let waits = |slug: &&Slug| {
+                    let task = run.task(slug).filter(|task| !is_touched(task));
+                    task.is_some_and(|task| matches!(task.state(), State::Planned | State::Waiting | State::Ready))
+                };
+                self.held = tasks.iter().filter(waits).cloned().collect();
+                Ok(())
+            }
+            Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => {
+                self.held.clear();
+                self.an_edit_stands(run, list)
+            }
+            Event::TaskDropped { task } => match run.task(task).map(|task| task.state()) {
+                Some(State::Dropped) => Ok(()),
+                state => Err(format!("what a person said stands: {task} was taken off, and is {state:?}")),
+            },
+            Event::Started { effect: EffectKey::Gate(gate), .. } => {
+                self.asked.insert(gate.clone());
+                Ok(())
+            }
+            Event::GateAnswered { gate, .. } if !self.asked.contains(gate) => {
+                Err(format!("nobody answers what was not asked: {gate:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Of what a broken edit touches nothing starts, nor of anything once a person stopped the run (spec 2.16, 2.18).
+    fn nothing_starts_against_an_order(&self, effect: &EffectKey) -> Kept {
+        let task = match effect {
+            EffectKey::Ask(key) => key.task.as_ref(),
+            EffectKey::Tool { task, .. } => Some(task),
+            _ => return Ok(()),
+        };
+        if self.stopped {
+            return Err(format!("what a person said stands: it was stopped, and {effect:?} starts"));
+        }
+        match task.filter(|task| self.held.contains(*task)) {
+            Some(task) => Err(format!("what a person said stands: {task} is held, and {effect:?} starts")),
+            None => Ok(()),
+        }
+    }
+
+    /// Every task is as an edit says; what it leaves out is off the plan. What works or has ended well is left alone.
+    fn an_edit_stands(&self, run: &Run, list: &ListAdopted) -> Kept {
+        let left_alone = |slug: &Slug| self.begun.contains(slug);
+        let other = list.steps.iter().flatten().find(|planned| {
+            let now = run.task(&planned.task.slug).map(|task| &task.task);
+            !planned.unchanged
+                && !left_alone(&planned.task.slug)
+                && now.map(|now| &now.need) != Some(&planned.task.need)
+        });
+        if let Some(planned) = other {
+            return Err(format!("what a person said stands: {} is not as it was edited", planned.task.slug));
+        }
+        let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
+        let stays = run.steps().iter().flatten().find(|slug| {
+            let off = is_ended(run, slug);
+            !listed.contains(slug) && !left_alone(slug) && !off
+        });
+        match stays {
+            Some(slug) => Err(format!("what a person said stands: an edit leaves {slug} out, and it is there")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Something of it was done.
+fn is_touched(task: &TaskRun) -> bool {
+    let touched = |exec: &Execution| {
+        !exec.calls.is_empty() || !exec.turns.is_empty() || exec.result().is_some() || exec.attempts.attempt > 1
+    };
+    task.runs.iter().any(touched)
+}
+
+fn is_ended(run: &Run, slug: &Slug) -> bool {
+    run.task(slug).is_some_and(|task| task.state().is_ended())
+}

@@ -1,0 +1,288 @@
+//! Processes: how they write, how they end, and how the next one takes a run up.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, LogEntry, Outcome};
+use callsheet_core::run::{Effect, Run, Stage};
+use callsheet_core::spec::TaskLimits;
+use callsheet_runtime::driver::RunWriter;
+use callsheet_runtime::fault::DriveFault;
+use callsheet_runtime::ports::{Store, StoreFault};
+
+use crate::books::Books;
+use crate::logs;
+use crate::marks::Blow;
+use crate::shell::{Shell, Stop, Turn, id};
+use crate::store::{ProcessStore, WriteError};
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// By itself, with all written.
+    Ended,
+    /// By `kill -9`, or with its machine.
+    Killed,
+    /// By an error of the store.
+    Failed(WriteError),
+    /// It does not end: somebody took its lock away, and it has not noticed.
+    Overtaken,
+}
+
+/// A driver that lost its lock.
+pub(crate) struct Overtaken {
+    writer: RunWriter,
+    effects: Vec<Effect>,
+}
+
+impl Shell {
+    /// Puts what was folded on disk. The disk may refuse, which ends the process.
+    pub fn write(&mut self) -> Turn {
+        if self.writer.noted() == 0 {
+            return Ok(());
+        }
+        let mut error = None;
+        if !self.world.tame && self.resumes < 6 && self.world.random.below(200) == 0 {
+            error = self.world.random.pick(&WriteError::ALL).copied();
+            error.into_iter().for_each(|error| self.store.fail_next_write(error));
+        }
+        match (self.writer.flush(), error) {
+            (Ok(_), None) => {
+                self.log.append(&mut self.unwritten);
+                Ok(())
+            }
+            (Err(_), Some(error)) => {
+                // As a driver does whose drive ends with a fault: what it noted did happen.
+                if self.writer.flush().is_ok() {
+                    self.log.append(&mut self.unwritten);
+                }
+                Err(Stop::Died(Death::Failed(error)))
+            }
+            (Ok(_), Some(_)) => Err(Stop::Broken("an error of the store is heard: it was not".to_owned())),
+            (Err(fault), None) => Err(Stop::Broken(format!("the store takes what a driver records: {fault}"))),
+        }
+    }
+
+    /// The next process takes the run up.
+    pub fn revive(&mut self, death: Death) -> Turn {
+        self.resumes += 1;
+        self.note_death(death);
+        self.the_log_is_what_was_recorded(death == Death::Failed(WriteError::Unheard))?;
+        let mut forgotten = !self.unwritten.is_empty();
+        self.unwritten.clear();
+        forgotten |= death == Death::Killed && self.lose_tail()?;
+        let live = if forgotten { None } else { Some(self.writer.run().clone()) };
+        self.change_driver(death)?;
+        match live {
+            // The new process has just folded the log.
+            Some(live) => logs::a_resume_loses_nothing(&live, self.writer.run())?,
+            None => self.keep_books_anew()?,
+        }
+        self.now += 3_600_000;
+        self.take_back()?;
+        self.take_up()?;
+        // What a person changed while nothing ran.
+        let wild = !self.world.tame && !self.world.calm;
+        if wild && self.world.random.chance(40) {
+            self.steer()?;
+        }
+        Ok(())
+    }
+
+    fn note_death(&mut self, death: Death) {
+        let blow = match death {
+            Death::Ended => return,
+            Death::Killed if self.unwritten.is_empty() => Blow::Killed,
+            Death::Killed => Blow::KilledUnwritten,
+            Death::Failed(WriteError::Full) => Blow::DiskFull,
+            Death::Failed(WriteError::Refused) => Blow::WriteRefused,
+            Death::Failed(WriteError::Unheard) => Blow::WriteUnheard,
+            Death::Overtaken => Blow::TakenOver,
+        };
+        self.marks.blow(blow);
+        if death == Death::Killed {
+            self.store.kill();
+        }
+    }
+
+    /// A batch is in the log whole or not at all, and what is in it stays. `unheard`: a write failed, and all of it is there.
+    pub fn the_log_is_what_was_recorded(&mut self, unheard: bool) -> Result<(), String> {
+        let held = self.held()?;
+        if unheard && held.len() > self.log.len() {
+            self.log.append(&mut self.unwritten);
+        }
+        // What a faulty machine folds differs from what the books saw.
+        let same = held.len() == self.log.len() && (self.fault.is_some() || held == self.log);
+        match same {
+            true => Ok(()),
+            false => Err(format!(
+                "the log is what was recorded: it has {} facts, and {} were recorded",
+                held.len(),
+                self.log.len()
+            )),
+        }
+    }
+
+    /// What the store holds, whatever a process sees of it.
+    fn held(&self) -> Result<Vec<LogEntry>, String> {
+        self.memory.read(&id(), 1).map_err(|fault| format!("the log is what was recorded: {fault}"))
+    }
+
+    /// The machine goes with its power: the last facts may be lost, the middle of the log never is. True if some were.
+    fn lose_tail(&mut self) -> Result<bool, String> {
+        let first = self.log.iter().take_while(|fact| !matches!(fact.event, Event::Started { .. })).count().min(2);
+        let most = self.log.len().saturating_sub(first);
+        if most == 0 || self.world.tame || !self.world.random.chance(30) {
+            return Ok(false);
+        }
+        let most = if self.world.random.chance(70) { most.min(8) } else { most };
+        let kept = self.log.len() - 1 - self.world.random.below(most);
+        self.log.truncate(kept);
+        self.marks.blow(Blow::TornTail);
+        self.memory.lose_facts_after(&id(), kept).map_err(|fault| fault.to_string())?;
+        Ok(true)
+    }
+
+    fn change_driver(&mut self, death: Death) -> Result<(), String> {
+        let effects: Vec<Effect> = self.performing.drain(..).map(|(_, effect)| effect).collect();
+        self.cancelled.clear();
+        self.resting.clear();
+        match death {
+            Death::Overtaken => self.memory.break_lock(&id()),
+            _ => self.writer.close(),
+        }
+        let known = self.known()?;
+        let store = ProcessStore::new(&self.memory, self.fault);
+        let opened = RunWriter::open(Arc::clone(&store) as Arc<_>, &id(), known);
+        let writer = opened.map_err(|fault| format!("a run is taken up: {fault}"))?;
+        let former = std::mem::replace(&mut self.writer, writer);
+        self.store = store;
+        if death == Death::Overtaken {
+            self.overtaken = Some(Overtaken { writer: former, effects });
+        }
+        Ok(())
+    }
+
+    /// Whoever looked at the run before knows the beginning of its log.
+    fn known(&mut self) -> Result<Run, String> {
+        let mut run = Run::new();
+        if self.world.random.chance(30) {
+            let known = self.world.random.below(self.log.len() + 1);
+            for fact in self.held()?.iter().take(known) {
+                run.apply(fact)
+                    .map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
+            }
+        }
+        Ok(run)
+    }
+
+    pub fn replay_equals_live(&self) -> Result<(), String> {
+        logs::replay_equals_live(&self.held()?, self.writer.run())
+    }
+
+    /// The books forget what is not in the log.
+    fn keep_books_anew(&mut self) -> Result<(), String> {
+        self.books = Books::default();
+        let mut run = Run::new();
+        for (fact, held) in self.log.iter().zip(self.held()?) {
+            self.books.before(&run, fact)?;
+            run.apply(&held).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
+            self.books.after(&run, fact)?;
+        }
+        logs::a_resume_loses_nothing(&run, self.writer.run())
+    }
+
+    /// What a person takes back of a run that nobody drives: changes on disk, and a follow-up that has no list.
+    fn take_back(&mut self) -> Turn {
+        if self.world.tame || self.world.calm {
+            return Ok(());
+        }
+        if let Some(outcome) = self.writer.run().without_follow_up()
+            && self.world.random.chance(30)
+        {
+            let _ = self.append(Event::FollowUpWithdrawn { outcome })?;
+        }
+        let run = self.writer.run();
+        let applied = run.all_tasks().flat_map(|task| task.applied.iter().map(move |set| (task, set)));
+        let reverted = applied.filter(|(_, set)| !set.reverted).map(|(task, set)| Event::ChangesReverted {
+            task: task.task.slug.clone(),
+            run: set.run.clone(),
+            set: set.set,
+        });
+        let reverted: Vec<Event> = reverted.collect();
+        if self.world.random.chance(10)
+            && let Some(event) = self.world.random.pick(&reverted).cloned()
+        {
+            let _ = self.append(event)?;
+        }
+        self.write()
+    }
+
+    /// The next process resumes the run, or a person follows up on it.
+    fn take_up(&mut self) -> Turn {
+        let outcome = self.writer.run().outcome();
+        if outcome == Some(Outcome::LimitReached) {
+            let limits = &mut self.world.settings.limits;
+            limits.max_calls = 1_000;
+            limits.max_tokens = None;
+            limits.max_cost_usd = None;
+            limits.run_timeout_seconds = None;
+        }
+        // What was raised meanwhile stays, as with a real resume.
+        let raised = self.books.settings().limits.max_calls;
+        let limits = &mut self.world.settings.limits;
+        limits.max_calls = limits.max_calls.max(raised);
+        let settings = self.world.settings.clone();
+        let ended = matches!(self.writer.run().stage(), Stage::Concluded(_));
+        let event = if ended && self.world.trees.is_none() && self.world.random.chance(40) {
+            Event::RunContinued { text: "And now?".to_owned(), settings }
+        } else {
+            Event::RunResumed { settings }
+        };
+        self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
+        self.change_limits_of_templates()
+    }
+
+    /// A person took the limits out of the file of a template while nothing ran.
+    fn change_limits_of_templates(&mut self) -> Turn {
+        let wild = !self.world.tame && !self.world.calm;
+        if !wild || !self.world.random.chance(10) {
+            return Ok(());
+        }
+        let trees = self.writer.run().operators().trees();
+        let template = trees.flat_map(|tree| tree.templates.values()).next();
+        let Some(template) = template else { return Ok(()) };
+        let none = template.body.walk().into_iter().map(|_| TaskLimits::default()).collect();
+        let limits = [(template.name.clone(), none)].into();
+        let _ = self.append(Event::LimitsChanged { limits })?;
+        Ok(())
+    }
+
+    /// A second driver of a run that is driven is refused.
+    pub fn start_second_driver(&mut self) -> Result<(), String> {
+        self.marks.blow(Blow::SecondDriver);
+        let store: Arc<dyn Store> = ProcessStore::new(&self.memory, self.fault);
+        match RunWriter::open(store, &id(), Run::new()) {
+            Err(DriveFault::Store(StoreFault::Locked { .. })) => Ok(()),
+            Err(fault) => Err(format!("one driver a run: the second one hears {fault}")),
+            Ok(_) => Err("one driver a run: there are two".to_owned()),
+        }
+    }
+
+    /// A driver that lost its lock records nothing any more.
+    pub fn overtaken_driver_acts(&mut self) -> Result<(), String> {
+        let Some(Overtaken { mut writer, mut effects }) = self.overtaken.take() else { return Ok(()) };
+        while let Some(effect) = effects.pop() {
+            let Some(event) = self.world.perform(writer.run(), &effect) else { continue };
+            if writer.note(self.now, event).is_err() {
+                continue;
+            }
+            self.marks.blow(Blow::Overtaken);
+            return match writer.flush() {
+                Err(StoreFault::LockLost { .. }) => Ok(()),
+                Err(fault) => Err(format!("one driver a run: the one without a lock hears {fault}")),
+                Ok(_) => Err("one driver a run: one without a lock writes".to_owned()),
+            };
+        }
+        Ok(())
+    }
+}

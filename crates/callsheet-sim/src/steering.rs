@@ -1,0 +1,83 @@
+//! What people change in a run while it works or rests.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Event, ListAdopted, ListOrigin, PlannedTask};
+use callsheet_core::run::{Run, State};
+use callsheet_core::spec::Slug;
+
+use crate::world::{World, blob};
+
+impl World {
+    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs, which is left alone, or what
+    /// is done, which must be refused.
+    pub fn edit(&mut self, run: &Run) -> Event {
+        let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
+        let mut list =
+            ListAdopted { goals: run.goals().clone(), skills: self.skills.clone(), ..ListAdopted::default() };
+        for step in run.steps() {
+            let mut tasks = Vec::new();
+            for task in step.iter().filter_map(|slug| run.task(slug)) {
+                let fixed = matches!(task.state(), State::Done | State::Dropped);
+                let (stays, goes) = match task.state() {
+                    State::Dropped => (50, 48),
+                    _ if fixed => (0, 98),
+                    State::Running => (70, 15),
+                    _ => (60, 20),
+                };
+                let roll = self.random.below(100);
+                if roll >= stays && roll < stays + goes {
+                    continue;
+                }
+                let unchanged = roll < stays;
+                let mut planned =
+                    PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone(), direct: false };
+                if !unchanged {
+                    planned.task.need.push_str(" as edited");
+                }
+                tasks.push(planned);
+            }
+            known.extend(tasks.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
+            if self.random.chance(30) {
+                tasks.push(self.task(&known));
+                known.extend(tasks.last().map(|planned| planned.task.slug.clone()));
+            }
+            list.steps.push(tasks);
+        }
+        if self.random.chance(30) {
+            list.steps.push(vec![self.task(&known)]);
+        }
+        let origin = ListOrigin::Edit(blob("edit"));
+        Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }
+    }
+
+    /// An edit with errors: it touches some of the tasks that have not begun.
+    fn broken_edit(&mut self, run: &Run) -> Event {
+        let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
+        let tasks = open.map(|task| task.task.slug.clone()).filter(|_| self.random.chance(50)).collect();
+        Event::EditHeld { tasks }
+    }
+
+    /// What a person changes in the run, which may come too late or not fit.
+    pub fn steer(&mut self, run: &Run) -> Option<Event> {
+        if self.random.chance(40) {
+            return Some(self.edit(run));
+        }
+        if self.random.chance(15) && self.trees.is_none() {
+            return Some(self.broken_edit(run));
+        }
+        if self.random.chance(10) {
+            let max = f64::from(run.settings().limits.max_calls) + 4.0;
+            return Some(Event::LimitRaised { limit: "max_calls".to_owned(), max });
+        }
+        let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
+        let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
+        let problems: Vec<Slug> =
+            run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();
+        if self.random.chance(60) {
+            let slugs = if self.random.chance(80) { problems } else { slugs };
+            return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task, skills: BTreeMap::new() });
+        }
+        self.random.pick(&slugs).cloned().map(|task| Event::TaskDropped { task })
+    }
+}

@@ -39,24 +39,24 @@ const LAST_WORDS: u64 = 4_096;
 pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", arguments.port)).await.map_err(|error| {
+        let listeners = callsheet_web::listen(arguments.port).await.map_err(|error| {
             Failure::usage(format!("can't use port {}: {error}", arguments.port), "leave --port out to get a free one")
         })?;
-        let port = listener.local_addr().map_err(|error| Failure::internal(error.to_string(), ""))?.port();
-        let guard = Guard::new(port).map_err(|refusal| Failure::internal(refusal.what, refusal.advice))?;
-        let address = format!("http://127.0.0.1:{port}/?token={}", guard.token());
+        let guard = Guard::new(listeners.port).map_err(|refusal| Failure::internal(refusal.what, refusal.advice))?;
+        let (address, plain_address) = (guard.address(), guard.plain_address());
         if setup.json {
-            super::print_json(&serde_json::json!({ "address": address }))?;
+            super::print_json(&serde_json::json!({ "address": address, "plain_address": plain_address }))?;
         } else {
             tell!(
                 "{} is open at this address, for this machine only, until you press Ctrl-C:",
                 setup.project.display()
             );
             super::print(&format!("{address}\n"))?;
+            tell!("If your browser does not find that name: {plain_address}");
         }
         let desk = Arc::new(OwnDesk { setup, store: OnceLock::new(), processes: Mutex::default() });
         tokio::select! {
-            ended = callsheet_web::serve(listener, callsheet_web::router(desk, guard)) => {
+            ended = callsheet_web::serve(listeners, callsheet_web::router(desk, guard)) => {
                 ended.map_err(|error| Failure::internal(format!("the page ended: {error}"), ""))?;
             }
             _ = tokio::signal::ctrl_c() => {}

@@ -13,4 +13,4 @@ mod server;
 
 pub use desk::{Desk, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 pub use guard::Guard;
-pub use server::{router, serve};
+pub use server::{Listeners, listen, router, serve};

@@ -47,7 +47,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
         let asking = &open.asking;
         let inner = html! {
             pre.text { (visible(&open.question)) }
-            form method="post" action=(page.address("answer")) {
+            form method="post" action=(page.action("answer")) {
                 input type="hidden" name="task" value=(asking.task);
                 input type="hidden" name="call" value=(asking.call);
                 label { span { "Your answer" } textarea name="text" rows="3" required {} }
@@ -82,7 +82,7 @@ fn title(page: &RunPage<'_>, slug: &str) -> String {
 /// What a gate asks in a few words, and its form.
 fn gate(page: &RunPage<'_>, view: &GateView) -> (Markup, Markup) {
     let form = |inner: Markup| {
-        html! { form method="post" action=(page.address(&format!("gates/{}", view.gate.n))) { (inner) } }
+        html! { form method="post" action=(page.action(&format!("gates/{}", view.gate.n))) { (inner) } }
     };
     match &view.gate.kind {
         GateKind::BeforeRun(_) => (html! { "Approve before these tasks start" }, form(before_run(page, view))),

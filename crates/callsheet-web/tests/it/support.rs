@@ -248,10 +248,12 @@ fn planned(name: &str, writes: bool) -> PlannedTask {
     }
 }
 
-/// A page, the desk behind it, and its token.
+/// A page, the desk behind it, and its addresses.
 pub struct Site {
     router: Router,
     pub desk: Arc<TestDesk>,
+    /// `NAME.localhost:4000`.
+    pub host: String,
     pub token: String,
 }
 
@@ -266,8 +268,10 @@ impl Site {
     pub fn of(store: Option<Arc<dyn Store>>) -> Self {
         let desk = Arc::new(TestDesk { store, asked: Mutex::default(), writing: Mutex::default() });
         let guard = Guard::new(4_000).unwrap();
-        let token = guard.token().to_owned();
-        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, token }
+        let address = guard.address();
+        let (host, token) = address.trim_start_matches("http://").trim_end_matches('/').split_once('/').unwrap();
+        let (host, token) = (host.to_owned(), token.to_owned());
+        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, host, token }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answered {
@@ -279,21 +283,20 @@ impl Site {
 
     /// As a browser that has the cookie.
     pub async fn get(&self, path: &str) -> Answered {
-        let request = Request::get(path).header(header::HOST, "127.0.0.1:4000").header(header::COOKIE, self.cookie());
+        let request = Request::get(path).header(header::HOST, &self.host).header(header::COOKIE, self.cookie());
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
     pub async fn post(&self, path: &str, fields: &str) -> Answered {
         let request = Request::post(path)
-            .header(header::HOST, "127.0.0.1:4000")
+            .header(header::HOST, &self.host)
             .header(header::COOKIE, self.cookie())
-            .header(header::ORIGIN, "http://127.0.0.1:4000")
-            .header(header::REFERER, format!("http://127.0.0.1:4000/runs/{RUN}/changes"))
+            .header(header::ORIGIN, format!("http://{}", self.host))
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         self.send(request.body(Body::from(fields.to_owned())).unwrap()).await
     }
 
     pub fn cookie(&self) -> String {
-        format!("callsheet_4000={}", self.token)
+        format!("callsheet={}", self.token)
     }
 }

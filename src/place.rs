@@ -1,14 +1,13 @@
 //! Where a project is: found from a folder inside it, and known again after it was renamed or moved.
 
 use std::collections::BTreeSet;
-use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
-use callsheet_runtime::paths::read_regular_text;
+use callsheet_runtime::paths::{private, read_regular_text, write_private};
 use serde::{Deserialize, Serialize};
 
 use crate::config::Folders;
@@ -64,7 +63,7 @@ pub fn note(project: &Path, store: &Path) -> std::io::Result<()> {
     if file.is_symlink() {
         return Ok(());
     }
-    OpenOptions::new().append(true).create(true).open(file)?.write_all(format!("{}\n", place.id).as_bytes())
+    private().append(true).create(true).open(file)?.write_all(format!("{}\n", place.id).as_bytes())
 }
 
 /// Stores of this project from when it had another path. A project that is still at that path is another one, of which
@@ -111,7 +110,7 @@ fn read_place(store: &Path) -> Option<Place> {
 }
 
 fn write_place(store: &Path, place: &Place) -> std::io::Result<()> {
-    std::fs::write(store.join(PLACE), serde_json::to_vec(place).unwrap_or_default())
+    write_private(&store.join(PLACE), &serde_json::to_vec(place).unwrap_or_default())
 }
 
 /// An id that nobody can guess who does not know the project: else files from elsewhere could ask for its runs.

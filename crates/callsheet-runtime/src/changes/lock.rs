@@ -29,7 +29,7 @@ impl ProjectLock {
         let root = workspace.root_fd().map_err(|fault| io::Error::other(fault.to_string()))?;
         let directory = open_dir_creating(root, Path::new(".callsheet"))?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&directory, "apply.lock", flags, Mode::from_raw_mode(0o666))?);
+        let file = File::from(rustix::fs::openat(&directory, "apply.lock", flags, Mode::from_raw_mode(0o600))?);
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Self { _file: file })),

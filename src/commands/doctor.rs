@@ -13,7 +13,7 @@ use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
 use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
 use crate::setup::{Setup, project_config};
-use crate::term::{harmless, window_words};
+use crate::term::window_words;
 
 /// One finding.
 struct Finding {
@@ -76,7 +76,7 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     }
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
-    super::print(&harmless(&format!("{mark}{}{mend}\n", finding.what)))
+    super::print(&format!("{mark}{}{mend}\n", finding.what))
 }
 
 fn store(setup: &Setup) -> Finding {

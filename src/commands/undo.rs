@@ -4,7 +4,6 @@ use callsheet_runtime::driver::{Undone, undo as take_back};
 
 use crate::cli::{Exit, Failure, RunNameArgs};
 use crate::setup::{Setup, find_run};
-use crate::term::harmless;
 
 use super::drive::drive_failure;
 
@@ -32,7 +31,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
 
 fn tell(undone: &Undone, run: &str) {
     for line in lines(undone, run) {
-        tell!("{}", harmless(&line));
+        tell!("{line}");
     }
 }
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use axum::Form;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use callsheet_core::spec::RunId;
-use maud::{Markup, html};
+use maud::html;
 
 use crate::app::{Said, Visit, blocking};
 use crate::desk::{Refusal, SheetCheck, Verdict};
+use crate::drawn::Drawn;
 use crate::page::asks::Typed;
 use crate::page::layout::Frame;
 use crate::page::run::{RunPage, View};
@@ -106,13 +107,13 @@ pub(crate) async fn decide(
     });
     match decided.await {
         Ok(None) => Redirect::to(&to).into_response(),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
         Err(refusal) => refused(&visit, &refusal),
     }
 }
 
 /// The page with the gate as the person left its form, and why it was not taken.
-fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<String, Refusal> {
+fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<Drawn, Refusal> {
     let (hunks, edits, because) = (fields.hunks(), fields.edits(), fields.one("because"));
     let typed = Typed { gate, hunks, edits, because, refusal };
     app.with_run(id, |page| {
@@ -120,7 +121,7 @@ fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Ref
         // A gate that waits no longer has no form to say it in.
         let waits = page.gates.iter().any(|view| view.gate.n == gate);
         let said = (!waits).then(|| Err(typed.refusal.clone()));
-        page.page(&View::Changes, said.as_ref()).map(Markup::into_string)
+        page.page(&View::Changes, said.as_ref()).map(Drawn::page)
     })
 }
 
@@ -201,12 +202,12 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     });
     match shown.await {
         Ok(None) => Redirect::to(&format!("{}runs/{run}/sheet", visit.root())).into_response(),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
         Err(refusal) => refused(visit, &refusal),
     }
 }
 
-fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<String, Refusal> {
+fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<Drawn, Refusal> {
     app.with_run(id, |page| {
         let check = app.desk.check_sheet(page.run, id, text).unwrap_or_default();
         let body = html! {
@@ -216,7 +217,8 @@ fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Sai
             (sheet::editor(page, &[], (seen, text), &check))
         };
         let project = app.desk.project();
-        Ok(Frame { visit: app, title: "Sheet", project: &project, query: "", live: None }.page(&body).into_string())
+        let frame = Frame { visit: app, title: "Sheet", project: &project, query: "", live: None };
+        Ok(Drawn::page(frame.page(&body)))
     })
 }
 
@@ -231,11 +233,11 @@ pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fiel
         }
         app.with_run(&id, |page| {
             let check: SheetCheck = app.desk.check_sheet(page.run, &id, &text)?;
-            Ok(sheet::checked(&check).into_string())
+            Ok(Drawn::page(sheet::checked(&check)))
         })
     });
     match shown.await {
-        Ok(page) => Html(page).into_response(),
+        Ok(page) => page.into_response(),
         Err(refusal) => refused(&visit, &refusal),
     }
 }

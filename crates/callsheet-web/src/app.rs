@@ -10,6 +10,8 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use callsheet_core::spec::RunId;
 use callsheet_core::view::Board;
+use callsheet_runtime::ports::GateView;
+use callsheet_runtime::shown::mask;
 
 use crate::desk::{Desk, Refusal};
 use crate::guard::Guard;
@@ -97,7 +99,7 @@ impl Visit {
         let store = self.record.store(id)?;
         let folded = self.record.folded(id)?;
         let folded = locked(&folded);
-        let gates = self.desk.gates(&folded.run)?;
+        let gates: Vec<GateView> = self.desk.gates(&folded.run)?.into_iter().map(masked).collect();
         let board = Board::of(&folded.run, summary.owner.is_some());
         see(&RunPage {
             visit: self,
@@ -115,6 +117,15 @@ impl Visit {
             at: String::new(),
         })
     }
+}
+
+/// Known keys are masked before code has its colours, which would stand between their parts.
+fn masked(mut view: GateView) -> GateView {
+    view.diff = mask(&view.diff).into_owned();
+    for hunk in &mut view.hunks {
+        hunk.text = mask(&hunk.text).into_owned();
+    }
+    view
 }
 
 /// Does something that blocks, beside the requests of others.

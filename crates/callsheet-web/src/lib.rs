@@ -4,6 +4,7 @@
 mod actions;
 mod app;
 mod desk;
+mod drawn;
 mod guard;
 mod live;
 mod page;

@@ -14,7 +14,7 @@ use crate::app::{Visit, blocking};
 use crate::desk::{Refusal, Started};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
-use crate::piece::{Piece, Shown};
+use crate::piece::{Has, Piece};
 
 /// How often a log is looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -47,7 +47,7 @@ struct Watch {
     /// Last entry that the browser's page shows.
     seen: Option<u64>,
     mark: Option<Mark>,
-    shown: Option<Shown>,
+    shown: Option<Has>,
 }
 
 /// The changes of a page since it showed the entry `seen`.
@@ -125,11 +125,11 @@ type News = Option<(u64, Vec<Value>)>;
 
 /// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
 /// the browser compares.
-fn known(pieces: &[Piece], is_current: bool) -> Shown {
+fn known(pieces: &[Piece], is_current: bool) -> Has {
     let of_log = |piece: &&Piece| {
         !matches!(piece.list.as_str(), "top" | "notices") && !matches!(piece.id.as_str(), "writing" | "t-writing")
     };
-    if is_current { Shown::of(pieces.iter().filter(of_log)) } else { Shown::default() }
+    if is_current { Has::of(pieces.iter().filter(of_log)) } else { Has::default() }
 }
 
 fn mark(app: &Visit, id: &RunId, view: &View) -> Result<Mark, Refusal> {

@@ -9,12 +9,12 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use callsheet_core::spec::{BlobId, RunId, Slug};
 use callsheet_core::view::counted;
-use callsheet_core::visible::{readable, visible_json};
 use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::shown::Shown;
 use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use tokio::net::TcpListener;
@@ -22,6 +22,7 @@ use tokio::net::TcpListener;
 use crate::actions;
 use crate::app::{App, Visit, blocking};
 use crate::desk::{Desk, Refusal};
+use crate::drawn::Drawn;
 use crate::guard::{Guard, Passed, Refused, protect};
 use crate::live::{Watched, changes};
 use crate::page::layout::{self, Frame};
@@ -123,7 +124,7 @@ async fn guarded(State(app): State<Arc<App>>, mut request: Request, next: Next) 
         Err(Refused::Token) if is_open => next.run(request).await,
         Err(Refused::Token) => {
             let page = stranger(&Visit::new(&app, request.uri()));
-            (StatusCode::UNAUTHORIZED, Html(page.into_string())).into_response()
+            (StatusCode::UNAUTHORIZED, Drawn::page(page)).into_response()
         }
         Err(Refused::Host) => {
             (StatusCode::FORBIDDEN, "This page answers only at the address that Callsheet printed.\n").into_response()
@@ -151,7 +152,7 @@ async fn asset(kind: &'static str, text: &'static str) -> Response {
 
 /// The page that says why.
 pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Response {
-    (StatusCode::NOT_FOUND, Html(layout::refused(visit, refusal).into_string())).into_response()
+    (StatusCode::NOT_FOUND, Drawn::page(layout::refused(visit, refusal))).into_response()
 }
 
 async fn nothing(visit: Visit) -> Response {
@@ -160,8 +161,8 @@ async fn nothing(visit: Visit) -> Response {
 
 /// Makes a page beside the requests of others.
 async fn shown(visit: &Visit, make: impl FnOnce(&Visit) -> Result<Markup, Refusal> + Send + 'static) -> Response {
-    match blocking(visit, move |app| make(app).map(Markup::into_string)).await {
-        Ok(page) => Html(page).into_response(),
+    match blocking(visit, move |app| make(app).map(Drawn::page)).await {
+        Ok(page) => page.into_response(),
         Err(refusal) => refused(visit, &refusal),
     }
 }
@@ -246,7 +247,7 @@ async fn text(visit: Visit, Path((run, blob)): Path<(String, String)>) -> Respon
     let read = blocking(&visit, move |app| {
         let bytes = app.record.store(&id)?.blob(&blob);
         let bytes = bytes.map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
-        Ok(readable(&String::from_utf8_lossy(&bytes)))
+        Ok(Shown::text(&String::from_utf8_lossy(&bytes)))
     });
     plain(&visit, read.await)
 }
@@ -258,7 +259,7 @@ async fn entry(visit: Visit, Path((run, number)): Path<(String, u64)>) -> Respon
             let found = page.entries.iter().find(|entry| entry.n == number);
             let found =
                 found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
-            Ok(visible_json(&serde_json::to_string_pretty(found).unwrap_or_default()))
+            Ok(Shown::json(&serde_json::to_string_pretty(found).unwrap_or_default()))
         })
     });
     plain(&visit, read.await)
@@ -272,14 +273,14 @@ async fn report(visit: Visit, Path(run): Path<String>) -> Response {
         Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.desk.report(&id)?))
     });
     match made.await {
-        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Html(text)).into_response(),
+        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Drawn::whole(text)).into_response(),
         Err(refusal) => refused(&visit, &refusal),
     }
 }
 
-fn plain(visit: &Visit, read: Result<String, Refusal>) -> Response {
+fn plain(visit: &Visit, read: Result<Shown, Refusal>) -> Response {
     match read {
-        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response(),
+        Ok(text) => Drawn::text(text).into_response(),
         Err(refusal) => refused(visit, &refusal),
     }
 }

@@ -1,5 +1,6 @@
 //! The run directory `.callsheet/runs/RUN/` (spec 10.6). Its files are views of the log, written whole and in one step
-//! each, and rewritten on resume; nothing is resolved from them except pages, which are kept here (spec 5.7).
+//! each, and rewritten on resume; nothing is resolved from them except pages, which are kept here (spec 5.7). What models and
+//! tools said comes through the door of each kind of file.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,7 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callsheet_core::spec::{BlobId, RunId, Slug};
 
-use crate::paths::{NewFile, PathFault, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
+use crate::paths::{NewFile, PathFault, Workspace, open_parent, open_private_dir_creating, open_regular, remove_entry};
+use crate::shown::{Shown, mask_bytes};
+
+/// Of the files: their owner alone reads them.
+const PRIVATE: u32 = 0o600;
 
 /// Largest file that is read back.
 const READ_LIMIT: u64 = 16 * 1024 * 1024;
@@ -155,7 +160,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_task(&self, slug: &Slug, document: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("tasks/{}.md", file_name(slug)?), document.as_bytes(), false)
+        self.write_shown(&format!("tasks/{}.md", file_name(slug)?), &Shown::markdown(document))
     }
 
     /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
@@ -165,18 +170,18 @@ impl RunFiles {
     /// The system's reason.
     pub fn write_run(&self, slug: &Slug, run: &Slug, document: &str) -> Result<String, RunFileFault> {
         let name = format!("{}--{run}", file_name(slug)?);
-        self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
+        self.write_shown(&format!("tasks/{}.md", one_component(&name)?), &Shown::markdown(document))
     }
 
     /// `tasks/<slug>-<call id>.txt`: the whole output of a tool call that was cut for the model (spec 10.4).
     ///
     /// # Errors
     /// The system's reason.
-    pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &[u8]) -> Result<String, RunFileFault> {
+    pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &str) -> Result<String, RunFileFault> {
         let call: String =
             call.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
         let name = format!("{}-{call}", file_name(slug)?);
-        self.write(&format!("tasks/{}.txt", one_component(&name)?), output, false)
+        self.write_shown(&format!("tasks/{}.txt", one_component(&name)?), &Shown::text(output))
     }
 
     /// `details/<slug>/<filename>`.
@@ -185,7 +190,7 @@ impl RunFiles {
     /// The system's reason; a file name of more than one component.
     pub fn write_detail(&self, slug: &Slug, filename: &str, content: &[u8]) -> Result<String, RunFileFault> {
         let name = format!("details/{}/{}", file_name(slug)?, one_component(filename)?);
-        self.write(&name, content, false)
+        self.write(&name, &mask_bytes(content), false)
     }
 
     /// `changes/<slug>.diff`.
@@ -193,7 +198,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_diff(&self, slug: &Slug, diff: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("changes/{}.diff", file_name(slug)?), diff.as_bytes(), false)
+        self.write_shown(&format!("changes/{}.diff", file_name(slug)?), &Shown::text(diff))
     }
 
     /// `result.json`: how the top task of a template run came back.
@@ -201,7 +206,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_result(&self, json: &str) -> Result<String, RunFileFault> {
-        self.write("result.json", json.as_bytes(), false)
+        self.write_shown("result.json", &Shown::json(json))
     }
 
     /// `report.md`.
@@ -209,7 +214,11 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_report(&self, text: &str) -> Result<String, RunFileFault> {
-        self.write("report.md", text.as_bytes(), false)
+        self.write_shown("report.md", &Shown::markdown(text))
+    }
+
+    fn write_shown(&self, name: &str, text: &Shown) -> Result<String, RunFileFault> {
+        self.write(name, text.as_str().as_bytes(), false)
     }
 
     /// Writes a file below the run directory in one step; returns its path relative to the project root.
@@ -221,7 +230,7 @@ impl RunFiles {
         let temporary = OsString::from(format!(".tmp-{}-{number}", std::process::id()));
         let file = NewFile { directory: &directory, temporary: &temporary, durable };
         let written = match relative.file_name() {
-            Some(target) => file.write(content, None).and_then(|()| file.rename_to(target)),
+            Some(target) => file.write(content, Some(PRIVATE)).and_then(|()| file.rename_to(target)),
             None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
         };
         if let Err(error) = written {
@@ -269,7 +278,7 @@ impl RunFiles {
     fn open_directory(&self, below: &Path) -> Result<std::os::fd::OwnedFd, RunFileFault> {
         let path = self.directory.join(below);
         let root = self.workspace.root_fd().map_err(|fault| self.path_fault(below, &fault))?;
-        open_dir_creating(root, &path).map_err(|error| self.fault(below, &error))
+        open_private_dir_creating(root, &path).map_err(|error| self.fault(below, &error))
     }
 
     fn fault(&self, below: &Path, error: &io::Error) -> RunFileFault {

@@ -8,6 +8,7 @@ use callsheet_core::visible::{hidden_count, visible};
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::ports::{GateView, UNHELD, WriterView};
+use callsheet_runtime::shown::MASK;
 use maud::{Markup, html};
 
 use super::diff;
@@ -165,8 +166,8 @@ fn one_hunk(page: &RunPage<'_>, hunk: &Hunk, gate: u32, several: bool, typed: Op
             }
             (diff::hunk(hunk, &page.painter()))
             // A field would hide what the lines above show.
-            @if hidden_count(&text) > 0 {
-                p.soft { "To edit this hunk, use a terminal: it has characters that a page does not show." }
+            @if hidden_count(&text) > 0 || text.contains(MASK) {
+                p.soft { "To edit this hunk, use a terminal: it has characters or a key that a page does not show." }
             } @else if !text.is_empty() {
                 details.edit-hunk open[edited.is_some()] id=(format!("d-hunk-{gate}-{number}")) {
                     summary { "Edit this hunk" }

@@ -4,6 +4,7 @@ use callsheet_core::record::Outcome;
 use callsheet_core::view::{civil, duration, outcome_words};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::RunSummary;
+use callsheet_runtime::shown::Shown;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::app::Visit;
@@ -128,7 +129,7 @@ impl Standing {
 
 /// Text on one line, at most `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let line = readable(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = Shown::text(text).as_str().split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= width {
         return line;
     }

@@ -10,6 +10,7 @@ use callsheet_core::view::{
 use callsheet_core::visible::readable;
 use callsheet_report::markdown;
 use callsheet_runtime::ports::LiveText;
+use callsheet_runtime::shown::mask;
 use maud::{Markup, html};
 
 use super::asks::arguments;
@@ -200,7 +201,7 @@ fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
 /// The text of a blob.
 pub(crate) fn blob(page: &RunPage<'_>, id: &BlobId) -> Result<String, Refusal> {
     let bytes = page.store.blob(id).map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(mask(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
 /// A text, cut if it is long, with a link to the whole of it.

@@ -15,6 +15,7 @@ use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task
 use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, Store};
 use callsheet_runtime::prompting::PromptRecord;
+use callsheet_runtime::shown::Shown;
 use callsheet_store::MemoryStore;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, Started, Verdict, router};
 use serde_json::json;
@@ -90,8 +91,8 @@ impl Desk for TestDesk {
         Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
     }
 
-    fn report(&self, _: &RunId) -> Result<String, Refusal> {
-        Ok("<html>a report</html>".to_owned())
+    fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
+        Ok(Shown::html("<html>a report</html>"))
     }
 
     fn started(&self, _: &RunId) -> Option<Started> {

@@ -11,7 +11,7 @@ use callsheet_report::Source;
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::ports::{RunSummary, Store};
 use callsheet_runtime::prompting::PromptRecord;
-use callsheet_runtime::shown::Shown;
+use callsheet_runtime::shown::{Shown, mask};
 
 use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
 use crate::setup::{Setup, civil, find_run};
@@ -60,7 +60,7 @@ pub(super) fn html(store: &Arc<dyn Store>, found: &RunSummary, Folded { run, fac
         run,
         facts,
         of_tree: of_tree(store, run).as_ref(),
-        blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        blob: &|blob| store.blob(blob).ok().map(|bytes| mask(&String::from_utf8_lossy(&bytes)).into_owned()),
         version: env!("CARGO_PKG_VERSION"),
         omitted: &omitted(store, run),
     }))

@@ -186,7 +186,7 @@ impl OwnDesk {
 
 /// Whether a form has the text of a file. Browsers send its lines in their own way.
 fn same_text(bytes: &[u8], text: &str) -> bool {
-    let shown = Shown::text(&String::from_utf8_lossy(bytes).replace("\r\n", "\n"));
+    let shown = Shown::text(&String::from_utf8_lossy(bytes));
     shown.as_str().trim_end() == text.trim_end()
 }
 

@@ -192,3 +192,18 @@ async fn what_is_not_there_is_said() {
     }
     assert!(site.get(&run("/tasks/none")).await.text.contains("has no task"));
 }
+
+/// covers: 11.16
+#[tokio::test]
+async fn known_keys_are_masked_on_every_page() {
+    let mut recorded = Recorded::of(&[("Read Notes", false)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let key = "<b>counts</b> are right?";
+    callsheet_runtime::shown::keep_secret([("A_KEY".to_owned(), key.to_owned())]);
+    for path in ["/", &run(""), &run("/log"), &run("/entry/1"), &run("/tasks/read-notes"), &run("/sheet")] {
+        let page = site.get(path).await.text;
+        assert!(!page.contains(key) && !page.contains("counts&lt;/b&gt; are"), "{path}: {page}");
+    }
+    assert!(site.get("/").await.text.contains("[masked: A_KEY]"));
+}

@@ -7,22 +7,17 @@
     reason = "they panic when nobody reads; `tell!` and `print` do not"
 )]
 
-/// A line for the person on stderr. Nobody may listen any more, which is no failure of the command.
+/// A line for the person on stderr. Foreign text in it goes through the door of the terminal.
 #[macro_export]
 macro_rules! tell {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _closed = writeln!(std::io::stderr().lock(), $($words)*);
-    }};
+    () => { $crate::term::Words::of("\n").tell() };
+    ($($words:tt)*) => { $crate::term::Words::of(&(format!($($words)*) + "\n")).tell() };
 }
 
 /// The same without the end of the line.
 #[macro_export]
 macro_rules! tell_part {
-    ($($words:tt)*) => {{
-        use std::io::Write as _;
-        let _closed = write!(std::io::stderr().lock(), $($words)*);
-    }};
+    ($($words:tt)*) => { $crate::term::Words::of(&format!($($words)*)).tell() };
 }
 
 pub mod cli;

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     match callsheet::commands::dispatch(&cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            tell!("error: {}", callsheet::term::harmless(&failure.what));
+            tell!("error: {}", failure.what);
             if !failure.advice.is_empty() {
                 tell!("  do: {}", failure.advice);
             }

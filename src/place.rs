@@ -4,6 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use callsheet_runtime::paths::write_private;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Folders;
@@ -109,7 +110,7 @@ fn read_place(store: &Path) -> Option<Place> {
 }
 
 fn write_place(store: &Path, place: &Place) -> std::io::Result<()> {
-    std::fs::write(store.join(PLACE), serde_json::to_vec(place).unwrap_or_default())
+    write_private(&store.join(PLACE), &serde_json::to_vec(place).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use callsheet_core::visible::visible_line;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::shown::keep_secret;
 use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
@@ -18,7 +19,7 @@ use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
 use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
-use crate::models::provider_settings;
+use crate::models::{provider_settings, secrets};
 use crate::place::{Elsewhere, elsewhere, note, project_of};
 
 /// A project and the configuration in force there.
@@ -64,10 +65,13 @@ impl Setup {
             .collect();
         let sources =
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
+        // What is said of a configuration that can't be used may hold a key, too.
+        keep_secret(secrets(&BTreeMap::new()));
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
         let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
-        let own = provider_settings(&config).into_values().filter_map(|provider| provider.api_key_env);
-        withhold(keys.chain(own));
+        let providers = provider_settings(&config);
+        keep_secret(secrets(&providers));
+        withhold(keys.chain(providers.into_values().filter_map(|provider| provider.api_key_env)));
         let named =
             cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
         let command = named.unwrap_or_else(|| "callsheet".to_owned());

@@ -11,6 +11,7 @@ use callsheet_format::edit::{Hunk, HunkPick, HunkVerdict};
 use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
+use callsheet_runtime::shown::{self, Shown};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, HunksArg, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -246,7 +247,8 @@ pub(super) fn part(
         Some(hunks) => hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&number)),
         None => true,
     };
-    let verdict = |hunk: &Hunk| match edits.get(&hunk.number) {
+    let meant = |hunk: &Hunk| edits.get(&hunk.number).map(|text| shown::edited(&hunk.text, Shown::text, text));
+    let verdict = |hunk: &Hunk| match &meant(hunk) {
         Some(text) if !is_same(hunk, text) => Some(HunkVerdict::Edited(text.clone())),
         Some(_) => Some(HunkVerdict::Keep),
         None => kept(hunk.number).then_some(HunkVerdict::Keep),

@@ -53,7 +53,7 @@ pub(super) fn sheet(
             continue;
         }
         let words = format!("note {}: \"{}\" is read as \"{}\"", repair.code, repair.before, repair.after);
-        super::print(&harmless(&format!("{file}:{}: {words}\n", repair.span.first)))?;
+        super::print(&format!("{file}:{}: {words}\n", repair.span.first))?;
     }
     let estimate = Estimate::of(setup, &reading.value, &services.skills(settings), settings);
     if setup.json {
@@ -61,7 +61,7 @@ pub(super) fn sheet(
     } else {
         let found =
             if issues.is_empty() { "no issues; ".to_owned() } else { format!("{}; ", counted(issues.len(), "issue")) };
-        tell!("{}", harmless(&format!("{file}: {found}{estimate}")));
+        tell!("{file}: {found}{estimate}");
     }
     tell_of_broken_skills(setup, &issues);
     let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
@@ -91,7 +91,7 @@ fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     let loaded = load_skills(&skill_dirs(setup), context);
     for issue in loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error) {
-        tell!("{}", harmless(&format!("note: skipped a skill: {issue}")));
+        tell!("note: skipped a skill: {issue}");
     }
 }
 

@@ -46,7 +46,7 @@ impl Desk for RunDesk {
     }
 
     fn gate_text(&self, view: &GateView) -> String {
-        gate_text(view, false)
+        gate_text(view, false).as_str().to_owned()
     }
 
     fn send(&self, run: &Run, message: InboxMessage) -> Result<(), String> {

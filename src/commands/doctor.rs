@@ -13,7 +13,7 @@ use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
 use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
 use crate::setup::{Setup, project_config};
-use crate::term::{harmless, window_words};
+use crate::term::window_words;
 
 use super::stored::stored;
 
@@ -78,7 +78,7 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     }
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
-    super::print(&harmless(&format!("{mark}{}{mend}\n", finding.what)))
+    super::print(&format!("{mark}{}{mend}\n", finding.what))
 }
 
 /// Files of the project that are left out until they are trusted.

@@ -27,12 +27,7 @@ impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
         let colours = term::colours();
         if setup.json && work.output_format != Some(OutputFormat::Json) {
-            return Self {
-                observer: Arc::new(JsonLines::default()),
-                person: Arc::new(NobodyThere),
-                screen: None,
-                plain: None,
-            };
+            return Self { observer: Arc::new(JsonLines), person: Arc::new(NobodyThere), screen: None, plain: None };
         }
         let silent = setup.json || work.print;
         if term::has_screen() && !work.plain && !silent {

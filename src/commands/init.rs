@@ -1,11 +1,12 @@
 //! `init`: finds the models that can be used here, asks which one, writes it to the user's configuration file, and tests it
 //! with one short call. It never writes a key: those stay in the environment.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::Path;
 
 use callsheet_models::config::{ModelRef, ModelRefError, ProcessEnvironment};
 use callsheet_models::measure::speed;
+use callsheet_runtime::paths::{create_private_folder, write_private};
 use toml_edit::DocumentMut;
 
 use crate::cli::{Cli, Exit, Failure, InitArgs};
@@ -160,10 +161,11 @@ fn write(file: &Path, model: &ModelRef) -> Result<(), Failure> {
     let text =
         if fresh { format!("{old}model = {}\n", toml_edit::value(model.to_string())) } else { document.to_string() };
     if let Some(folder) = target.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| fault(error.to_string()))?;
+        create_private_folder(folder).map_err(|error| fault(error.to_string()))?;
     }
     let part = target.with_extension(format!("toml.{}.new", std::process::id()));
-    std::fs::write(&part, text).and_then(|()| std::fs::rename(&part, &target)).map_err(|error| fault(error.to_string()))
+    let written = write_private(&part, text.as_bytes()).and_then(|()| std::fs::rename(&part, &target));
+    written.map_err(|error| fault(error.to_string()))
 }
 
 /// One short call.
@@ -198,7 +200,6 @@ async fn test(setup: &Setup, model: ModelRef) -> Result<Exit, Failure> {
 /// A question and its answer; `None`: nobody is there any more.
 fn ask(question: &str) -> Option<String> {
     tell_part!("{}", harmless(question));
-    let _closed = std::io::stderr().flush();
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {
         Ok(1..) => Some(line.trim().to_owned()),

@@ -52,14 +52,14 @@ mod waits;
 mod watch;
 mod why;
 
-use std::io::Write;
-
+use callsheet_runtime::shown::Shown;
 use clap::CommandFactory;
 use rustix::fs::FileType;
 
 use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
+use crate::term::Words;
 
 /// Does what was asked for.
 ///
@@ -86,13 +86,13 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     if works || cli.verbose > 0 {
         if let Some(words) = setup.place_words() {
-            tell!("note: {}", crate::term::harmless(&words));
+            tell!("note: {words}");
         }
         for notice in &setup.config.notices {
-            tell!("note: {}", crate::term::harmless(&notice.0));
+            tell!("note: {}", notice.0);
         }
         if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
-            tell!("note: {}", crate::term::harmless(&words));
+            tell!("note: {words}");
         }
     }
     match command {
@@ -134,7 +134,10 @@ fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
 
 /// Writes to stdout. A pipe or a terminal that was closed is the reader's wish, not a failure.
 fn print(text: &str) -> Result<(), Failure> {
-    let mut out = std::io::stdout().lock();
+    printed(&Words::of(text))
+}
+
+fn printed(words: &Words) -> Result<(), Failure> {
     let is_device = || {
         let stat = rustix::fs::fstat(rustix::stdio::stdout());
         stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice)
@@ -143,7 +146,7 @@ fn print(text: &str) -> Result<(), Failure> {
         let broken = error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error());
         error.kind() == std::io::ErrorKind::BrokenPipe || broken && is_device()
     };
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match words.print() {
         Err(error) if !is_closed(&error) => Err(Failure::internal(format!("cannot write to stdout: {error}"), "")),
         _ => Ok(()),
     }
@@ -152,7 +155,7 @@ fn print(text: &str) -> Result<(), Failure> {
 /// A value as one line of JSON on stdout.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
-    print(&format!("{}\n", callsheet_core::visible::visible_json(&line)))
+    printed(&Shown::json(&format!("{line}\n")).into())
 }
 
 /// Says what a command did that has nothing else to show: on stderr, or with `--json` as a notice.
@@ -160,7 +163,7 @@ fn say(setup: &Setup, words: &str) -> Result<(), Failure> {
     if setup.json {
         return print_json(&serde_json::json!({ "notice": words }));
     }
-    tell!("{}", crate::term::harmless(words));
+    tell!("{words}");
     Ok(())
 }
 

@@ -75,7 +75,7 @@ fn finish(
             super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "text": sheet }))
                 .map(|()| Exit::Complete)
         }
-        Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
+        Ok(sheet) if to_stdout => super::print(&sheet).map(|()| Exit::Complete),
         Ok(sheet) => {
             std::fs::write(output, sheet).map_err(|error| {
                 Failure::internal(
@@ -96,7 +96,7 @@ fn finish(
             if setup.json {
                 super::print_json(&serde_json::json!({ "result": outcome, "run": id, "message": words }))?;
             } else {
-                tell!("{}", crate::term::harmless(&words));
+                tell!("{words}");
                 if outcome == Outcome::Cancelled {
                     tell!("Next: {} resume {id}", setup.command);
                 }

@@ -10,7 +10,6 @@ use callsheet_runtime::prompts::load_prompts;
 use crate::cli::{Exit, Failure, PromptsCommand, PromptsEjectArgs};
 use crate::left_out::left_out_words;
 use crate::setup::Setup;
-use crate::term::harmless;
 use crate::wiring::prompt_dirs;
 
 pub(super) fn prompts(setup: &Setup, command: &PromptsCommand) -> Result<Exit, Failure> {
@@ -45,16 +44,16 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         let short = hash.get(..12).unwrap_or(&hash);
         let place = path.map(|path| format!("  {path}")).unwrap_or_default();
         let wrong = fault.map(|fault| format!("\n  error: {fault}")).unwrap_or_default();
-        super::print(&harmless(&format!("{:<24} {short:<12}  {state}{place}{wrong}\n", key.as_str())))?;
+        super::print(&format!("{:<24} {short:<12}  {state}{place}{wrong}\n", key.as_str()))?;
     }
     for (file, fault) in &loaded.unknown {
-        tell!("{}", harmless(&format!("note: {}: {fault}", file.display())));
+        tell!("note: {}: {fault}", file.display());
     }
     if let Some(words) = left_out_words(setup, &loaded.left_out) {
         tell!("note: {words}");
     }
     for link in &loaded.links {
-        tell!("{}", harmless(&format!("note: ignored {}, because it is a link", link.display())));
+        tell!("note: ignored {}, because it is a link", link.display());
     }
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
@@ -87,7 +86,7 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
         if setup.json {
             super::print_json(&serde_json::json!({ "key": key.as_str(), "file": path.display().to_string() }))?;
         } else {
-            super::print(&harmless(&format!("{}\n", path.display())))?;
+            super::print(&format!("{}\n", path.display()))?;
         }
     }
     Ok(Exit::Complete)

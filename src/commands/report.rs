@@ -8,8 +8,10 @@ use callsheet_core::run::Run;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view;
 use callsheet_report::Source;
+use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::ports::{RunSummary, Store};
 use callsheet_runtime::prompting::PromptRecord;
+use callsheet_runtime::shown::{Shown, mask};
 
 use crate::cli::{Exit, Failure, ReportArgs, ReportFormat};
 use crate::setup::{Setup, civil, find_run};
@@ -26,7 +28,7 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
         ReportFormat::Md => {
             let lines = omitted(&store, &run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
             let part = if lines.is_empty() { lines } else { format!("\n## Rules without room\n{lines}") };
-            view::report(&run, run.outcome(), of_tree(&store, &run).as_ref()) + &part
+            Shown::markdown(&(view::report(&run, run.outcome(), of_tree(&store, &run).as_ref()) + &part))
         }
         ReportFormat::Html => html(&store, &found, &Folded { run, facts }),
     };
@@ -36,32 +38,32 @@ pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Fail
     };
     let file = match &arguments.output {
         Some(output) if output.as_os_str() == "-" => {
-            return super::print(&text).map(|()| Exit::Complete);
+            return super::print(text.as_str()).map(|()| Exit::Complete);
         }
         Some(output) => output.clone(),
         None => own(),
     };
     let may_exist = arguments.force || arguments.output.is_none();
-    write(&file, &text, may_exist)?;
+    write(&file, &text, may_exist, arguments.output.is_none())?;
     let shown = file.display().to_string();
     if setup.json {
         return super::print_json(&serde_json::json!({ "run": found.run, "file": shown })).map(|()| Exit::Complete);
     }
-    super::print(&crate::term::harmless(&format!("{shown}\n"))).map(|()| Exit::Complete)
+    super::print(&format!("{shown}\n")).map(|()| Exit::Complete)
 }
 
 /// The report as one page.
-pub(super) fn html(store: &Arc<dyn Store>, found: &RunSummary, Folded { run, facts }: &Folded) -> String {
-    callsheet_report::html(&Source {
+pub(super) fn html(store: &Arc<dyn Store>, found: &RunSummary, Folded { run, facts }: &Folded) -> Shown {
+    Shown::html(&callsheet_report::html(&Source {
         name: found.run.as_str(),
         began: &began(run, found.started_at),
         run,
         facts,
         of_tree: of_tree(store, run).as_ref(),
-        blob: &|blob| store.blob(blob).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        blob: &|blob| store.blob(blob).ok().map(|bytes| mask(&String::from_utf8_lossy(&bytes)).into_owned()),
         version: env!("CARGO_PKG_VERSION"),
         omitted: &omitted(store, run),
-    })
+    }))
 }
 
 /// Rules of the project that prompts had no room for, each once.
@@ -88,7 +90,8 @@ fn began(run: &Run, at: u64) -> String {
     if run.follow_ups().is_empty() { date } else { format!("{date}, continued later") }
 }
 
-fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
+/// `own`: a file beside those of the run, and none that the person named.
+fn write(file: &Path, text: &Shown, may_exist: bool, own: bool) -> Result<(), Failure> {
     if !may_exist && std::fs::symlink_metadata(file).is_ok() {
         return Err(Failure::usage(
             format!("{} exists", file.display()),
@@ -96,7 +99,13 @@ fn write(file: &Path, text: &str, may_exist: bool) -> Result<(), Failure> {
         ));
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(file, text)).map_err(|error| {
+    let written = match own {
+        true => {
+            folder.map_or(Ok(()), create_private_folder).and_then(|()| write_private(file, text.as_str().as_bytes()))
+        }
+        false => folder.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(file, text.as_str())),
+    };
+    written.map_err(|error| {
         Failure::internal(format!("can't write {}: {error}", file.display()), "choose another file with -o")
     })
 }

@@ -8,7 +8,7 @@ use callsheet_store::SqliteStore;
 use crate::cli::{Exit, Failure, RunsArgs};
 use crate::place;
 use crate::setup::{Setup, civil, store_failure};
-use crate::term::{dollars, harmless, one_line, outcome_words};
+use crate::term::{dollars, one_line, outcome_words};
 
 pub(super) fn runs(setup: &Setup, arguments: &RunsArgs) -> Result<Exit, Failure> {
     if let Some(from) = &arguments.adopt {
@@ -16,7 +16,7 @@ pub(super) fn runs(setup: &Setup, arguments: &RunsArgs) -> Result<Exit, Failure>
     }
     let runs = own_runs(setup)?;
     if let Some(words) = setup.elsewhere_words() {
-        tell!("{}", harmless(&words));
+        tell!("{words}");
     } else if runs.is_empty() {
         tell!("no runs in {}", setup.project.display());
     }

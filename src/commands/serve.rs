@@ -16,6 +16,7 @@ use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Store};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::{preview_edit, sheet_text};
+use callsheet_runtime::shown::{Shown, edited};
 use callsheet_store::LiveReader;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 
@@ -39,24 +40,24 @@ const LAST_WORDS: u64 = 4_096;
 pub(super) fn serve(setup: Setup, arguments: &ServeArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind(("127.0.0.1", arguments.port)).await.map_err(|error| {
+        let listeners = callsheet_web::listen(arguments.port).await.map_err(|error| {
             Failure::usage(format!("can't use port {}: {error}", arguments.port), "leave --port out to get a free one")
         })?;
-        let port = listener.local_addr().map_err(|error| Failure::internal(error.to_string(), ""))?.port();
-        let guard = Guard::new(port).map_err(|refusal| Failure::internal(refusal.what, refusal.advice))?;
-        let address = format!("http://127.0.0.1:{port}/?token={}", guard.token());
+        let guard = Guard::new(listeners.port).map_err(|refusal| Failure::internal(refusal.what, refusal.advice))?;
+        let (address, plain_address) = (guard.address(), guard.plain_address());
         if setup.json {
-            super::print_json(&serde_json::json!({ "address": address }))?;
+            super::print_json(&serde_json::json!({ "address": address, "plain_address": plain_address }))?;
         } else {
             tell!(
                 "{} is open at this address, for this machine only, until you press Ctrl-C:",
                 setup.project.display()
             );
             super::print(&format!("{address}\n"))?;
+            tell!("If your browser does not find that name: {plain_address}");
         }
         let desk = Arc::new(OwnDesk { setup, store: OnceLock::new(), processes: Mutex::default() });
         tokio::select! {
-            ended = callsheet_web::serve(listener, callsheet_web::router(desk, guard)) => {
+            ended = callsheet_web::serve(listeners, callsheet_web::router(desk, guard)) => {
                 ended.map_err(|error| Failure::internal(format!("the page ended: {error}"), ""))?;
             }
             _ = tokio::signal::ctrl_c() => {}
@@ -151,7 +152,8 @@ impl OwnDesk {
         if check.issues.iter().any(|issue| issue.severity == callsheet_core::issue::Severity::Error) {
             return Err(Failure::usage("the sheet has errors; nothing was saved", "fix the lines below"));
         }
-        files.write_sheet(text).map_err(failed)?;
+        let as_it_was = on_disk.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+        files.write_sheet(&edited(&as_it_was, Shown::text, text)).map_err(failed)?;
         if found.owner.is_none() {
             take_in(&self.setup, &store, &found, &run)?;
         }
@@ -182,9 +184,10 @@ impl OwnDesk {
     }
 }
 
-/// Browsers send the lines of a form in their own way.
+/// Whether a form has the text of a file. Browsers send its lines in their own way.
 fn same_text(bytes: &[u8], text: &str) -> bool {
-    String::from_utf8_lossy(bytes).replace("\r\n", "\n").trim_end() == text.trim_end()
+    let shown = Shown::text(&String::from_utf8_lossy(bytes));
+    shown.as_str().trim_end() == text.trim_end()
 }
 
 impl Desk for OwnDesk {
@@ -292,8 +295,8 @@ impl Desk for OwnDesk {
         undo().map_err(refusal)
     }
 
-    fn report(&self, id: &RunId) -> Result<String, Refusal> {
-        let report = || -> Result<String, Failure> {
+    fn report(&self, id: &RunId) -> Result<Shown, Refusal> {
+        let report = || -> Result<Shown, Failure> {
             let store = self.existing()?;
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let folded = recorded(&store, &found)?;

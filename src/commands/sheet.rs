@@ -5,7 +5,6 @@ use std::io::Write;
 
 use crate::cli::{Exit, Failure, SheetCheckArgs, SheetCommand, SheetNewArgs};
 use crate::setup::{Setup, config_failure};
-use crate::term::harmless;
 
 use super::drive::Front;
 
@@ -45,7 +44,7 @@ fn new(setup: &Setup, arguments: &SheetNewArgs) -> Result<Exit, Failure> {
     if setup.json {
         return super::print_json(&serde_json::json!({ "path": shown.to_string() })).map(|()| Exit::Complete);
     }
-    super::print(&harmless(&format!("{shown}\n")))?;
-    tell!("{}", harmless(&format!("edit it, then: {} sheet check {shown}", setup.command)));
+    super::print(&format!("{shown}\n"))?;
+    tell!("edit it, then: {} sheet check {shown}", setup.command);
     Ok(Exit::Complete)
 }

@@ -77,12 +77,12 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::Complete);
     }
-    tell!("{}", harmless(&format!("from {}", skill.source.path)));
+    tell!("from {}", skill.source.path);
     for weaker in replaced {
-        tell!("{}", harmless(&format!("replaces {}", weaker.path)));
+        tell!("replaces {}", weaker.path);
     }
     if let Some(reason) = &skill.policy.writer {
-        tell!("{}", harmless(&format!("its tasks need approval: {reason}")));
+        tell!("its tasks need approval: {reason}");
     }
     let end = if skill.text.ends_with('\n') { "" } else { "\n" };
     super::print(&format!("{}{end}", harmless(&skill.text)))?;
@@ -125,7 +125,7 @@ pub(super) fn report(setup: &Setup, issues: &[SkillIssue]) -> Result<bool, Failu
                 issue.severity.as_str(),
                 issue.message
             );
-            super::print(&harmless(&line))?;
+            super::print(&line)?;
         }
     }
     Ok(issues.iter().any(|issue| issue.severity == SkillSeverity::Error))

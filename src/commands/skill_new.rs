@@ -10,7 +10,6 @@ use callsheet_runtime::skills::load_skills;
 
 use crate::cli::{Exit, Failure, SkillNewArgs};
 use crate::setup::Setup;
-use crate::term::harmless;
 use crate::wiring::skill_dirs;
 
 use super::skill::tool_specs;
@@ -56,13 +55,13 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
         )?;
         return Ok(Exit::Complete);
     }
-    super::print(&harmless(&format!("{}\n", path.display())))?;
+    super::print(&format!("{}\n", path.display()))?;
     if let Some(source) = known {
         // The stronger layer is the smaller one.
         let verb = if layer < source.layer { "replaces" } else { "is replaced by" };
-        tell!("{}", harmless(&format!("note: it {verb} the skill of that name in {}", source.path)));
+        tell!("note: it {verb} the skill of that name in {}", source.path);
     }
-    tell!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
+    tell!("edit it, then: callsheet skill check {}", path.display());
     Ok(Exit::Complete)
 }
 

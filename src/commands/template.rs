@@ -66,11 +66,11 @@ fn report(setup: &Setup, issues: &[Issue], unreadable: &[UnreadableTemplate], st
         if setup.json {
             super::print_json(&issue)?;
         } else {
-            super::print(&harmless(&format!("{issue}\n")))?;
+            super::print(&format!("{issue}\n"))?;
         }
     }
     for file in unreadable {
-        tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+        tell!("{}: {}", file.file, file.reason);
     }
     Ok(blocked)
 }
@@ -98,7 +98,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         tell!("{} has errors; `callsheet template check` lists them", one_line(name, 64));
     }
     for file in &loaded.unreadable {
-        tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+        tell!("{}: {}", file.file, file.reason);
     }
     if let Some(words) = left_out_words(setup, &loaded.left_out) {
         tell!("{words}");
@@ -124,7 +124,7 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
         super::print_json(&known.template)?;
     } else {
         super::print(&harmless(&print_templates([&known.template])))?;
-        tell!("{}", harmless(&format!("from {} ({})", known.template.origin.file, known.layer.as_str())));
+        tell!("from {} ({})", known.template.origin.file, known.layer.as_str());
     }
     Ok(Exit::Complete)
 }
@@ -243,7 +243,7 @@ fn rank(setup: &Setup, arguments: &TemplateMatchArgs) -> Result<Exit, Failure> {
             [] => String::new(),
             names => format!("; needs {}", names.join(", ")),
         };
-        super::print(&harmless(&format!("{:.6} {} ({terms}{needs})\n", row.score, row.template)))?;
+        super::print(&format!("{:.6} {} ({terms}{needs})\n", row.score, row.template))?;
     }
     Ok(Exit::Complete)
 }

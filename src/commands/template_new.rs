@@ -10,7 +10,6 @@ use callsheet_runtime::templates::load_templates;
 
 use crate::cli::{Exit, Failure, TemplateNewArgs, operators};
 use crate::setup::Setup;
-use crate::term::harmless;
 use crate::wiring::template_dirs;
 
 pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Failure> {
@@ -48,12 +47,12 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
         let row = serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": same });
         return super::print_json(&row).map(|()| Exit::Complete);
     }
-    super::print(&harmless(&format!("{}\n", path.display())))?;
+    super::print(&format!("{}\n", path.display()))?;
     if let Some((other, file)) = known {
         let verb = if layer > other { "replaces" } else { "is replaced by" };
-        tell!("{}", harmless(&format!("note: it {verb} the template of that name in {file}")));
+        tell!("note: it {verb} the template of that name in {file}");
     }
-    tell!("{}", harmless(&format!("edit it, then: callsheet template check {}", path.display())));
+    tell!("edit it, then: callsheet template check {}", path.display());
     Ok(Exit::Complete)
 }
 

@@ -1,5 +1,7 @@
 //! What a model is good for: a few jobs in a small project made for them, each a run like any other, judged by code.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -203,7 +205,8 @@ impl Trial<'_> {
 
     /// One run in a project of its own, and what is not right about it.
     async fn run(&self, job: Job, entry: EntrySpec, skill: Option<&str>) -> Result<(Run, Option<String>), Failure> {
-        let folder = tempfile::tempdir().map_err(unwritten)?;
+        let own = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().permissions(own).tempdir().map_err(unwritten)?;
         let setup = self.project(folder.path()).map_err(unwritten)?;
         let id = RunId::new(format!("test-{}", job.name()));
         let settings = job.settings();

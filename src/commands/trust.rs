@@ -1,6 +1,6 @@
 //! `trust`: let files of this project do what could harm, each bound to what it holds now.
 
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
@@ -89,8 +89,7 @@ fn asked() -> Result<bool, Failure> {
         let advice = "read the list, then run `callsheet trust --yes`";
         return Err(Failure::usage("nothing was trusted: there is no terminal to ask you", advice));
     }
-    let mut out = std::io::stderr().lock();
-    let _closed = out.write_all(b"Trust all of this as it is now? [y/N] ").and_then(|()| out.flush());
+    tell_part!("Trust all of this as it is now? [y/N] ");
     let mut line = String::new();
     let _ended = std::io::stdin().lock().read_line(&mut line);
     Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

@@ -4,14 +4,13 @@ use callsheet_runtime::driver::{Undone, undo as take_back};
 
 use crate::cli::{Exit, Failure, RunNameArgs};
 use crate::setup::{Setup, find_run};
-use crate::term::harmless;
 
 use super::drive::drive_failure;
 
 pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let waiting = |text: &str| tell!("{}", harmless(text));
+    let waiting = |text: &str| tell!("{text}");
     let undone = take_back(&store, &setup.project, &setup.store_folder(), &found.run, &waiting)
         .map_err(|fault| drive_failure(&fault, &found.run))?;
     if setup.json {
@@ -34,7 +33,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
 
 fn tell(undone: &Undone, run: &str) {
     for line in lines(undone, run) {
-        tell!("{}", harmless(&line));
+        tell!("{line}");
     }
 }
 

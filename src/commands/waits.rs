@@ -48,7 +48,7 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
     let listed =
         |view: &GateView| waits.iter().take_while(|other| other.gate != view.gate).any(|other| lists(other, view));
     for view in waits.iter().filter(|view| !listed(view)) {
-        text.push_str(&format!("Waiting at {}:\n{}", gate_name(&view.gate), gate_text(view, false)));
+        text.push_str(&format!("Waiting at {}:\n{}", gate_name(&view.gate), gate_text(view, false).as_str()));
         let [approve, deny] = commands(setup, waits, view, id);
         text.push_str(&format!("Answer: {approve}\n    or: {deny}\n"));
         if view.hunks.len() > 1 {

@@ -11,7 +11,7 @@ use callsheet_runtime::ports::RunSummary;
 
 use crate::cli::{Exit, Failure};
 use crate::setup::Setup;
-use crate::term::{harmless, one_line};
+use crate::term::one_line;
 
 use super::answer::asked_about;
 
@@ -35,7 +35,7 @@ pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&st
             super::print_json(&shown)?;
         } else {
             let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
-            super::print(&harmless(&format!("{text}{advice}\n")))?;
+            super::print(&format!("{text}{advice}\n"))?;
         }
     }
     if setup.json {

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
+use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::trust::{Trusted, file_name as name};
 
 use super::Folders;
@@ -69,9 +70,9 @@ impl Trust {
 
 fn write_json(file: &Path, value: &BTreeMap<String, String>) -> io::Result<()> {
     if let Some(folder) = file.parent() {
-        std::fs::create_dir_all(folder)?;
+        create_private_folder(folder)?;
     }
     let fresh = file.with_extension(format!("json.{}.new", std::process::id()));
-    std::fs::write(&fresh, serde_json::to_vec_pretty(value).unwrap_or_default())?;
+    write_private(&fresh, &serde_json::to_vec_pretty(value).unwrap_or_default())?;
     std::fs::rename(&fresh, file)
 }

@@ -70,6 +70,43 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
         .collect()
 }
 
+/// What is known as a key, each under the name that stands for it: the values of key variables, and what an address has
+/// before its host.
+pub fn secrets(settings: &BTreeMap<String, ProviderSettings>) -> Vec<(String, String)> {
+    let vendors = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
+    let own = settings.values().filter_map(|provider| provider.api_key_env.clone());
+    let of_variable = |name: String| Some((name.clone(), std::env::var(&name).ok()?));
+    let mut secrets: Vec<_> = vendors.chain(own).filter_map(of_variable).collect();
+    for (name, address) in settings.iter().filter_map(|(name, one)| Some((name, one.base_url.as_deref()?))) {
+        let host = address.split_once("://").map_or(address, |(_, rest)| rest);
+        let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+        let Some((person, _)) = host.rsplit_once('@') else { continue };
+        let password = person.split_once(':').map_or(person, |(_, password)| password);
+        let plain = percent_decoded(password);
+        secrets.extend([password.to_owned(), plain].map(|one| (format!("base_url of {name}"), one)));
+    }
+    secrets
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).filter(|_| *first == b'%').and_then(|two| std::str::from_utf8(two).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Providers that are not to be sent this: `constrain = false`, `sampling = false`.
 fn without(config: &Config, part: &str) -> BTreeSet<String> {
     let told = |name: &String| config.provider(name, part).and_then(serde_json::Value::as_bool);

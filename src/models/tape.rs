@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use callsheet_format::prompt::Environment;
 use callsheet_models::replay::{CassetteError, Cassettes, Recording};
+use callsheet_runtime::paths::write_private;
 
 use crate::cli::{Failure, WorkArgs};
 
@@ -53,7 +54,7 @@ pub fn recorded_environment(work: &WorkArgs, here: Environment) -> Result<Enviro
     }
     if work.record.is_some() {
         let text = serde_json::to_vec_pretty(&here).map_err(|error| failure(&file, error.to_string()))?;
-        std::fs::write(&file, text).map_err(|error| failure(&file, error.to_string()))?;
+        write_private(&file, &text).map_err(|error| failure(&file, error.to_string()))?;
     }
     Ok(here)
 }

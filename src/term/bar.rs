@@ -18,7 +18,7 @@ impl Bar {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {eta}")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::new(0).with_style(style).with_message(title.to_owned())
+            ProgressBar::new(0).with_style(style).with_message(super::harmless(title))
         });
         if bar.is_none() {
             tell!("{title} …");

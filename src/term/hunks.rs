@@ -6,11 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::view::{DiffKind, DiffLine, diff_lines};
-use callsheet_core::visible::visible;
 use callsheet_format::edit::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
 use callsheet_runtime::ports::{GateAnswer, PartAnswer};
+use callsheet_runtime::shown::Shown;
+use console::Style;
 use tokio_util::sync::CancellationToken;
 
+use super::Words;
 use super::person::{TerminalPerson, editor, show};
 
 /// What stands above a hunk in the editor.
@@ -35,7 +37,7 @@ impl TerminalPerson {
             let Some(hunk) = hunks.get(at) else {
                 let words = match told(hunks.len(), &verdicts) {
                     Some(said) => {
-                        show(&format!("{said}\n"));
+                        show(&Words::of(&format!("{said}\n")));
                         self.ask("Why not all of it? (Enter: no reason)\n> ", cancel).await?
                     }
                     None => String::new(),
@@ -65,7 +67,9 @@ impl TerminalPerson {
             _ => None,
         };
         let shown = Hunk { text: edited.clone().unwrap_or_else(|| hunk.text.clone()), ..hunk.clone() };
-        show(&format!("\n{}", diff_text(&numbered_diff(std::slice::from_ref(&shown)), self.colour)));
+        let mut words = Words::of("\n");
+        words.append(&diff_text(&numbered_diff(std::slice::from_ref(&shown)), self.colour));
+        show(&words);
         let so_far = match verdicts.get(&hunk.number) {
             Some(HunkVerdict::Keep) => ", kept so far",
             Some(HunkVerdict::Refuse) => ", rejected so far",
@@ -109,7 +113,7 @@ impl TerminalPerson {
             "b" | "back" => Step::Back,
             "q" | "quit" | "leave" => Step::Leave,
             _ => {
-                show("Please answer with one of the letters.\n");
+                show(&Words::of("Please answer with one of the letters.\n"));
                 Step::Stay
             }
         })
@@ -120,7 +124,7 @@ impl TerminalPerson {
         let file = match temporary(&hunk_to_edit(hunk)) {
             Ok(file) => file,
             Err(error) => {
-                show(&format!("can't create a file to edit: {error}\n"));
+                show(&Words::of(&format!("can't create a file to edit: {error}\n")));
                 return Some(None);
             }
         };
@@ -130,11 +134,11 @@ impl TerminalPerson {
         Some(match read.map(|text| hunk_of(&text)) {
             Ok(Some(text)) => Some(text),
             Ok(None) => {
-                show("The file was empty, so the hunk is unchanged.\n");
+                show(&Words::of("The file was empty, so the hunk is unchanged.\n"));
                 None
             }
             Err(error) => {
-                show(&format!("can't read the edited file: {error}\n"));
+                show(&Words::of(&format!("can't read the edited file: {error}\n")));
                 None
             }
         })
@@ -176,7 +180,7 @@ fn holds_a_line(text: &str) -> bool {
 /// # Errors
 /// There is no editor, or it failed.
 pub fn edit_file(file: &Path) -> Result<(), String> {
-    let name = visible(&file.display().to_string());
+    let name = Shown::exact(&file.display().to_string());
     let Some(mut command) = editor() else {
         return Err(format!("set VISUAL or EDITOR to your editor, or edit {name} in another terminal"));
     };
@@ -240,21 +244,22 @@ pub(super) fn numbered_diff(hunks: &[Hunk]) -> String {
 }
 
 /// A diff for the terminal.
-pub(super) fn diff_text(diff: &str, colour: bool) -> String {
-    let mut text = String::new();
-    for DiffLine { kind, text: line, .. } in diff_lines(&visible(diff)) {
-        let code = match kind {
-            DiffKind::Name => "1",
-            DiffKind::Added => "32",
-            DiffKind::Removed => "31",
-            DiffKind::Hunk => "36",
-            DiffKind::Same | DiffKind::Note | DiffKind::Other => "",
+pub(super) fn diff_text(diff: &str, colour: bool) -> Words {
+    let mut words = Words::default();
+    for DiffLine { kind, text: line, .. } in diff_lines(Shown::exact(diff).as_str()) {
+        let style = match kind {
+            DiffKind::Name => Some(Style::new().bold()),
+            DiffKind::Added => Some(Style::new().green()),
+            DiffKind::Removed => Some(Style::new().red()),
+            DiffKind::Hunk => Some(Style::new().cyan()),
+            DiffKind::Same | DiffKind::Note | DiffKind::Other => None,
         };
-        if colour && !code.is_empty() {
-            text.push_str(&format!("  \u{1b}[{code}m{line}\u{1b}[0m\n"));
-        } else {
-            text.push_str(&format!("  {line}\n"));
+        words.push_str("  ");
+        match style.filter(|_| colour) {
+            Some(style) => words.paint(line, style),
+            None => words.push_str(line),
         }
+        words.push_str("\n");
     }
-    text
+    words
 }

@@ -1,20 +1,13 @@
 //! `--json`: each recorded fact as one JSON object a line on stdout.
 
-use std::io::Write;
-use std::sync::Mutex;
-
 use callsheet_runtime::ports::{Observer, Signal};
+use callsheet_runtime::shown::Shown;
+
+use super::Words;
 
 /// Prints facts; notices, retries and silent calls as objects of their own.
-pub struct JsonLines {
-    out: Mutex<std::io::Stdout>,
-}
-
-impl Default for JsonLines {
-    fn default() -> Self {
-        Self { out: Mutex::new(std::io::stdout()) }
-    }
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub struct JsonLines;
 
 impl Observer for JsonLines {
     fn see(&self, signal: &Signal<'_>) {
@@ -29,10 +22,9 @@ impl Observer for JsonLines {
             }
             Signal::Delta { .. } => return,
         };
-        if let (Ok(line), Ok(mut out)) = (line, self.out.lock()) {
+        if let Ok(line) = line {
             // A closed pipe ends the view, never the run.
-            let line = callsheet_core::visible::visible_json(&line);
-            let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
+            let _closed = Words::from(Shown::json(&format!("{line}\n"))).print();
         }
     }
 }

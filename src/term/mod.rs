@@ -1,11 +1,12 @@
 //! What people see: a full screen or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
-//! Text from models, tools and files is made harmless before it is shown.
+//! Nothing is printed but [`Words`]: text from models, tools and files comes through its door.
 
 mod bar;
 mod full;
 mod hunks;
 mod json;
 mod lines;
+mod out;
 mod pager;
 mod person;
 mod piped;
@@ -18,6 +19,7 @@ pub use callsheet_core::view::state_mark;
 pub use full::FullScreen;
 pub use hunks::{edit_file, edit_hunk, hunk_of, hunk_to_edit};
 pub use json::JsonLines;
+pub use out::Words;
 pub use pager::page;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use piped::{Piped, piped};

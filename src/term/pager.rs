@@ -1,33 +1,34 @@
 //! Text on a terminal: coloured by what its lines are, and in a pager if it is longer than the screen. A pipe gets it plain.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::{Command, Stdio};
 
 use callsheet_core::view::{DiffKind, DiffReader};
 use console::{Style, Term};
 
-/// Prints text that was made harmless. `plain`: no colours, no pager.
+use super::Words;
+
+/// Prints text. `plain`: no colours, no pager.
 ///
 /// # Errors
 /// Stdout cannot be written to, for another reason than a closed pipe.
 pub fn page(text: &str, plain: bool) -> std::io::Result<()> {
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     if plain || dumb || !std::io::stdout().is_terminal() {
-        return write(text);
+        return write(&Words::of(text));
     }
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let text = if colours { painted(text) } else { text.to_owned() };
+    let words = if colours { painted(text) } else { Words::of(text) };
     let (height, width) = Term::stdout().size();
-    if lines_on_screen(&text, usize::from(width)) < usize::from(height) || !paged(&text) {
-        return write(&text);
+    if lines_on_screen(words.as_str(), usize::from(width)) < usize::from(height) || !paged(&words) {
+        return write(&words);
     }
     Ok(())
 }
 
-fn write(text: &str) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+fn write(words: &Words) -> std::io::Result<()> {
+    match words.print() {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         ended => ended,
     }
 }
@@ -38,7 +39,7 @@ fn lines_on_screen(text: &str, width: usize) -> usize {
 }
 
 /// Whether a pager has shown it. `PAGER` names one, as a command line; empty or `cat`: none.
-fn paged(text: &str) -> bool {
+fn paged(words: &Words) -> bool {
     let pager = std::env::var("PAGER").unwrap_or_else(|_| "less".to_owned());
     if matches!(pager.trim(), "" | "cat") {
         return false;
@@ -52,16 +53,17 @@ fn paged(text: &str) -> bool {
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut pipe) = child.stdin.take() {
         // Whoever leaves early has seen enough.
-        let _closed = pipe.write_all(text.as_bytes());
+        let _closed = pipe.write_all(words.as_str().as_bytes());
     }
     // A shell that finds no such program says 127, and nothing was shown.
     child.wait().is_ok_and(|status| status.code() != Some(127))
 }
 
 /// Colours by the form of lines. They add nothing that the words do not say.
-fn painted(text: &str) -> String {
+fn painted(text: &str) -> Words {
+    let text = super::harmless(text);
     let mut lines = text.lines().peekable();
-    let mut out = String::with_capacity(text.len());
+    let mut out = Words::default();
     let mut reader = DiffReader::default();
     while let Some(line) = lines.next() {
         let style = match reader.read(line, lines.peek().copied()).kind {
@@ -72,11 +74,11 @@ fn painted(text: &str) -> String {
             DiffKind::Same | DiffKind::Note => None,
             DiffKind::Other => style_of(line),
         };
-        out.push_str(&match style {
-            Some(style) => style.force_styling(true).apply_to(line).to_string(),
-            None => line.to_owned(),
-        });
-        out.push('\n');
+        match style {
+            Some(style) => out.paint(line, style),
+            None => out.push_str(line),
+        }
+        out.push_str("\n");
     }
     out
 }
@@ -107,7 +109,8 @@ mod tests {
     fn colours_change_no_word() {
         let text = "Run a: complete\n  ✓ One [one] done\n- cost: $0.10\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n kept\n\n- item\n";
         let painted = painted(text);
-        assert_eq!(console::strip_ansi_codes(&painted), text);
+        let painted = painted.as_str();
+        assert_eq!(console::strip_ansi_codes(painted), text);
         assert!(painted.contains("\u{1b}[31m-old") && painted.contains("\u{1b}[32m+new"), "{painted}");
         assert!(
             painted.contains("\n- cost: $0.10\n") && painted.contains("\n- item\n"),

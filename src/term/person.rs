@@ -1,23 +1,23 @@
 //! A person at the terminal: the gates and the questions of tools.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
 use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_core::template::Inherit;
-use callsheet_core::visible::visible;
 use callsheet_runtime::ports::{
     CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, UNHELD,
 };
+use callsheet_runtime::shown::Shown;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
-use super::one_line;
 use super::safe::Exact;
+use super::{Words, one_line};
 
 /// Nobody can be asked: every gate waits.
 pub struct NobodyThere;
@@ -83,7 +83,7 @@ impl TerminalPerson {
     }
 
     pub(super) async fn ask(&self, text: &str, cancel: &CancellationToken) -> Option<String> {
-        show(text);
+        show(&Words::of(text));
         self.line(cancel).await.map(|line| line.trim().to_owned())
     }
 
@@ -120,7 +120,7 @@ impl TerminalPerson {
                 "y" | "yes" => return Some(GateAnswer::Answered(Answer::Listed)),
                 "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
                 "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
-                "p" | "plan" if before_run => show(&format!("{}\n", visible(&view.plan))),
+                "p" | "plan" if before_run => show(&Words::of(&format!("{}\n", Shown::exact(&view.plan)))),
                 "h" | "hunks" if !view.hunks.is_empty() => {
                     if let Some(answer) = self.review(&view.hunks, cancel).await? {
                         return Some(answer);
@@ -129,7 +129,7 @@ impl TerminalPerson {
                 "o" if several => return self.one_by_one(view, cancel).await.map(GateAnswer::Answered),
                 "e" | "edit" if before_run => match &view.sheet {
                     Some(sheet) => return self.edit(sheet, cancel).await,
-                    None => show("There is no sheet to edit.\n"),
+                    None => show(&Words::of("There is no sheet to edit.\n")),
                 },
                 "n" | "no" => {
                     let words = self
@@ -137,7 +137,7 @@ impl TerminalPerson {
                         .await?;
                     return Some(GateAnswer::Answered(Answer::Deny { words }));
                 }
-                _ => show("Please answer with one of the letters.\n"),
+                _ => show(&Words::of("Please answer with one of the letters.\n")),
             }
         }
     }
@@ -150,16 +150,16 @@ impl TerminalPerson {
     /// Waits until the person is done with a file. `None`: nobody is there.
     pub(super) async fn open_editor(&self, file: &str, cancel: &CancellationToken) -> Option<()> {
         let Some(mut command) = editor() else {
-            let question = format!("Edit {}, then press Enter\n> ", visible(file));
+            let question = format!("Edit {}, then press Enter\n> ", Shown::exact(file));
             return self.ask(&question, cancel).await.map(drop);
         };
         command.arg(file);
         let ended = tokio::task::spawn_blocking(move || command.status()).await;
         match ended {
             Ok(Ok(status)) if status.success() => {}
-            Ok(Ok(status)) => show(&format!("the editor exited with {status}\n")),
-            Ok(Err(error)) => show(&format!("can't start the editor: {error}\n")),
-            Err(_) => show("the editor crashed\n"),
+            Ok(Ok(status)) => show(&Words::of(&format!("the editor exited with {status}\n"))),
+            Ok(Err(error)) => show(&Words::of(&format!("can't start the editor: {error}\n"))),
+            Err(_) => show(&Words::of("the editor crashed\n")),
         }
         Some(())
     }
@@ -243,14 +243,13 @@ pub(super) fn editor() -> Option<std::process::Command> {
     Some(command)
 }
 
-pub(super) fn show(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+pub(super) fn show(words: &Words) {
+    words.tell();
 }
 
 /// The gate as text; also what `show` prints of a waiting run.
-pub fn gate_text(view: &GateView, colour: bool) -> String {
-    let mut text = String::from("\n");
+pub fn gate_text(view: &GateView, colour: bool) -> Words {
+    let mut text = Words::of("\n");
     let mut exact = Exact::default();
     match &view.gate.kind {
         GateKind::BeforeRun(tasks) => {
@@ -272,7 +271,7 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
                 hunks => numbered_diff(hunks),
             };
             exact.count(&diff);
-            text.push_str(&diff_text(&diff, colour));
+            text.append(&diff_text(&diff, colour));
             if let Some(check) = &view.check {
                 text.push_str(&check_text(check, &mut exact));
             }
@@ -303,7 +302,7 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
         }
     }
     text.push_str(&exact.told());
-    text.push('\n');
+    text.push_str("\n");
     text
 }
 
@@ -328,7 +327,7 @@ fn check_text(check: &CheckView, exact: &mut Exact) -> String {
 
 /// A name on one line, with marks for what is hidden in it.
 fn name_line(name: &str, width: usize) -> String {
-    one_line(&visible(name), width)
+    one_line(Shown::exact(name).as_str(), width)
 }
 
 /// A call as it would be made, never cut: what is approved must be what was seen. A process of a template is shown with the

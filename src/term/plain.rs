@@ -1,7 +1,6 @@
 //! Plain lines on stderr, for logs and for terminals that cannot redraw. One line an event, never two writers in one.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::sync::Mutex;
 
 use callsheet_core::run::{Run, State};
@@ -9,7 +8,7 @@ use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};
 
 use super::lines::{event_line, own_failure_line, retry_line, silent_line};
-use super::{one_line, state_mark};
+use super::{Words, one_line, state_mark};
 
 /// Lines for people without a live view.
 pub struct PlainLines {
@@ -57,7 +56,7 @@ impl Observer for PlainLines {
             Signal::Delta { .. } => return,
         };
         if !lines.is_empty() {
-            let _closed = std::io::stderr().lock().write_all((lines.join("\n") + "\n").as_bytes());
+            Words::of(&(lines.join("\n") + "\n")).tell();
         }
     }
 }
@@ -69,7 +68,7 @@ pub struct Notices;
 impl Observer for Notices {
     fn see(&self, signal: &Signal<'_>) {
         if let Signal::Notice(text) = signal {
-            let _closed = writeln!(std::io::stderr().lock(), "{}", one_line(text, 400));
+            Words::of(&(one_line(text, 400) + "\n")).tell();
         }
     }
 }

@@ -1,10 +1,12 @@
 //! Untrusted text on a terminal.
 
-use callsheet_core::visible::{hidden_count, readable, visible};
+use callsheet_core::visible::hidden_count;
+use callsheet_runtime::shown::Shown;
 
-/// Characters that nobody sees, terminal escapes among them, become visible marks; newlines and tabs stay.
+/// Characters that nobody sees, terminal escapes among them, become visible marks, and known keys their names; newlines and
+/// tabs stay. What is printed whole needs no call of this.
 pub fn harmless(text: &str) -> String {
-    readable(text)
+    Shown::text(text).into_string()
 }
 
 /// The same on one line, at most `width` characters, cut with an ellipsis.
@@ -28,7 +30,7 @@ impl Exact {
     /// The text with its marks.
     pub(super) fn show(&mut self, text: &str) -> String {
         self.count(text);
-        visible(text)
+        Shown::exact(text).into_string()
     }
 
     /// Counts the hidden characters of a text that is shown elsewhere.

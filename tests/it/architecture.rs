@@ -421,3 +421,28 @@ fn an_operator_is_named_in_its_file() {
         }
     }
 }
+
+/// What is written to a terminal or sent to a browser goes through the one printer of that surface, which takes only text
+/// that came through its door.
+#[test]
+fn each_surface_has_one_printer() {
+    let printers = [
+        ("src", "src/term/out.rs", &["io::stdout()", "io::stderr()", "stdout().lock", "stderr().lock"][..]),
+        ("crates/callsheet-web/src", "crates/callsheet-web/src/drawn.rs", &["Html(", "into_string().into_response"]),
+    ];
+    for (folder, printer, words) in printers {
+        for file in rust_files(&root().join(folder)) {
+            if relative(&file) == Path::new(printer) {
+                continue;
+            }
+            let text = std::fs::read_to_string(&file).expect("readable");
+            for (number, line) in text.split("#[cfg(test)]").next().unwrap_or_default().lines().enumerate() {
+                // What a stream is, and how large, is asked anywhere.
+                let line = line.replace("rustix::stdio::stdout()", "").replace("Term::stdout()", "");
+                let asks = line.contains(".is_terminal()");
+                let prints = words.iter().any(|word| line.contains(word)) && !asks;
+                assert!(!prints, "{}:{}: {printer} prints", file.display(), number + 1);
+            }
+        }
+    }
+}

@@ -13,7 +13,7 @@ use crate::support::garden::TestProject;
 /// A server, ended with the test.
 struct Page {
     server: Child,
-    port: u16,
+    host: String,
     cookie: String,
 }
 
@@ -29,9 +29,9 @@ impl Page {
         let mut server = garden.command(&["serve"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut address = String::new();
         BufReader::new(server.stdout.as_mut().unwrap()).read_line(&mut address).unwrap();
-        let rest = address.trim().strip_prefix("http://127.0.0.1:").unwrap();
-        let (port, path) = rest.split_once('/').unwrap();
-        let mut page = Self { server, port: port.parse().unwrap(), cookie: String::new() };
+        let rest = address.trim().strip_prefix("http://").unwrap();
+        let (host, path) = rest.split_once('/').unwrap();
+        let mut page = Self { server, host: host.to_owned(), cookie: String::new() };
         let first = page.get(&format!("/{path}"));
         assert!(first.starts_with("HTTP/1.1 303"), "{first}");
         let cookie = first.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
@@ -40,7 +40,7 @@ impl Page {
     }
 
     fn send(&self, request: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{}", self.host.split_once(':').unwrap().1)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         stream
@@ -53,8 +53,8 @@ impl Page {
     }
 
     fn head(&self, path: &str) -> String {
-        let (port, cookie) = (self.port, &self.cookie);
-        format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n")
+        let (host, cookie) = (&self.host, &self.cookie);
+        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n")
     }
 
     fn get(&self, path: &str) -> String {
@@ -62,9 +62,9 @@ impl Page {
     }
 
     fn post(&self, path: &str, fields: &str) -> String {
-        let (port, cookie, length) = (self.port, &self.cookie, fields.len());
+        let (host, cookie, length) = (&self.host, &self.cookie, fields.len());
         self.whole(&format!(
-            "POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\nCookie: {cookie}\r\n\
+            "POST {path} HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\nCookie: {cookie}\r\n\
              Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{fields}"
         ))
     }
@@ -79,7 +79,7 @@ fn a_change_is_approved_in_part_from_the_page_and_the_run_resumes() {
     garden.expect(3, &["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"]);
     let page = Page::open(&garden);
     let runs = page.get("/");
-    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let run = runs.split("href=\"runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     assert!(runs.contains("waiting for approval"), "{runs}");
     let board = page.get(&format!("/runs/{run}"));
     assert!(board.contains("Approve a change by") && board.contains("<strong>Hunk 4</strong>"), "{board}");
@@ -160,7 +160,7 @@ fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
     garden.expect(3, &["run", "two notes"]);
     let page = Page::open(&garden);
     let runs = page.get("/");
-    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let run = runs.split("href=\"runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     let sheet = garden.run_file("sheet.md");
     let encoded = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
     let wrong = sheet.replace("**Skill** write_document", "**Skill** cook_dinner");
@@ -188,7 +188,7 @@ fn a_limit_is_raised_from_the_page_and_the_run_resumes() {
     garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
     let page = Page::open(&garden);
     let runs = page.get("/");
-    let run = runs.split("href=\"/runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
+    let run = runs.split("href=\"runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();
     let board = page.get(&format!("/runs/{run}"));
     assert!(board.contains("1 of 1 model calls") && board.contains("Raise and resume"), "{board}");
     let refused = page.post(&format!("/runs/{run}/raise"), "limit=max_calls&max=1");

@@ -35,6 +35,7 @@ mod e2e_safety;
 mod e2e_sandbox;
 mod e2e_screen;
 mod e2e_sheets;
+mod e2e_shown;
 mod e2e_skills;
 mod e2e_small;
 mod e2e_steering;

@@ -59,7 +59,16 @@ pub fn visible_json(line: &str) -> String {
     out
 }
 
+/// HTML whose texts are escaped: every hidden character of it as a mark, which is escaped too.
+pub fn hidden_marks_in_html(html: &str) -> String {
+    marked(html, true, ["&lt;U+", "&gt;"])
+}
+
 fn shown(text: &str, prose: bool) -> String {
+    marked(text, prose, ["<U+", ">"])
+}
+
+fn marked(text: &str, prose: bool, [open, close]: [&str; 2]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut in_picture = false;
@@ -68,7 +77,7 @@ fn shown(text: &str, prose: bool) -> String {
         if c == '\r' && characters.peek() == Some(&'\n') {
             out.push('\u{240d}');
         } else if is_hidden(c) && !joins {
-            out.push_str(&format!("<U+{:04X}>", u32::from(c)));
+            out.push_str(&format!("{open}{:04X}{close}", u32::from(c)));
         } else {
             out.push(c);
         }

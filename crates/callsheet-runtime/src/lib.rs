@@ -21,6 +21,7 @@ pub mod rules;
 pub mod runfiles;
 pub mod services;
 pub mod sheetfile;
+pub mod shown;
 pub mod skills;
 pub mod templates;
 #[cfg(test)]

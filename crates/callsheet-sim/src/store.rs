@@ -119,6 +119,10 @@ impl Store for ProcessStore {
         Ok(facts)
     }
 
+    fn persist(&self) -> Result<(), StoreFault> {
+        self.alive()?.persist()
+    }
+
     fn post(&self, run: &RunId, message: &InboxMessage) -> Result<(), StoreFault> {
         self.alive()?.post(run, message)
     }

@@ -3,7 +3,7 @@
 //! soon, in the same folder and for the same eyes.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use std::time::{Duration, SystemTime};
 
 use callsheet_core::record::{CallKey, Event};
 use callsheet_core::spec::{BlobId, RunId};
+use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
 use serde::{Deserialize, Serialize};
 
-use crate::opening::create_private;
 use crate::owner::{Life, Owner};
 
 /// How often the file is written at most.
@@ -52,12 +52,8 @@ impl Place {
     }
 
     fn create(&self, path: &Path) -> io::Result<File> {
-        create_private(&self.folder)?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)
+        create_private_folder(&self.folder)?;
+        private().write(true).create(true).truncate(true).open(path)
     }
 
     /// Says that somebody looks.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
@@ -30,8 +31,10 @@ pub fn database(folder: &Path) -> PathBuf {
 /// Opens the database in a folder for writing, creating both if need be, in the newest schema.
 pub(crate) fn open_database(folder: &Path) -> Result<(PathBuf, Connection), StoreFault> {
     limits::writes_fail_instead_of_killing();
-    create_private(folder).map_err(|error| of_io(folder, &error))?;
+    create_private_folder(folder).map_err(|error| of_io(folder, &error))?;
     let path = database(folder);
+    // SQLite gives the files beside it the mode that it has.
+    private().append(true).create(true).open(&path).map_err(|error| of_io(&path, &error))?;
     let mut writer = connect(&path, true)?;
     migrate(&mut writer, &path).map_err(|fault| of_migration(&path, fault))?;
     Ok((path, writer))
@@ -143,15 +146,6 @@ fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
             other => return other,
         }
     }
-}
-
-/// Makes a folder that its owner alone can look into: prompts and files of projects are in the store.
-pub(crate) fn create_private(folder: &Path) -> std::io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 mod limits {

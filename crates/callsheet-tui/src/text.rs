@@ -1,6 +1,6 @@
 //! Texts of models, tools and files as lines of a screen: nothing in them is an escape, and no line is wider than the screen.
 
-use callsheet_core::visible::{readable, visible};
+use callsheet_runtime::shown::{Shown, mask};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_segmentation::UnicodeSegmentation;
@@ -14,18 +14,18 @@ pub type Piece = (String, Style);
 
 /// Prose, harmless.
 pub fn clean(text: &str) -> String {
-    readable(text).replace('\t', "    ")
+    Shown::text(text).as_str().replace('\t', "    ")
 }
 
 /// What a person approves: every hidden character of it is shown.
 pub fn exact(text: &str) -> String {
-    visible(text).replace('\t', "    ")
+    Shown::exact(text).as_str().replace('\t', "    ")
 }
 
 /// Prose on one line.
 pub fn one_line(text: &str) -> String {
     // The beginning is enough for any screen.
-    let beginning: String = text.chars().take(2_000).collect();
+    let beginning: String = mask(text).chars().take(2_000).collect();
     clean(&beginning).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

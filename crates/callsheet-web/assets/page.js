@@ -112,7 +112,7 @@ function tick() {
 const board = document.querySelector(".board");
 
 function openTask() {
-  const match = location.pathname.match(/^\/runs\/[^/]+\/tasks\/(.+)$/);
+  const match = location.pathname.match(/\/runs\/[^/]+\/tasks\/(.+)$/);
   return match ? decodeURIComponent(match[1]) : null;
 }
 
@@ -135,6 +135,7 @@ async function showTask(address, focus) {
   if (focus) pane.focus({ preventScroll: innerWidth >= 960 });
   if (innerWidth < 960) board.scrollIntoView();
   markOpen();
+  document.querySelector(".skip").hash = "main";
   watch(board.dataset.run + "/live?view=&n=" + seen + "&task=" + encodeURIComponent(openTask() || ""));
 }
 

@@ -1,17 +1,17 @@
 //! What a person has done from a page. Each form leads back to the page it stands on, which says what came of it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::Form;
-use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode, header};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::extract::{Path, Query};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
 use callsheet_core::spec::RunId;
-use maud::{Markup, html};
+use maud::html;
 
-use crate::app::{App, Said, blocking};
+use crate::app::{Said, Visit, blocking};
 use crate::desk::{Refusal, SheetCheck, Verdict};
+use crate::drawn::Drawn;
 use crate::page::asks::Typed;
 use crate::page::layout::Frame;
 use crate::page::run::{RunPage, View};
@@ -49,21 +49,24 @@ impl Fields {
     }
 }
 
+/// The page that a form stands on.
+type From = Query<BTreeMap<String, String>>;
+
 type Given = Form<Vec<(String, String)>>;
 
 /// One of the things that are done for a whole run.
 pub(crate) async fn act(
-    State(app): State<Arc<App>>,
+    visit: Visit,
     Path((run, what)): Path<(String, String)>,
-    headers: HeaderMap,
+    Query(from): From,
     Form(fields): Given,
 ) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);
     if what == "sheet" {
-        return save_sheet(&app, id, fields).await;
+        return save_sheet(&visit, id, fields).await;
     }
-    let done = move |app: &App, id: &RunId| match what.as_str() {
+    let done = move |app: &Visit, id: &RunId| match what.as_str() {
         "cancel" => app.desk.cancel(id),
         "resume" => app.desk.resume(id),
         "retry" => app.desk.retry(id, &fields.all("task")),
@@ -78,20 +81,20 @@ pub(crate) async fn act(
         }
         _ => Err(Refusal { what: format!("this page cannot do “{what}”"), advice: "reload it".to_owned() }),
     };
-    finished(&app, id, &headers, done).await
+    finished(&visit, id, &from, done).await
 }
 
 /// A verdict at a gate.
 pub(crate) async fn decide(
-    State(app): State<Arc<App>>,
+    visit: Visit,
     Path((run, gate)): Path<(String, u32)>,
-    headers: HeaderMap,
+    Query(from): From,
     Form(fields): Given,
 ) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);
-    let to = came_from(&headers, &id);
-    let decided = blocking(&app, move |app| {
+    let to = came_from(&visit, &from, &id);
+    let decided = blocking(&visit, move |app| {
         app.record.summary(&id)?;
         match verdict(&fields).and_then(|verdict| app.desk.decide(&id, gate, &verdict)) {
             Err(refusal) if !fields.edits().is_empty() => typed_again(app, &id, gate, &fields, refusal).map(Some),
@@ -104,13 +107,13 @@ pub(crate) async fn decide(
     });
     match decided.await {
         Ok(None) => Redirect::to(&to).into_response(),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
-        Err(refusal) => refused(&app, &refusal),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
+        Err(refusal) => refused(&visit, &refusal),
     }
 }
 
 /// The page with the gate as the person left its form, and why it was not taken.
-fn typed_again(app: &App, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<String, Refusal> {
+fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Refusal) -> Result<Drawn, Refusal> {
     let (hunks, edits, because) = (fields.hunks(), fields.edits(), fields.one("because"));
     let typed = Typed { gate, hunks, edits, because, refusal };
     app.with_run(id, |page| {
@@ -118,7 +121,7 @@ fn typed_again(app: &App, id: &RunId, gate: u32, fields: &Fields, refusal: Refus
         // A gate that waits no longer has no form to say it in.
         let waits = page.gates.iter().any(|view| view.gate.n == gate);
         let said = (!waits).then(|| Err(typed.refusal.clone()));
-        page.page(&View::Changes, &app.desk.project(), said.as_ref()).map(Markup::into_string)
+        page.page(&View::Changes, said.as_ref()).map(Drawn::page)
     })
 }
 
@@ -147,7 +150,7 @@ fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
 }
 
 /// Resumes a run that rests, if that was wanted.
-fn and_resume(app: &App, id: &RunId, fields: &Fields, said: Said) -> Said {
+fn and_resume(app: &Visit, id: &RunId, fields: &Fields, said: Said) -> Said {
     let words = said?;
     if fields.one("resume") != "1" {
         return Ok(words);
@@ -156,13 +159,13 @@ fn and_resume(app: &App, id: &RunId, fields: &Fields, said: Said) -> Said {
 }
 
 async fn finished(
-    app: &Arc<App>,
+    visit: &Visit,
     id: RunId,
-    headers: &HeaderMap,
-    done: impl FnOnce(&App, &RunId) -> Said + Send + 'static,
+    from: &BTreeMap<String, String>,
+    done: impl FnOnce(&Visit, &RunId) -> Said + Send + 'static,
 ) -> Response {
-    let to = came_from(headers, &id);
-    let noted = blocking(app, move |app| {
+    let to = came_from(visit, from, &id);
+    let noted = blocking(visit, move |app| {
         app.record.summary(&id)?;
         let said = done(app, &id);
         app.say(&id, said);
@@ -170,29 +173,25 @@ async fn finished(
     });
     match noted.await {
         Ok(()) => Redirect::to(&to).into_response(),
-        Err(refusal) => refused(app, &refusal),
+        Err(refusal) => refused(visit, &refusal),
     }
 }
 
-/// The page of this run that a form stands on.
-fn came_from(headers: &HeaderMap, id: &RunId) -> String {
-    let own = format!("/runs/{id}");
-    let from = headers.get(header::REFERER).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let path = from.split_once("://").and_then(|(_, rest)| rest.find('/').and_then(|at| rest.get(at..)));
-    let path = path.map(|path| path.split('#').next().unwrap_or_default());
-    // What was posted to may be where a browser says it comes from.
-    match path {
-        Some(path) if path.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?'])) => {
-            path.to_owned()
-        }
-        _ => own,
-    }
+/// The page of this run that a form stands on, as seen from where the form was sent to.
+fn came_from(visit: &Visit, from: &BTreeMap<String, String>, id: &RunId) -> String {
+    let byte = |byte: u8| match byte {
+        b'!'..=b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    let from: String = from.get("from").into_iter().flat_map(|from| from.bytes().map(byte)).collect();
+    let own = format!("{}runs/{id}", visit.root());
+    if from.is_empty() { own } else { format!("{own}/{from}") }
 }
 
 /// A text that was not saved stays in the editor.
-async fn save_sheet(app: &Arc<App>, id: RunId, fields: Fields) -> Response {
+async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     let run = id.clone();
-    let shown = blocking(app, move |app| {
+    let shown = blocking(visit, move |app| {
         let (seen, text) = (fields.one("seen"), fields.one("text"));
         let saved = app.desk.save_sheet(&id, &seen, &text);
         if saved.is_ok() {
@@ -202,42 +201,43 @@ async fn save_sheet(app: &Arc<App>, id: RunId, fields: Fields) -> Response {
         editor(app, &id, (&seen, &text), Some(&saved)).map(Some)
     });
     match shown.await {
-        Ok(None) => Redirect::to(&format!("/runs/{run}/sheet")).into_response(),
-        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, Html(page)).into_response(),
-        Err(refusal) => refused(app, &refusal),
+        Ok(None) => Redirect::to(&format!("{}runs/{run}/sheet", visit.root())).into_response(),
+        Ok(Some(page)) => (StatusCode::UNPROCESSABLE_ENTITY, page).into_response(),
+        Err(refusal) => refused(visit, &refusal),
     }
 }
 
-fn editor(app: &App, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<String, Refusal> {
+fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<Drawn, Refusal> {
     app.with_run(id, |page| {
         let check = app.desk.check_sheet(page.run, id, text).unwrap_or_default();
         let body = html! {
-            p.crumbs { a href="/" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
+            p.crumbs { a href="./" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
             h1 { "Sheet" }
             @if let Some(said) = said { (crate::page::run::told(said)) }
             (sheet::editor(page, &[], (seen, text), &check))
         };
         let project = app.desk.project();
-        Ok(Frame { title: "Sheet", project: &project, query: "", live: None }.page(&body).into_string())
+        let frame = Frame { visit: app, title: "Sheet", project: &project, query: "", live: None };
+        Ok(Drawn::page(frame.page(&body)))
     })
 }
 
 /// The issues of a sheet as it is typed; for a browser without script a whole page.
-pub(crate) async fn check_sheet(State(app): State<Arc<App>>, Path(run): Path<String>, Form(fields): Given) -> Response {
+pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fields): Given) -> Response {
     let id = RunId::new(run);
     let fields = Fields(fields);
-    let shown = blocking(&app, move |app| {
+    let shown = blocking(&visit, move |app| {
         let (seen, text) = (fields.one("seen"), fields.one("text"));
         if !fields.has("part") {
             return editor(app, &id, (&seen, &text), None);
         }
         app.with_run(&id, |page| {
             let check: SheetCheck = app.desk.check_sheet(page.run, &id, &text)?;
-            Ok(sheet::checked(&check).into_string())
+            Ok(Drawn::page(sheet::checked(&check)))
         })
     });
     match shown.await {
-        Ok(page) => Html(page).into_response(),
-        Err(refusal) => refused(&app, &refusal),
+        Ok(page) => page.into_response(),
+        Err(refusal) => refused(&visit, &refusal),
     }
 }

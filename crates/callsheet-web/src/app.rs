@@ -1,10 +1,17 @@
-//! What all requests share.
+//! What all requests share, and what a page knows of its own request.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
+use axum::extract::FromRequestParts;
+use axum::http::Uri;
+use axum::http::request::Parts;
 use callsheet_core::spec::RunId;
 use callsheet_core::view::Board;
+use callsheet_runtime::ports::GateView;
+use callsheet_runtime::shown::mask;
 
 use crate::desk::{Desk, Refusal};
 use crate::guard::Guard;
@@ -37,6 +44,51 @@ impl App {
     pub fn said(&self, id: &RunId) -> Option<Said> {
         locked(&self.said).remove(id)
     }
+}
+
+/// One request.
+#[derive(Clone)]
+pub(crate) struct Visit {
+    app: Arc<App>,
+    /// Its address, below that of the first page.
+    here: String,
+}
+
+impl Deref for Visit {
+    type Target = App;
+
+    fn deref(&self) -> &App {
+        &self.app
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Visit {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
+        Ok(Self::new(app, &parts.uri))
+    }
+}
+
+impl Visit {
+    pub fn new(app: &Arc<App>, uri: &Uri) -> Self {
+        let here = uri.path_and_query().map_or("", |address| address.as_str());
+        Self { app: Arc::clone(app), here: here.strip_prefix('/').unwrap_or(here).to_owned() }
+    }
+
+    /// Its address, below that of the first page.
+    pub fn here(&self) -> &str {
+        &self.here
+    }
+
+    /// The first page, as seen from here: the token may stand before it in the address.
+    pub fn root(&self) -> String {
+        let path = self.here.split('?').next().unwrap_or_default();
+        match path.matches('/').count() {
+            0 => "./".to_owned(),
+            folders => "../".repeat(folders),
+        }
+    }
 
     /// A run as it is now.
     ///
@@ -47,9 +99,10 @@ impl App {
         let store = self.record.store(id)?;
         let folded = self.record.folded(id)?;
         let folded = locked(&folded);
-        let gates = self.desk.gates(&folded.run)?;
+        let gates: Vec<GateView> = self.desk.gates(&folded.run)?.into_iter().map(masked).collect();
         let board = Board::of(&folded.run, summary.owner.is_some());
         see(&RunPage {
+            visit: self,
             desk: &*self.desk,
             store: &*store,
             summary: &summary,
@@ -61,17 +114,27 @@ impl App {
             saved: store.has_messages(id).unwrap_or(false),
             started: self.desk.started(id),
             typed: None,
+            at: String::new(),
         })
     }
 }
 
+/// Known keys are masked before code has its colours, which would stand between their parts.
+fn masked(mut view: GateView) -> GateView {
+    view.diff = mask(&view.diff).into_owned();
+    for hunk in &mut view.hunks {
+        hunk.text = mask(&hunk.text).into_owned();
+    }
+    view
+}
+
 /// Does something that blocks, beside the requests of others.
 pub(crate) async fn blocking<T: Send + 'static>(
-    app: &Arc<App>,
-    work: impl FnOnce(&App) -> Result<T, Refusal> + Send + 'static,
+    visit: &Visit,
+    work: impl FnOnce(&Visit) -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
-    let app = Arc::clone(app);
-    let done = tokio::task::spawn_blocking(move || work(&app)).await;
+    let visit = visit.clone();
+    let done = tokio::task::spawn_blocking(move || work(&visit)).await;
     done.unwrap_or_else(|_| {
         Err(Refusal {
             what: "this page could not be made".to_owned(),

@@ -9,6 +9,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::ports::{GateView, LiveText, Store};
+use callsheet_runtime::shown::Shown;
 
 /// Why something was not done, and what to do instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,7 +156,7 @@ pub trait Desk: Send + Sync {
     ///
     /// # Errors
     /// What the store says.
-    fn report(&self, run: &RunId) -> Result<String, Refusal>;
+    fn report(&self, run: &RunId) -> Result<Shown, Refusal>;
 
     /// What became of the process that was started last for a run from here.
     fn started(&self, run: &RunId) -> Option<Started>;

@@ -1,4 +1,8 @@
-//! Who may use the page: whoever has the address with its token, from a page of this server, at a name of this machine.
+//! Who may use the page: whoever has the address that was printed, from a page of this server.
+//!
+//! A browser sends the cookie of a name to every port of that name. So the page has a name that nobody else knows: other
+//! programs may listen at 127.0.0.1, and none of them is sent our cookie. Where the name is not found, the token is in
+//! the address instead, and there is no cookie.
 
 use std::fmt;
 
@@ -8,20 +12,26 @@ use subtle::ConstantTimeEq;
 
 use crate::desk::Refusal;
 
-/// Bytes of the token.
+/// Random bytes of the name. In hexadecimal they fit a part of a host name, which has at most 63 characters.
+const NAME_BYTES: usize = 20;
+
+/// Random bytes of the token.
 const TOKEN_BYTES: usize = 32;
 
 /// Names of this machine that never leave it. Another name may be one that somebody else's name server points here.
 const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
+/// The cookie.
+const COOKIE_NAME: &str = "callsheet";
+
 /// Nothing runs or is shown but what this server sends, and nothing of that is written into the page itself.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
-                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+                      form-action 'self'; base-uri 'self'; frame-ancestors 'none'";
 
 /// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// The name in its address is none of this machine.
+    /// The name in its address is not that of the page.
     Host,
     /// It comes from a page of another server.
     Origin,
@@ -39,86 +49,124 @@ pub(crate) enum Passed {
         /// The address without the token.
         to: String,
     },
+    /// Its address has the token, and keeps it, since this name gets no cookie.
+    Below {
+        /// What it asks for: the address without the token.
+        path: String,
+    },
+    /// The address of the first page lacks the last slash, without which no relative link fits.
+    Folder {
+        /// The address with it.
+        to: String,
+    },
 }
 
-/// The token, and what is asked of every request.
+/// The name and the token, and what is asked of every request.
 pub struct Guard {
+    host: String,
+    port: u16,
     token: String,
-    cookie: String,
 }
 
 impl fmt::Debug for Guard {
-    /// Says nothing of the token.
+    /// Says nothing of the name and the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").finish_non_exhaustive()
     }
 }
 
 impl Guard {
-    /// A new token for the server at this port.
+    /// A new name and a new token for the server at this port.
     ///
     /// # Errors
     /// The system has no random bytes.
     pub fn new(port: u16) -> Result<Self, Refusal> {
-        let mut bytes = [0_u8; TOKEN_BYTES];
-        getrandom::fill(&mut bytes).map_err(|error| Refusal {
-            what: format!("the system gives no random bytes: {error}"),
-            advice: String::new(),
-        })?;
-        let token = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Cookies know no ports: two servers on one machine need two names.
-        Ok(Self { token, cookie: format!("callsheet_{port}") })
+        let host = format!("{}.localhost:{port}", random::<NAME_BYTES>()?);
+        Ok(Self { host, port, token: random::<TOKEN_BYTES>()? })
     }
 
-    /// The token, for the address that is printed.
-    pub fn token(&self) -> &str {
-        &self.token
+    /// The address that opens the page.
+    pub fn address(&self) -> String {
+        format!("http://{}/{}/", self.host, self.token)
     }
 
-    /// The cookie of a browser that had the token.
+    /// The address for a browser that does not find the name.
+    pub fn plain_address(&self) -> String {
+        format!("http://127.0.0.1:{}/{}/", self.port, self.token)
+    }
+
+    /// The cookie of a browser that had the token. It names no domain, so that no other name gets it.
     pub(crate) fn set_cookie(&self) -> Option<HeaderValue> {
-        HeaderValue::from_str(&format!("{}={}; HttpOnly; SameSite=Strict; Path=/", self.cookie, self.token)).ok()
+        HeaderValue::from_str(&format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/", self.token)).ok()
     }
 
     pub(crate) fn check(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Passed, Refused> {
-        let host = text(headers, HOST).filter(|host| is_loopback(host)).ok_or(Refused::Host)?;
-        let safe = matches!(*method, Method::GET | Method::HEAD);
-        match text(headers, ORIGIN) {
-            Some(origin) if origin == format!("http://{host}") => {}
-            None if safe && !headers.contains_key(ORIGIN) => {}
-            _ => return Err(Refused::Origin),
+        let host = text(headers, HOST).ok_or(Refused::Host)?;
+        let is_own = is_same(host, &self.host);
+        if !is_own && !is_loopback(host) {
+            return Err(Refused::Host);
         }
-        if headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok()).any(|cookies| self.is_known(cookies))
-        {
-            return Ok(match introduction(uri) {
-                Some((_, to)) if safe => Passed::Introduced { to },
-                _ => Passed::Known,
-            });
+        let is_safe = matches!(*method, Method::GET | Method::HEAD);
+        if !is_from_here(headers, host, is_safe) {
+            return Err(Refused::Origin);
         }
-        match introduction(uri) {
-            Some((token, to)) if safe && self.is_token(token) => Ok(Passed::Introduced { to }),
+        let introduced = self.introduction(uri);
+        if !is_own {
+            return introduced.map(|path| below(uri, path)).ok_or(Refused::Token);
+        }
+        match introduced {
+            Some(path) if is_safe => Ok(Passed::Introduced { to: path }),
+            _ if self.is_known(headers) => Ok(Passed::Known),
             _ => Err(Refused::Token),
         }
     }
 
-    fn is_known(&self, cookies: &str) -> bool {
-        let named = cookies.split(';').filter_map(|cookie| cookie.trim().split_once('='));
-        named.filter(|(name, _)| *name == self.cookie).any(|(_, value)| self.is_token(value))
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let named = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
+        named.filter(|(name, _)| *name == COOKIE_NAME).any(|(_, value)| is_same(value, &self.token))
     }
 
-    fn is_token(&self, given: &str) -> bool {
-        bool::from(given.as_bytes().ct_eq(self.token.as_bytes()))
+    /// The address without the token that it begins with.
+    fn introduction(&self, uri: &Uri) -> Option<String> {
+        let (token, rest) = uri.path().strip_prefix('/').map(|path| path.split_once('/').unwrap_or((path, "")))?;
+        if !is_same(token, &self.token) {
+            return None;
+        }
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        // An address that begins with two slashes would lead to another server.
+        Some(format!("/{}{query}", rest.trim_start_matches('/')))
     }
 }
 
-/// The token in an address, and the address without it.
-fn introduction(uri: &Uri) -> Option<(&str, String)> {
-    let query = uri.query()?;
-    let token = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
-    let rest: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("token=")).collect();
-    // An address that begins with two slashes would lead to another server.
-    let path = format!("/{}", uri.path().trim_start_matches('/'));
-    Some((token, if rest.is_empty() { path } else { format!("{path}?{}", rest.join("&")) }))
+fn random<const BYTES: usize>() -> Result<String, Refusal> {
+    let mut bytes = [0_u8; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| Refusal {
+        what: format!("the system gives no random bytes: {error}"),
+        advice: String::new(),
+    })?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn below(uri: &Uri, path: String) -> Passed {
+    match uri.path().matches('/').count() {
+        1 => Passed::Folder { to: format!("{}/", uri.path()) },
+        _ => Passed::Below { path },
+    }
+}
+
+/// Whether a request comes from a page of this server, or from none. Of a form on a page that sends no referrer, browsers
+/// hide the origin; no page can set what they say of its site instead.
+fn is_from_here(headers: &HeaderMap, host: &str, is_safe: bool) -> bool {
+    match text(headers, ORIGIN) {
+        Some("null") => text(headers, HeaderName::from_static("sec-fetch-site")) == Some("same-origin"),
+        Some(origin) => origin == format!("http://{host}"),
+        None => is_safe && !headers.contains_key(ORIGIN),
+    }
+}
+
+fn is_same(given: &str, wanted: &str) -> bool {
+    bool::from(given.as_bytes().ct_eq(wanted.as_bytes()))
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
@@ -139,8 +187,8 @@ pub(crate) fn protect(headers: &mut HeaderMap) {
         (header::CONTENT_SECURITY_POLICY, POLICY),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // With `no-referrer` browsers name no origin when a form is sent.
-        (header::REFERRER_POLICY, "same-origin"),
+        // The address of a page may hold the token, and its host name is a secret too.
+        (header::REFERRER_POLICY, "no-referrer"),
         (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
@@ -158,48 +206,108 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap())).collect()
     }
 
-    #[test]
-    fn the_token_is_asked_for_and_leaves_the_address() {
-        let guard = Guard::new(4_000).unwrap();
-        assert_eq!(guard.token().len(), 2 * TOKEN_BYTES);
-        let here = headers(&[(HOST, "127.0.0.1:4000")]);
-        let check = |uri: &str, headers: &HeaderMap| guard.check(&Method::GET, &uri.parse().unwrap(), headers);
-        assert_eq!(check("/", &here), Err(Refused::Token));
-        assert_eq!(check("/?token=", &here), Err(Refused::Token));
-        assert_eq!(check(&format!("/?token={}0", guard.token()), &here), Err(Refused::Token));
-        let to = "/runs/a?q=b".to_owned();
-        assert_eq!(check(&format!("/runs/a?token={}&q=b", guard.token()), &here), Ok(Passed::Introduced { to }));
-        let cookie = format!("other=1; callsheet_4000={}", guard.token());
-        let known = headers(&[(HOST, "localhost:4000"), (COOKIE, &cookie)]);
-        assert_eq!(check("/", &known), Ok(Passed::Known));
-        let of_another = cookie.replace("4000", "4001");
-        assert_eq!(check("/", &headers(&[(HOST, "localhost:4000"), (COOKIE, &of_another)])), Err(Refused::Token));
+    fn get(guard: &Guard, uri: &str, pairs: &[(HeaderName, &str)]) -> Result<Passed, Refused> {
+        guard.check(&Method::GET, &uri.parse().unwrap(), &headers(pairs))
     }
 
     #[test]
-    fn other_names_and_other_pages_are_refused() {
+    fn names_and_tokens_are_long_and_never_the_same() {
+        let [one, other] = [Guard::new(4_000).unwrap(), Guard::new(4_000).unwrap()];
+        assert_eq!(one.host.len(), 2 * NAME_BYTES + ".localhost:4000".len());
+        assert_eq!(one.token.len(), 2 * TOKEN_BYTES);
+        assert!(one.host != other.host && one.token != other.token && !one.host.contains(&one.token));
+        assert!(!format!("{one:?}").contains(&one.token) && !format!("{one:?}").contains(&one.host));
+    }
+
+    #[test]
+    fn the_own_name_takes_the_token_once_and_then_the_cookie() {
         let guard = Guard::new(4_000).unwrap();
-        let cookie = format!("callsheet_4000={}", guard.token());
-        let check = |method: Method, host: &str, origin: Option<&str>| {
-            let mut all = vec![(HOST, host), (COOKIE, cookie.as_str())];
-            all.extend(origin.map(|origin| (ORIGIN, origin)));
-            guard.check(&method, &Uri::from_static("/"), &headers(&all))
-        };
-        for host in ["example.org", "127.0.0.1.example.org:4000", "localhost:4000.example.org", "10.0.0.1:4000", ""] {
-            assert_eq!(check(Method::GET, host, None), Err(Refused::Host), "{host}");
+        let own = |uri: &str| get(&guard, uri, &[(HOST, &guard.host)]);
+        assert_eq!(own("/"), Err(Refused::Token));
+        assert_eq!(own("//"), Err(Refused::Token));
+        assert_eq!(own(&format!("/{}0/", guard.token)), Err(Refused::Token));
+        assert_eq!(own(&format!("/{}/", &guard.token[1..])), Err(Refused::Token));
+        for (address, to) in [("", "/"), ("/", "/"), ("/runs/a?q=b", "/runs/a?q=b"), ("//example.org", "/example.org")]
+        {
+            let to = to.to_owned();
+            assert_eq!(own(&format!("/{}{address}", guard.token)), Ok(Passed::Introduced { to }), "{address}");
         }
-        for host in ["127.0.0.1:4000", "localhost:4000", "[::1]:4000", "localhost"] {
-            assert_eq!(check(Method::GET, host, None), Ok(Passed::Known), "{host}");
-            assert_eq!(check(Method::POST, host, Some(&format!("http://{host}"))), Ok(Passed::Known), "{host}");
-            assert_eq!(check(Method::POST, host, None), Err(Refused::Origin), "{host}");
-            for origin in ["null", "http://example.org", "https://127.0.0.1:4000", "http://localhost:4001"] {
-                assert_eq!(check(Method::POST, host, Some(origin)), Err(Refused::Origin), "{origin}");
-                assert_eq!(check(Method::GET, host, Some(origin)), Err(Refused::Origin), "{origin}");
-            }
+        let cookie = format!("other=1; callsheet={}", guard.token);
+        assert_eq!(get(&guard, "/", &[(HOST, &guard.host), (COOKIE, &cookie)]), Ok(Passed::Known));
+        for wrong in [cookie.replace("callsheet", "callsheets"), format!("{cookie}0"), "callsheet=".to_owned()] {
+            assert_eq!(get(&guard, "/", &[(HOST, &guard.host), (COOKIE, &wrong)]), Err(Refused::Token), "{wrong}");
         }
         // A token in the address opens nothing that changes something.
-        let uri: Uri = format!("/runs/a/cancel?token={}", guard.token()).parse().unwrap();
-        let here = headers(&[(HOST, "localhost"), (ORIGIN, "http://localhost")]);
+        let uri: Uri = format!("/{}/runs/a/cancel", guard.token).parse().unwrap();
+        let here = headers(&[(HOST, &guard.host), (ORIGIN, &format!("http://{}", guard.host))]);
         assert_eq!(guard.check(&Method::POST, &uri, &here), Err(Refused::Token));
+    }
+
+    #[test]
+    fn a_number_takes_the_token_in_each_address_and_no_cookie() {
+        let guard = Guard::new(4_000).unwrap();
+        let cookie = format!("callsheet={}", guard.token);
+        for host in ["127.0.0.1:4000", "localhost:4000", "[::1]:4000", "localhost"] {
+            assert_eq!(get(&guard, "/", &[(HOST, host), (COOKIE, &cookie)]), Err(Refused::Token), "{host}");
+            let below = get(&guard, &format!("/{}/runs/a?q=b", guard.token), &[(HOST, host)]);
+            assert_eq!(below, Ok(Passed::Below { path: "/runs/a?q=b".to_owned() }), "{host}");
+            let to = format!("/{}/", guard.token);
+            assert_eq!(get(&guard, &to[..to.len() - 1], &[(HOST, host)]), Ok(Passed::Folder { to }), "{host}");
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        let guard = Guard::new(4_000).unwrap();
+        let cookie = format!("callsheet={}", guard.token);
+        let (name, _) = guard.host.split_once('.').unwrap();
+        let other = Guard::new(4_000).unwrap();
+        let own = [
+            format!("{name}.localhost"),
+            format!("{name}.localhost:4001"),
+            format!("{name}.localhost.:4000"),
+            format!("a.{name}.localhost:4000"),
+            format!("{}.localhost:4000", name.to_uppercase().replace(|c: char| c.is_ascii_digit(), "A")),
+            format!("{name}:4000"),
+            other.host,
+        ];
+        let foreign = ["example.org", "127.0.0.1.example.org:4000", "localhost:4000.example.org", "10.0.0.1:4000", ""];
+        for host in own.iter().map(String::as_str).chain(foreign) {
+            assert_eq!(get(&guard, "/", &[(HOST, host), (COOKIE, &cookie)]), Err(Refused::Host), "{host}");
+        }
+        assert_eq!(get(&guard, "/", &[(COOKIE, &cookie)]), Err(Refused::Host));
+    }
+
+    #[test]
+    fn only_own_pages_change_something() {
+        let guard = Guard::new(4_000).unwrap();
+        let cookie = format!("callsheet={}", guard.token);
+        let site = || HeaderName::from_static("sec-fetch-site");
+        let check = |method: Method, more: &[(HeaderName, &str)]| {
+            let own = headers(&[&[(HOST, guard.host.as_str()), (COOKIE, &cookie)], more].concat());
+            guard.check(&method, &Uri::from_static("/"), &own)
+        };
+        let own = format!("http://{}", guard.host);
+        assert_eq!(check(Method::POST, &[(ORIGIN, &own)]), Ok(Passed::Known));
+        assert_eq!(check(Method::POST, &[(ORIGIN, "null"), (site(), "same-origin")]), Ok(Passed::Known));
+        assert_eq!(check(Method::POST, &[]), Err(Refused::Origin));
+        assert_eq!(check(Method::POST, &[(site(), "same-origin")]), Err(Refused::Origin));
+        let foreign = [
+            "null",
+            "http://example.org",
+            "http://localhost:4000",
+            &own.replace("http:", "https:"),
+            &format!("{own}1"),
+        ];
+        for origin in foreign {
+            for method in [Method::GET, Method::POST] {
+                assert_eq!(check(method, &[(ORIGIN, origin)]), Err(Refused::Origin), "{origin}");
+            }
+            assert_eq!(
+                check(Method::POST, &[(ORIGIN, origin), (site(), "same-site")]),
+                Err(Refused::Origin),
+                "{origin}"
+            );
+        }
     }
 }

@@ -4,6 +4,7 @@
 mod actions;
 mod app;
 mod desk;
+mod drawn;
 mod guard;
 mod live;
 mod page;
@@ -13,4 +14,4 @@ mod server;
 
 pub use desk::{Desk, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 pub use guard::Guard;
-pub use server::{router, serve};
+pub use server::{Listeners, listen, router, serve};

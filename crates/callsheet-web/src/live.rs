@@ -1,7 +1,6 @@
 //! Changes of a page as they happen. Another process may drive the run, so its log is looked at a few times a second.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -11,11 +10,11 @@ use callsheet_runtime::ports::{Clock, LiveText, SystemClock};
 use futures_util::stream::{Stream, unfold};
 use serde_json::Value;
 
-use crate::app::{App, blocking};
+use crate::app::{Visit, blocking};
 use crate::desk::{Refusal, Started};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
-use crate::piece::{Piece, Shown};
+use crate::piece::{Has, Piece};
 
 /// How often a log is looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -43,21 +42,21 @@ struct Mark {
 }
 
 struct Watch {
-    app: Arc<App>,
+    visit: Visit,
     watched: Watched,
     /// Last entry that the browser's page shows.
     seen: Option<u64>,
     mark: Option<Mark>,
-    shown: Option<Shown>,
+    shown: Option<Has>,
 }
 
 /// The changes of a page since it showed the entry `seen`.
 pub(crate) fn changes(
-    app: Arc<App>,
+    visit: Visit,
     watched: Watched,
     seen: Option<u64>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let watch = Watch { app, watched, seen, mark: None, shown: None };
+    let watch = Watch { visit, watched, seen, mark: None, shown: None };
     let stream = unfold(watch, |mut watch| async move {
         let event = watch.next().await?;
         Some((Ok(event), watch))
@@ -97,14 +96,15 @@ impl Watch {
 
     async fn runs(&mut self, which: Which) -> Result<News, Refusal> {
         let now = SystemClock.now_ms();
-        let pieces = blocking(&self.app, move |app| runs::pieces(&app.record, &which.find(&app.record)?, now)).await?;
+        let pieces =
+            blocking(&self.visit, move |app| runs::pieces(&app.record, &which.find(&app.record)?, now)).await?;
         let changes = self.shown.get_or_insert_default().changes(&pieces);
         Ok((!changes.is_empty()).then_some((0, changes)))
     }
 
     async fn run(&mut self, id: RunId, view: View) -> Result<News, Refusal> {
         let before = self.mark.clone();
-        let drawn = blocking(&self.app, move |app| {
+        let drawn = blocking(&self.visit, move |app| {
             let mark = mark(app, &id, &view)?;
             if before.as_ref() == Some(&mark) {
                 return Ok(None);
@@ -125,14 +125,14 @@ type News = Option<(u64, Vec<Value>)>;
 
 /// What a browser has whose page was made just now, or not. What does not follow from the log alone is sent in any case;
 /// the browser compares.
-fn known(pieces: &[Piece], is_current: bool) -> Shown {
+fn known(pieces: &[Piece], is_current: bool) -> Has {
     let of_log = |piece: &&Piece| {
         !matches!(piece.list.as_str(), "top" | "notices") && !matches!(piece.id.as_str(), "writing" | "t-writing")
     };
-    if is_current { Shown::of(pieces.iter().filter(of_log)) } else { Shown::default() }
+    if is_current { Has::of(pieces.iter().filter(of_log)) } else { Has::default() }
 }
 
-fn mark(app: &App, id: &RunId, view: &View) -> Result<Mark, Refusal> {
+fn mark(app: &Visit, id: &RunId, view: &View) -> Result<Mark, Refusal> {
     let summary = app.record.summary(id)?;
     let writing = match (view, &summary.owner) {
         (View::Board(task), Some(owner)) => {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use callsheet_runtime::shown;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
@@ -30,10 +31,11 @@ pub(crate) enum Tag {
 
 impl Piece {
     pub fn new(tag: Tag, list: impl Into<String>, id: impl Into<String>, class: &str, inner: Markup) -> Self {
+        let inner = shown::Shown::html(&inner.into_string()).into_string();
         let mut hasher = DefaultHasher::new();
-        (class, inner.0.as_str()).hash(&mut hasher);
+        (class, inner.as_str()).hash(&mut hasher);
         let hash = format!("{:x}", hasher.finish());
-        Self { id: id.into(), list: list.into(), tag, class: class.to_owned(), hash, inner: inner.0 }
+        Self { id: id.into(), list: list.into(), tag, class: class.to_owned(), hash, inner }
     }
 
     /// The element. A browser compares `data-h` to see that it has it already.
@@ -57,9 +59,9 @@ pub(crate) fn listed(pieces: &[Piece], list: &str) -> Markup {
 
 /// What a browser has.
 #[derive(Default)]
-pub(crate) struct Shown(BTreeMap<String, (String, String)>);
+pub(crate) struct Has(BTreeMap<String, (String, String)>);
 
-impl Shown {
+impl Has {
     /// A browser that has these pieces.
     pub fn of<'a>(pieces: impl IntoIterator<Item = &'a Piece>) -> Self {
         let entry = |piece: &Piece| (piece.id.clone(), (piece.list.clone(), piece.hash.clone()));
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn only_what_changed_is_sent() {
-        let mut shown = Shown::default();
+        let mut shown = Has::default();
         let first = [piece("open", "a", "1"), piece("open", "b", "1"), piece("open", "c", "1")];
         assert_eq!(shown.changes(&first).len(), 3);
         assert!(shown.changes(&first).is_empty());

@@ -2,24 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::{Html, IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
 use callsheet_core::spec::{BlobId, RunId, Slug};
 use callsheet_core::view::counted;
-use callsheet_core::visible::{readable, visible_json};
 use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::shown::Shown;
+use futures_util::future::try_join_all;
 use maud::{Markup, html};
 use tokio::net::TcpListener;
 
 use crate::actions;
-use crate::app::{App, blocking};
+use crate::app::{App, Visit, blocking};
 use crate::desk::{Desk, Refusal};
+use crate::drawn::Drawn;
 use crate::guard::{Guard, Passed, Refused, protect};
 use crate::live::{Watched, changes};
 use crate::page::layout::{self, Frame};
@@ -30,12 +33,15 @@ use crate::page::{board, call};
 /// Bytes of a form: that of a change has the text of each hunk.
 const FORM: usize = 32 * 1_024 * 1_024;
 
+/// Ports that are tried until one is free at both addresses.
+const TRIES: usize = 20;
+
 type Asked = Query<BTreeMap<String, String>>;
 
 /// Everything that the page answers.
 pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
     let app = Arc::new(App::new(desk, guard));
-    Router::new()
+    let pages = Router::new()
         .route("/", get(all_runs))
         .route("/live", get(live_runs))
         .route("/runs/{run}", get(run))
@@ -54,19 +60,49 @@ pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
         .route("/icon.svg", get(|| asset("image/svg+xml", include_str!("../assets/icon.svg"))))
         .fallback(nothing)
         .layer(DefaultBodyLimit::max(FORM))
-        .layer(from_fn_with_state(Arc::clone(&app), guarded))
-        .with_state(app)
+        .with_state(Arc::clone(&app));
+    // Outside of the routes, since it changes the address.
+    Router::new().fallback_service(pages).layer(from_fn_with_state(app, guarded))
+}
+
+/// Where the page listens.
+pub struct Listeners {
+    /// The port, the same for each of them.
+    pub port: u16,
+    each: Vec<TcpListener>,
+}
+
+/// Listens on this machine; a port of 0 is any that is free. For the name of the page a browser first looks at the newer
+/// of the two addresses that a machine has for itself. Whoever listens there gets what is meant for us, so we do.
+///
+/// # Errors
+/// The port is in use.
+pub async fn listen(port: u16) -> io::Result<Listeners> {
+    for _ in 0..TRIES {
+        let old = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await?;
+        let found = old.local_addr()?.port();
+        match TcpListener::bind((Ipv6Addr::LOCALHOST, found)).await {
+            Ok(new) => return Ok(Listeners { port: found, each: vec![old, new] }),
+            Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+                return Ok(Listeners { port: found, each: vec![old] });
+            }
+            Err(error) if port != 0 => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::AddrInUse.into())
 }
 
 /// Serves until the future is dropped.
 ///
 /// # Errors
-/// The listener fails.
-pub async fn serve(listener: TcpListener, router: Router) -> io::Result<()> {
-    axum::serve(listener, router).await
+/// A listener fails.
+pub async fn serve(listeners: Listeners, router: Router) -> io::Result<()> {
+    let serving = listeners.each.into_iter().map(|listener| axum::serve(listener, router.clone()).into_future());
+    try_join_all(serving).await.map(|_| ())
 }
 
-async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+async fn guarded(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let passed = app.guard.check(request.method(), request.uri(), request.headers());
     // The page of somebody without a token looks like the others.
     let is_open = matches!(request.uri().path(), "/page.css" | "/icon.svg");
@@ -76,11 +112,22 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
             response.headers_mut().extend(app.guard.set_cookie().map(|cookie| (header::SET_COOKIE, cookie)));
             response
         }
+        Ok(Passed::Folder { to }) => Redirect::to(&to).into_response(),
+        Ok(Passed::Below { path }) => match path.parse::<Uri>() {
+            Ok(path) => {
+                *request.uri_mut() = path;
+                next.run(request).await
+            }
+            Err(_) => StatusCode::BAD_REQUEST.into_response(),
+        },
         Ok(Passed::Known) => next.run(request).await,
         Err(Refused::Token) if is_open => next.run(request).await,
-        Err(Refused::Token) => (StatusCode::UNAUTHORIZED, Html(stranger().into_string())).into_response(),
+        Err(Refused::Token) => {
+            let page = stranger(&Visit::new(&app, request.uri()));
+            (StatusCode::UNAUTHORIZED, Drawn::page(page)).into_response()
+        }
         Err(Refused::Host) => {
-            (StatusCode::FORBIDDEN, "This page answers only at 127.0.0.1 and localhost.\n").into_response()
+            (StatusCode::FORBIDDEN, "This page answers only at the address that Callsheet printed.\n").into_response()
         }
         Err(Refused::Origin) => (StatusCode::FORBIDDEN, "This request came from another page.\n").into_response(),
     };
@@ -88,8 +135,8 @@ async fn guarded(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     response
 }
 
-fn stranger() -> Markup {
-    let frame = Frame { title: "Not signed in", project: "", query: "", live: None };
+fn stranger(visit: &Visit) -> Markup {
+    let frame = Frame { visit, title: "Not signed in", project: "", query: "", live: None };
     frame.page(&html! {
         section.empty {
             h1 { "Open the address that Callsheet printed" }
@@ -104,19 +151,19 @@ async fn asset(kind: &'static str, text: &'static str) -> Response {
 }
 
 /// The page that says why.
-pub(crate) fn refused(app: &App, refusal: &Refusal) -> Response {
-    (StatusCode::NOT_FOUND, Html(layout::refused(&app.desk.project(), refusal).into_string())).into_response()
+pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Response {
+    (StatusCode::NOT_FOUND, Drawn::page(layout::refused(visit, refusal))).into_response()
 }
 
-async fn nothing(State(app): State<Arc<App>>) -> Response {
-    refused(&app, &Refusal { what: "there is no such page".to_owned(), advice: String::new() })
+async fn nothing(visit: Visit) -> Response {
+    refused(&visit, &Refusal { what: "there is no such page".to_owned(), advice: String::new() })
 }
 
 /// Makes a page beside the requests of others.
-async fn shown(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Markup, Refusal> + Send + 'static) -> Response {
-    match blocking(app, move |app| make(app).map(Markup::into_string)).await {
-        Ok(page) => Html(page).into_response(),
-        Err(refusal) => refused(app, &refusal),
+async fn shown(visit: &Visit, make: impl FnOnce(&Visit) -> Result<Markup, Refusal> + Send + 'static) -> Response {
+    match blocking(visit, move |app| make(app).map(Drawn::page)).await {
+        Ok(page) => page.into_response(),
+        Err(refusal) => refused(visit, &refusal),
     }
 }
 
@@ -125,28 +172,28 @@ fn which(asked: &BTreeMap<String, String>) -> Which {
     Which { query: text("q").trim().chars().take(200).collect(), skip: text("skip").parse().unwrap_or(0) }
 }
 
-async fn all_runs(State(app): State<Arc<App>>, Query(asked): Asked) -> Response {
+async fn all_runs(visit: Visit, Query(asked): Asked) -> Response {
     let which = which(&asked);
-    shown(&app, move |app| runs::page(&app.record, &app.desk.project(), &which, SystemClock.now_ms())).await
+    shown(&visit, move |app| runs::page(app, &which, SystemClock.now_ms())).await
 }
 
-async fn live_runs(State(app): State<Arc<App>>, Query(asked): Asked) -> Response {
-    changes(app, Watched::Runs(which(&asked)), None).into_response()
+async fn live_runs(visit: Visit, Query(asked): Asked) -> Response {
+    changes(visit, Watched::Runs(which(&asked)), None).into_response()
 }
 
-async fn run(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
-    run_page(&app, run, View::Board(None)).await
+async fn run(visit: Visit, Path(run): Path<String>) -> Response {
+    run_page(&visit, run, View::Board(None)).await
 }
 
-async fn run_page(app: &Arc<App>, run: String, view: View) -> Response {
+async fn run_page(visit: &Visit, run: String, view: View) -> Response {
     let id = RunId::new(run);
-    shown(app, move |app| app.with_run(&id, |page| page.page(&view, &app.desk.project(), app.said(&id).as_ref()))).await
+    shown(visit, move |app| app.with_run(&id, |page| page.page(&view, app.said(&id).as_ref()))).await
 }
 
-async fn tab(State(app): State<Arc<App>>, Path((run, what)): Path<(String, String)>, Query(asked): Asked) -> Response {
+async fn tab(visit: Visit, Path((run, what)): Path<(String, String)>, Query(asked): Asked) -> Response {
     match view(&what, &asked) {
-        Some(view) => run_page(&app, run, view).await,
-        None => nothing(State(app)).await,
+        Some(view) => run_page(&visit, run, view).await,
+        None => nothing(visit).await,
     }
 }
 
@@ -163,13 +210,13 @@ fn view(what: &str, asked: &BTreeMap<String, String>) -> Option<View> {
 }
 
 /// A task beside the board; the part of it alone for a script that has the board.
-async fn task(State(app): State<Arc<App>>, Path((run, task)): Path<(String, String)>, Query(asked): Asked) -> Response {
+async fn task(visit: Visit, Path((run, task)): Path<(String, String)>, Query(asked): Asked) -> Response {
     let slug = Slug::new(task);
     if !asked.contains_key("part") {
-        return run_page(&app, run, View::Board(Some(slug))).await;
+        return run_page(&visit, run, View::Board(Some(slug))).await;
     }
     let id = RunId::new(run);
-    shown(&app, move |app| {
+    shown(&visit, move |app| {
         app.with_run(&id, |page| {
             let pieces = page.pieces(&View::Board(Some(slug.clone())))?;
             Ok(board::opened(page, Some(&slug), &pieces))
@@ -178,80 +225,71 @@ async fn task(State(app): State<Arc<App>>, Path((run, task)): Path<(String, Stri
     .await
 }
 
-async fn one_call(
-    State(app): State<Arc<App>>,
-    Path((run, number)): Path<(String, u32)>,
-    Query(asked): Asked,
-) -> Response {
+async fn one_call(visit: Visit, Path((run, number)): Path<(String, u32)>, Query(asked): Asked) -> Response {
     let id = RunId::new(run);
     let is_part = asked.contains_key("part");
-    shown(&app, move |app| {
+    shown(&visit, move |app| {
         app.with_run(&id, |page| {
             let found = page.run.calls().iter().find(|call| call.number == number);
             let found = found.ok_or_else(|| Refusal {
                 what: format!("this run has no call {number}"),
                 advice: format!("it has {}", counted(page.run.calls().len(), "call")),
             })?;
-            if is_part { call::part(page, found) } else { call::page(page, &app.desk.project(), found) }
+            if is_part { call::part(page, found) } else { call::page(page, found) }
         })
     })
     .await
 }
 
 /// A text of the record, as text.
-async fn text(State(app): State<Arc<App>>, Path((run, blob)): Path<(String, String)>) -> Response {
+async fn text(visit: Visit, Path((run, blob)): Path<(String, String)>) -> Response {
     let (id, blob) = (RunId::new(run), BlobId::new(blob));
-    let read = blocking(&app, move |app| {
+    let read = blocking(&visit, move |app| {
         let bytes = app.record.store(&id)?.blob(&blob);
         let bytes = bytes.map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
-        Ok(readable(&String::from_utf8_lossy(&bytes)))
+        Ok(Shown::text(&String::from_utf8_lossy(&bytes)))
     });
-    plain(&app, read.await)
+    plain(&visit, read.await)
 }
 
-async fn entry(State(app): State<Arc<App>>, Path((run, number)): Path<(String, u64)>) -> Response {
+async fn entry(visit: Visit, Path((run, number)): Path<(String, u64)>) -> Response {
     let id = RunId::new(run);
-    let read = blocking(&app, move |app| {
+    let read = blocking(&visit, move |app| {
         app.with_run(&id, |page| {
             let found = page.entries.iter().find(|entry| entry.n == number);
             let found =
                 found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
-            Ok(visible_json(&serde_json::to_string_pretty(found).unwrap_or_default()))
+            Ok(Shown::json(&serde_json::to_string_pretty(found).unwrap_or_default()))
         })
     });
-    plain(&app, read.await)
+    plain(&visit, read.await)
 }
 
 /// A file to keep: it has a style of its own, which this server shows nowhere.
-async fn report(State(app): State<Arc<App>>, Path(run): Path<String>) -> Response {
+async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let id = RunId::new(run);
-    let made = blocking(&app, move |app| {
+    let made = blocking(&visit, move |app| {
         let summary = app.record.summary(&id)?;
         Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.desk.report(&id)?))
     });
     match made.await {
-        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Html(text)).into_response(),
-        Err(refusal) => refused(&app, &refusal),
+        Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Drawn::whole(text)).into_response(),
+        Err(refusal) => refused(&visit, &refusal),
     }
 }
 
-fn plain(app: &App, read: Result<String, Refusal>) -> Response {
+fn plain(visit: &Visit, read: Result<Shown, Refusal>) -> Response {
     match read {
-        Ok(text) => ([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response(),
-        Err(refusal) => refused(app, &refusal),
+        Ok(text) => Drawn::text(text).into_response(),
+        Err(refusal) => refused(visit, &refusal),
     }
 }
 
-async fn live_run(
-    State(app): State<Arc<App>>,
-    Path(run): Path<String>,
-    Query(asked): Asked,
-    headers: HeaderMap,
-) -> Response {
+async fn live_run(visit: Visit, Path(run): Path<String>, Query(asked): Asked, headers: HeaderMap) -> Response {
     let name = asked.get("view").map(String::as_str).unwrap_or_default();
-    let Some(view) = view(name, &asked) else { return nothing(State(app)).await };
+    let Some(view) = view(name, &asked) else { return nothing(visit).await };
     // A browser that lost the connection has what came over it, which is more than its page had.
     let again = headers.get("last-event-id").and_then(|value| value.to_str().ok());
     let seen = again.or(asked.get("n").map(String::as_str)).and_then(|number| number.parse().ok());
-    changes(app, Watched::Run(RunId::new(run), view), seen).into_response()
+    changes(visit, Watched::Run(RunId::new(run), view), seen).into_response()
 }

@@ -1,7 +1,9 @@
 //! `demo`: a recorded run of a real job. The replies come from a recording; the machine, the record, the approval, the kill
 //! and the undo are real, in a temporary copy of the example project.
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -64,7 +66,8 @@ fn broken(what: impl std::fmt::Display) -> Failure {
 
 impl Stage {
     fn new(pace: f64) -> Result<Self, Failure> {
-        let folder = tempfile::Builder::new().prefix("callsheet-demo-").tempdir().map_err(broken)?;
+        let own = Permissions::from_mode(0o700);
+        let folder = tempfile::Builder::new().prefix("callsheet-demo-").permissions(own).tempdir().map_err(broken)?;
         let program = std::env::current_exe().map_err(broken)?;
         let stage = Self { folder, program, pace };
         stage.write("home/config.toml", CONFIG)?;

@@ -1,9 +1,10 @@
 //! The file a download is written to: size and checksum are kept while it grows, and it becomes the weights by one rename.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use callsheet_runtime::paths::{create_private_folder, private, write_private};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -37,8 +38,8 @@ impl<'a> PartFile<'a> {
     pub fn open(row: &'a WeightsRow, check: Check<'a>, folder: &Path, ending: &str) -> Result<Self, WeightsFault> {
         let path = folder.join(format!("{}.{ending}", row.file));
         let files = |path: &Path, source| WeightsFault::Files { path: path.into(), source };
-        fs::create_dir_all(folder).map_err(|source| files(folder, source))?;
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+        create_private_folder(folder).map_err(|source| files(folder, source))?;
+        let options = private().read(true).write(true).create(true).truncate(false).open(&path);
         let file = options.map_err(|source| files(&path, source))?;
         match file.try_lock() {
             Ok(()) => {}
@@ -96,7 +97,7 @@ impl<'a> PartFile<'a> {
         let state = State { source: source.to_owned(), parts, bytes: self.size };
         let (path, new) = (self.state(), self.path.with_added_extension("new"));
         let written = self.file.sync_data().and_then(|()| {
-            fs::write(&new, serde_json::to_vec(&state)?)?;
+            write_private(&new, &serde_json::to_vec(&state)?)?;
             fs::rename(&new, &path)
         });
         written.map_err(|source| self.fault(source))

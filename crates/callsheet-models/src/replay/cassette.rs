@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use callsheet_runtime::paths::write_private;
 use callsheet_runtime::ports::{ModelFault, ModelInfo, ModelReply, ModelRequest};
+use callsheet_runtime::shown::mask;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -100,7 +102,8 @@ impl Cassette {
         let partial = path.with_extension("part");
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| CassetteError::Invalid { path: path.clone(), message: error.to_string() })?;
-        std::fs::write(&partial, text + "\n").map_err(|error| io(&partial, &error))?;
+        let text = mask(&text).into_owned();
+        write_private(&partial, (text + "\n").as_bytes()).map_err(|error| io(&partial, &error))?;
         std::fs::rename(&partial, &path).map_err(|error| io(&path, &error))
     }
 }
@@ -131,7 +134,8 @@ pub(super) fn canonical(request: &ModelRequest) -> Value {
 
 /// Hash of the canonical request.
 pub(super) fn key_of(request: &ModelRequest) -> String {
-    let digest = Sha256::digest(canonical(request).to_string().as_bytes());
+    // Known keys are masked in what was recorded.
+    let digest = Sha256::digest(mask(&canonical(request).to_string()).as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 use tokio_util::sync::CancellationToken;
 
@@ -61,11 +62,11 @@ pub struct Recording {
 impl Recording {
     /// Makes the folder if needed; numbers go on after the cassettes it holds.
     pub fn create(folder: &Path) -> Result<Arc<Self>, CassetteError> {
-        std::fs::create_dir_all(folder).map_err(|error| io(folder, &error))?;
+        create_private_folder(folder).map_err(|error| io(folder, &error))?;
         // Prompts list the files of the project: those of a recording in it would change what is asked at its replay.
         // Unlike `.gitignore` this lets it be committed.
         let ignore = folder.join(".ignore");
-        std::fs::write(&ignore, "*\n").map_err(|error| io(&ignore, &error))?;
+        write_private(&ignore, b"*\n").map_err(|error| io(&ignore, &error))?;
         let last = cassette::files(folder)?.iter().filter_map(|path| cassette::number_of(path)).max().unwrap_or(0);
         Ok(Arc::new(Self { folder: folder.to_owned(), last: AtomicU32::new(last) }))
     }

@@ -14,6 +14,7 @@ const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::
 
 /// Mode of new directories and files before the process's mask.
 const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
+const PRIVATE_DIRECTORY: Mode = Mode::from_raw_mode(0o700);
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
 
 /// Opens a canonical root.
@@ -28,10 +29,19 @@ pub(crate) fn open_dir(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
 
 /// As `open_dir`, and creates what is missing.
 pub(crate) fn open_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
+    creating(base, relative, NEW_DIRECTORY)
+}
+
+/// The same for folders of our own: their owner alone looks into them, whatever the process's mask is.
+pub(crate) fn open_private_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
+    creating(base, relative, PRIVATE_DIRECTORY)
+}
+
+fn creating(base: &OwnedFd, relative: &Path, mode: Mode) -> io::Result<OwnedFd> {
     let open = |directory: &OwnedFd, name: &OsStr| rustix::fs::openat(directory, name, DIRECTORY, Mode::empty());
     descend(base, relative, |directory, name| match open(directory, name) {
         Err(Errno::NOENT) => {
-            match rustix::fs::mkdirat(directory, name, NEW_DIRECTORY) {
+            match rustix::fs::mkdirat(directory, name, mode) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno.into()),
             }

@@ -3,6 +3,7 @@
 
 mod beneath;
 mod locate;
+mod private;
 mod read;
 
 use std::os::fd::OwnedFd;
@@ -10,9 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use locate::Located;
+pub use private::{create_private_folder, private, write_private};
 pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, is_fetched, read_regular, read_regular_text};
 
-pub(crate) use beneath::{NewFile, open_dir_creating, open_parent, open_regular, remove_entry, stat_entry};
+pub(crate) use beneath::{
+    NewFile, open_dir_creating, open_parent, open_private_dir_creating, open_regular, remove_entry, stat_entry,
+};
 pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, reason, walker};
 
 /// Names that are never written to, at any depth (spec 5.6).

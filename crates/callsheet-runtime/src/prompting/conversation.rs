@@ -136,7 +136,7 @@ fn cut(services: &Services, task: &TaskRun, call: &ToolRun, blob: &BlobId, limit
     let whole = services.text(blob)?;
     let shown = references::cut(&Excerpt::whole(whole.as_str()), limit);
     if !shown.whole
-        && let Err(fault) = services.files.write_tool_output(&task.task.slug, &call.call.id, whole.as_bytes())
+        && let Err(fault) = services.files.write_tool_output(&task.task.slug, &call.call.id, &whole)
     {
         tracing::debug!(%fault, "a view was not written");
     }

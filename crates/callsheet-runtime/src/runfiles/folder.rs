@@ -7,10 +7,13 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::paths::{NewFile, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
+use crate::paths::{NewFile, Workspace, open_parent, open_private_dir_creating, open_regular, remove_entry};
 
 /// Largest file that is read back.
 pub(super) const READ_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Mode of the files: their owner alone reads them.
+const PRIVATE: u32 = 0o600;
 
 /// Why a run file could not be written or read. The message names the file and the system's reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,7 +65,7 @@ impl Folder {
             let directory = self.open_directory(relative.parent().unwrap_or(Path::new("")))?;
             let target = relative.file_name().ok_or(io::ErrorKind::InvalidInput)?;
             let file = NewFile { directory: &directory, temporary: &temporary, durable };
-            file.write(content, None).and_then(|()| file.rename_to(target)).inspect_err(|_| {
+            file.write(content, Some(PRIVATE)).and_then(|()| file.rename_to(target)).inspect_err(|_| {
                 let _was_not_there = file.discard();
             })
         };
@@ -99,7 +102,7 @@ impl Folder {
 
     /// The folder `below` this one, made if need be.
     pub fn open_directory(&self, below: &Path) -> io::Result<OwnedFd> {
-        open_dir_creating(self.open_root()?, &self.directory.join(below))
+        open_private_dir_creating(self.open_root()?, &self.directory.join(below))
     }
 
     fn open(&self, name: &str) -> io::Result<File> {

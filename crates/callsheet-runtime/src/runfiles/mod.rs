@@ -1,6 +1,7 @@
 //! Files of a run. Those of its directory `.callsheet/runs/RUN/` (spec 10.6) are views of the log, written whole and in
 //! one step each, and rewritten on resume. Commands can write there, so nothing is read back from it but the sheet that a
-//! person may edit. What a run reads back is in [`KeptFiles`].
+//! person may edit. What a run reads back is in [`KeptFiles`]. What models and tools said comes through the door of each kind
+//! of file.
 
 mod folder;
 mod kept;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::spec::{BlobId, RunId, Slug};
 
 use crate::paths::Workspace;
+use crate::shown::{Shown, mask_bytes};
 
 pub use folder::RunFileFault;
 use folder::{Folder, READ_LIMIT, one_component};
@@ -146,7 +148,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_task(&self, slug: &Slug, document: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("tasks/{}.md", file_name(slug)?), document.as_bytes(), false)
+        self.write_shown(&format!("tasks/{}.md", file_name(slug)?), &Shown::markdown(document))
     }
 
     /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
@@ -156,18 +158,18 @@ impl RunFiles {
     /// The system's reason.
     pub fn write_run(&self, slug: &Slug, run: &Slug, document: &str) -> Result<String, RunFileFault> {
         let name = format!("{}--{run}", file_name(slug)?);
-        self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
+        self.write_shown(&format!("tasks/{}.md", one_component(&name)?), &Shown::markdown(document))
     }
 
     /// `tasks/<slug>-<call id>.txt`: the whole output of a tool call that was cut for the model (spec 10.4).
     ///
     /// # Errors
     /// The system's reason.
-    pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &[u8]) -> Result<String, RunFileFault> {
+    pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &str) -> Result<String, RunFileFault> {
         let call: String =
             call.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
         let name = format!("{}-{call}", file_name(slug)?);
-        self.write(&format!("tasks/{}.txt", one_component(&name)?), output, false)
+        self.write_shown(&format!("tasks/{}.txt", one_component(&name)?), &Shown::text(output))
     }
 
     /// `details/<slug>/<filename>`.
@@ -176,7 +178,7 @@ impl RunFiles {
     /// The system's reason; a file name of more than one component.
     pub fn write_detail(&self, slug: &Slug, filename: &str, content: &[u8]) -> Result<String, RunFileFault> {
         let name = format!("details/{}/{}", file_name(slug)?, one_component(filename)?);
-        self.write(&name, content, false)
+        self.write(&name, &mask_bytes(content), false)
     }
 
     /// `changes/<slug>.diff`.
@@ -184,7 +186,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_diff(&self, slug: &Slug, diff: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("changes/{}.diff", file_name(slug)?), diff.as_bytes(), false)
+        self.write_shown(&format!("changes/{}.diff", file_name(slug)?), &Shown::text(diff))
     }
 
     /// `result.json`: how the top task of a template run came back.
@@ -192,7 +194,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_result(&self, json: &str) -> Result<String, RunFileFault> {
-        self.write("result.json", json.as_bytes(), false)
+        self.write_shown("result.json", &Shown::json(json))
     }
 
     /// `report.md`.
@@ -200,7 +202,11 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_report(&self, text: &str) -> Result<String, RunFileFault> {
-        self.write("report.md", text.as_bytes(), false)
+        self.write_shown("report.md", &Shown::markdown(text))
+    }
+
+    fn write_shown(&self, name: &str, text: &Shown) -> Result<String, RunFileFault> {
+        self.write(name, text.as_str().as_bytes(), false)
     }
 
     /// Writes a file below the run directory in one step; returns its path relative to the project root.

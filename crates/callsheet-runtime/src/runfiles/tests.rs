@@ -19,7 +19,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.sheet().unwrap().unwrap().bytes, b"new");
     files.write_task(&slug, "document").unwrap();
     files.write_run(&slug, &Slug::new("known-trouble"), "part").unwrap();
-    files.write_tool_output(&slug, "search/../1", b"output").unwrap();
+    files.write_tool_output(&slug, "search/../1", "output").unwrap();
     files.write_detail(&slug, "a b.csv", b"send,22").unwrap();
     files.write_diff(&slug, "diff").unwrap();
     assert_eq!(files.write_report("report").unwrap(), ".callsheet/runs/run-1/report.md");

@@ -20,7 +20,7 @@ use crate::runfiles::SheetFile;
 use crate::services::Services;
 
 use super::report::{counts, difference, line_of, place_of};
-use super::text::sheet_text;
+use super::text::{meant, sheet_text};
 
 /// A valid edit of the sheet.
 pub(crate) struct Edit {
@@ -94,7 +94,7 @@ impl Understood {
         let catalog = loaded.catalog.skills().cloned().collect();
         let mut context = reading::list_context(services, run, tasks.into(), settings, catalog);
         context.past = past(run);
-        let reading = reading::read_with(services, text, &mut context, reply::read_sheet);
+        let reading = reading::read_with(services, &meant(run, text), &mut context, reply::read_sheet);
         let Reading { value, repairs, mut issues, .. } = reading;
         let spans: BTreeMap<Slug, Span> =
             value.list.tasks().map(|task| task.slug.clone()).zip(value.spans.iter().copied()).collect();

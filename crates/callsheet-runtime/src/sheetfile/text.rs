@@ -5,11 +5,23 @@ use callsheet_core::spec::Slug;
 use callsheet_format::sheet;
 use callsheet_format::sheet::SheetTask;
 
+use crate::shown::{Shown, edited};
+
 /// Characters of the words that say how a task ended.
 const MAX_STATE: usize = 300;
 
-/// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended.
+/// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended. What a
+/// reader cannot see has marks, and known keys are masked.
 pub fn sheet_text(run: &Run) -> String {
+    Shown::text(&words(run)).into_string()
+}
+
+/// What a person made of the sheet: lines that they left as they saw them are those of the run.
+pub(super) fn meant(run: &Run, text: &str) -> String {
+    edited(&words(run), Shown::text, text)
+}
+
+fn words(run: &Run) -> String {
     let shown = |slug: &Slug| {
         let task = run.task(slug)?;
         let output = task.result().map_or("", |result| result.summary.as_str());

@@ -11,6 +11,7 @@ use crate::runfiles::{RunFiles, SheetFile, trace_fault};
 use super::text::sheet_text;
 use crate::replay::replay;
 use crate::services::{Command, Services};
+use crate::shown::Shown;
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
@@ -40,7 +41,8 @@ impl SheetWatch {
             if now.as_ref().is_some_and(|now| is_last(&run, now)) {
                 continue;
             }
-            let words = now.map(|now| files.write(IGNORED, &now.bytes, false)).and_then(Result::ok);
+            let shown = |sheet: &SheetFile| Shown::text(&String::from_utf8_lossy(&sheet.bytes)).into_string();
+            let words = now.map(|now| files.write(IGNORED, shown(&now).as_bytes(), false)).and_then(Result::ok);
             let done = match before {
                 // An older text of the host would say that a person took something back.
                 Some(sheet) if !is_last(&run, sheet) && run.has_rendered(&sheet.hash) => {

@@ -8,6 +8,7 @@ use callsheet_core::visible::{hidden_count, visible};
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::ports::{GateView, UNHELD, WriterView};
+use callsheet_runtime::shown::MASK;
 use maud::{Markup, html};
 
 use super::diff;
@@ -47,7 +48,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
         let asking = &open.asking;
         let inner = html! {
             pre.text { (visible(&open.question)) }
-            form method="post" action=(page.address("answer")) {
+            form method="post" action=(page.action("answer")) {
                 input type="hidden" name="task" value=(asking.task);
                 input type="hidden" name="call" value=(asking.call);
                 label { span { "Your answer" } textarea name="text" rows="3" required {} }
@@ -82,7 +83,7 @@ fn title(page: &RunPage<'_>, slug: &str) -> String {
 /// What a gate asks in a few words, and its form.
 fn gate(page: &RunPage<'_>, view: &GateView) -> (Markup, Markup) {
     let form = |inner: Markup| {
-        html! { form method="post" action=(page.address(&format!("gates/{}", view.gate.n))) { (inner) } }
+        html! { form method="post" action=(page.action(&format!("gates/{}", view.gate.n))) { (inner) } }
     };
     match &view.gate.kind {
         GateKind::BeforeRun(_) => (html! { "Approve before these tasks start" }, form(before_run(page, view))),
@@ -165,8 +166,8 @@ fn one_hunk(page: &RunPage<'_>, hunk: &Hunk, gate: u32, several: bool, typed: Op
             }
             (diff::hunk(hunk, &page.painter()))
             // A field would hide what the lines above show.
-            @if hidden_count(&text) > 0 {
-                p.soft { "To edit this hunk, use a terminal: it has characters that a page does not show." }
+            @if hidden_count(&text) > 0 || text.contains(MASK) {
+                p.soft { "To edit this hunk, use a terminal: it has characters or a key that a page does not show." }
             } @else if !text.is_empty() {
                 details.edit-hunk open[edited.is_some()] id=(format!("d-hunk-{gate}-{number}")) {
                     summary { "Edit this hunk" }

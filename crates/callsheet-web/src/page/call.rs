@@ -20,11 +20,12 @@ use crate::desk::Refusal;
 const LINES: usize = 2_000;
 
 /// The call as a page of its own.
-pub(crate) fn page(page: &RunPage<'_>, project: &str, call: &CallRecord) -> Result<Markup, Refusal> {
+pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
+    let project = page.desk.project();
     let body = html! {
         div.run-head {
             p.crumbs {
-                a href="/" { "Runs" } " / " a.mono href=(page.address("")) { (page.id()) }
+                a href="./" { "Runs" } " / " a.mono href=(page.address("")) { (page.id()) }
                 @if let Some(task) = &call.key.task { " / " a.mono href=(page.address(&format!("tasks/{task}"))) { (task) } }
             }
             h1.request { "Call " (call.number) }
@@ -32,7 +33,8 @@ pub(crate) fn page(page: &RunPage<'_>, project: &str, call: &CallRecord) -> Resu
         }
         section.call-page { (part(page, call)?) }
     };
-    Ok(Frame { title: &format!("Call {}", call.number), project, query: "", live: None }.page(&body))
+    Ok(Frame { visit: page.visit, title: &format!("Call {}", call.number), project: &project, query: "", live: None }
+        .page(&body))
 }
 
 /// The call, for a page or a part of one.

@@ -40,7 +40,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), 
     for view in waiting {
         let Some(task) = &view.task else { continue };
         let mark = Standing::new("wait", WAITS, "waits for you");
-        let words = html! { a href=(format!("#gate-{}", view.gate.n)) { "Answer above" } };
+        let words = html! { a href=(page.part(&format!("gate-{}", view.gate.n))) { "Answer above" } };
         add(format!("change-gate-{}", view.gate.n), change(page, task, &mark, &words, &view.diff));
     }
     for one in &decided {

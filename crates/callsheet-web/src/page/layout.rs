@@ -4,12 +4,16 @@ use callsheet_core::record::Outcome;
 use callsheet_core::view::{civil, duration, outcome_words};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::RunSummary;
+use callsheet_runtime::shown::Shown;
 use maud::{DOCTYPE, Markup, html};
 
+use crate::app::Visit;
 use crate::desk::Refusal;
 
 /// The frame of a page.
 pub(crate) struct Frame<'a> {
+    /// The request.
+    pub visit: &'a Visit,
     /// Title of the window, before the name of the program.
     pub title: &'a str,
     /// The project.
@@ -28,20 +32,21 @@ impl Frame<'_> {
             html lang="en" {
                 head {
                     meta charset="utf-8";
+                    base href=(self.visit.root());
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
                     title { (one_line(self.title, 80)) " · Callsheet" }
-                    link rel="icon" href="/icon.svg" type="image/svg+xml";
-                    link rel="stylesheet" href="/page.css";
-                    link rel="stylesheet" href="/timeline.css";
-                    script src="/page.js" defer {}
+                    link rel="icon" href="icon.svg" type="image/svg+xml";
+                    link rel="stylesheet" href="page.css";
+                    link rel="stylesheet" href="timeline.css";
+                    script src="page.js" defer {}
                 }
                 body data-live=[self.live.as_deref()] {
-                    a.skip href="#main" { "Skip to content" }
+                    a.skip href=(format!("{}#main", self.visit.here())) { "Skip to content" }
                     header.bar {
-                        a.brand href="/" { (logo()) "Callsheet" }
+                        a.brand href="./" { (logo()) "Callsheet" }
                         span.project title="project" { (self.project) }
-                        form.search role="search" action="/" method="get" {
+                        form.search role="search" action="./" method="get" {
                             input type="search" name="q" value=(self.query) placeholder="Search runs" aria-label="Search runs";
                         }
                     }
@@ -63,14 +68,15 @@ fn logo() -> Markup {
 }
 
 /// A page that says why something could not be shown.
-pub(crate) fn refused(project: &str, refusal: &Refusal) -> Markup {
-    let frame = Frame { title: "Not available", project, query: "", live: None };
+pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Markup {
+    let project = visit.desk.project();
+    let frame = Frame { visit, title: "Not available", project: &project, query: "", live: None };
     frame.page(&html! {
         section.empty {
             h1 { "This page is not available" }
             p { (readable(&refusal.what)) "." }
             @if !refusal.advice.is_empty() { p.soft { (readable(&refusal.advice)) } }
-            p { a.button href="/" { "All runs" } }
+            p { a.button href="./" { "All runs" } }
         }
     })
 }
@@ -123,7 +129,7 @@ impl Standing {
 
 /// Text on one line, at most `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let line = readable(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = Shown::text(text).as_str().split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= width {
         return line;
     }

@@ -11,7 +11,9 @@ use maud::{Markup, html};
 
 use super::asks::Typed;
 use super::layout::{Frame, Standing, one_line, worked};
+use super::runs::encoded;
 use super::{asks, board, changes, log, sheet, timeline};
+use crate::app::Visit;
 use crate::desk::{Desk, Refusal, Started};
 use crate::piece::{Piece, Tag, listed};
 
@@ -45,11 +47,22 @@ impl View {
             Self::Log(_) => "log",
         }
     }
+
+    /// Its address below the run.
+    fn at(&self) -> String {
+        match self {
+            Self::Board(Some(task)) => format!("tasks/{task}"),
+            Self::Timeline(stretch) => format!("timeline{}", timeline::stretch_query('?', *stretch)),
+            Self::Log(Some(before)) => format!("log?before={before}"),
+            _ => self.name().to_owned(),
+        }
+    }
 }
 
 /// All that a page of a run is made of.
 #[derive(Clone)]
 pub(crate) struct RunPage<'a> {
+    pub visit: &'a Visit,
     pub desk: &'a dyn Desk,
     pub store: &'a dyn Store,
     pub summary: &'a RunSummary,
@@ -64,6 +77,8 @@ pub(crate) struct RunPage<'a> {
     pub started: Option<Started>,
     /// A form that was not taken.
     pub typed: Option<&'a Typed>,
+    /// The page that is shown, below the run.
+    pub at: String,
 }
 
 impl RunPage<'_> {
@@ -76,10 +91,20 @@ impl RunPage<'_> {
         &self.summary.run
     }
 
-    /// An address below the run.
+    /// The address of a page of the run, below that of the first page.
     pub fn address(&self, rest: &str) -> String {
         let id = self.id();
-        if rest.is_empty() { format!("/runs/{id}") } else { format!("/runs/{id}/{rest}") }
+        if rest.is_empty() { format!("runs/{id}") } else { format!("runs/{id}/{rest}") }
+    }
+
+    /// The address that a form is sent to: it says where to go back to, which no browser tells.
+    pub fn action(&self, what: &str) -> String {
+        format!("{}?from={}", self.address(what), encoded(&self.at))
+    }
+
+    /// The address of a part of the page that is shown.
+    pub fn part(&self, name: &str) -> String {
+        format!("{}#{name}", self.address(&self.at))
     }
 
     pub(crate) fn is_driven(&self) -> bool {
@@ -109,22 +134,23 @@ impl RunPage<'_> {
     /// # Errors
     /// What the store says.
     pub fn pieces(&self, view: &View) -> Result<Vec<Piece>, Refusal> {
+        let page = &Self { at: view.at(), ..self.clone() };
         let mut pieces = vec![
-            Piece::new(Tag::Block, "top", "top-state", "state", self.state()),
-            Piece::new(Tag::Block, "top", "top-actions", "actions", self.actions()),
-            Piece::new(Tag::Block, "notices", "notice", "notice-box", self.notices()),
+            Piece::new(Tag::Block, "top", "top-state", "state", page.state()),
+            Piece::new(Tag::Block, "top", "top-actions", "actions", page.actions()),
+            Piece::new(Tag::Block, "notices", "notice", "notice-box", page.notices()),
         ];
         match view {
-            View::Board(task) => asks::pieces(self, task.is_none(), &mut pieces),
-            View::Changes => asks::pieces(self, true, &mut pieces),
-            _ => asks::in_short(self, &mut pieces),
+            View::Board(task) => asks::pieces(page, task.is_none(), &mut pieces),
+            View::Changes => asks::pieces(page, true, &mut pieces),
+            _ => asks::in_short(page, &mut pieces),
         }
         match view {
-            View::Board(task) => board::pieces(self, task.as_ref(), &mut pieces)?,
-            View::Timeline(stretch) => timeline::pieces(self, *stretch, &mut pieces),
-            View::Changes => changes::pieces(self, &mut pieces)?,
-            View::Sheet => sheet::pieces(self, &mut pieces),
-            View::Log(before) => log::pieces(self, *before, &mut pieces),
+            View::Board(task) => board::pieces(page, task.as_ref(), &mut pieces)?,
+            View::Timeline(stretch) => timeline::pieces(page, *stretch, &mut pieces),
+            View::Changes => changes::pieces(page, &mut pieces)?,
+            View::Sheet => sheet::pieces(page, &mut pieces),
+            View::Log(before) => log::pieces(page, *before, &mut pieces),
         }
         Ok(pieces)
     }
@@ -133,7 +159,8 @@ impl RunPage<'_> {
     ///
     /// # Errors
     /// What the store says.
-    pub fn page(&self, view: &View, project: &str, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
+    pub fn page(&self, view: &View, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
+        let project = self.desk.project();
         let pieces = self.pieces(view)?;
         let inner = match view {
             View::Board(task) => board::page(self, task.as_ref(), &pieces),
@@ -144,7 +171,7 @@ impl RunPage<'_> {
         };
         let body = html! {
             div.run-head {
-                p.crumbs { a href="/" { "Runs" } " / " span.mono { (self.id()) } }
+                p.crumbs { a href="./" { "Runs" } " / " span.mono { (self.id()) } }
                 h1.request { (one_line(self.run.prompt(), REQUEST)) }
                 @if self.run.prompt().chars().count() > REQUEST {
                     details.more { summary { "Whole request" } pre.text { (readable(self.run.prompt())) } }
@@ -160,7 +187,7 @@ impl RunPage<'_> {
         };
         let live = format!("{}?view={}&n={}", self.address("live"), view.name(), self.last());
         let live = match view {
-            View::Board(Some(task)) => format!("{live}&task={}", super::runs::encoded(task.as_str())),
+            View::Board(Some(task)) => format!("{live}&task={}", encoded(task.as_str())),
             View::Log(Some(before)) => format!("{live}&before={before}"),
             View::Timeline(stretch) => format!("{live}{}", timeline::stretch_query('&', *stretch)),
             _ => live,
@@ -168,7 +195,7 @@ impl RunPage<'_> {
         let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);
         // What is typed there is not to be replaced.
         let live = Some(live).filter(|_| self.typed.is_none());
-        Ok(Frame { title: &title, project, query: "", live }.page(&body))
+        Ok(Frame { visit: self.visit, title: &title, project: &project, query: "", live }.page(&body))
     }
 
     /// Number of the last entry.
@@ -226,7 +253,7 @@ impl RunPage<'_> {
     /// A button that does one thing.
     pub fn button(&self, what: &str, words: &str, class: &str, help: &str) -> Markup {
         html! {
-            form method="post" action=(self.address(what)) { button class=(class) title=(help) { (words) } }
+            form method="post" action=(self.action(what)) { button class=(class) title=(help) { (words) } }
         }
     }
 
@@ -257,7 +284,7 @@ impl RunPage<'_> {
         html! {
             div.notice.wait #limit {
                 p { strong { (limit_number(one.used)) " of " (limit_number(one.max)) " " (unit) " are used. " } "The run stops at this limit." }
-                form.raise method="post" action=(self.address("raise")) {
+                form.raise method="post" action=(self.action("raise")) {
                     input type="hidden" name="limit" value=(name);
                     label { span { "New limit (" (unit) ")" } input type="number" name="max" required min=(limit_number(one.max)) step=(step) value=(limit_number(one.max * 2.0)); }
                     button { @if self.is_driven() { "Raise" } @else { "Raise and resume" } }

@@ -5,6 +5,7 @@ use callsheet_runtime::ports::RunSummary;
 use maud::{Markup, html};
 
 use super::layout::{Frame, Standing, ago, one_line};
+use crate::app::Visit;
 use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
 use crate::record::Record;
@@ -50,12 +51,12 @@ impl Which {
     }
 
     fn address(&self, skip: usize) -> String {
-        format!("/?q={}&skip={skip}", encoded(&self.query))
+        format!("./?q={}&skip={skip}", encoded(&self.query))
     }
 
     /// Where changes of this page come from.
     pub fn live(&self) -> String {
-        format!("/live?q={}&skip={}", encoded(&self.query), self.skip)
+        format!("live?q={}&skip={}", encoded(&self.query), self.skip)
     }
 }
 
@@ -80,7 +81,7 @@ pub(crate) fn pieces(record: &Record, found: &Found, now: u64) -> Result<Vec<Pie
 fn row(record: &Record, run: &RunSummary, now: u64) -> Result<Markup, Refusal> {
     let gist = record.gist(run)?;
     Ok(html! {
-        a.run-link href=(format!("/runs/{}", run.run)) {
+        a.run-link href=(format!("runs/{}", run.run)) {
             span.run-name { (one_line(&run.request, 200)) }
             span.run-facts {
                 (Standing::of(run, None).badge())
@@ -94,7 +95,8 @@ fn row(record: &Record, run: &RunSummary, now: u64) -> Result<Markup, Refusal> {
 }
 
 /// The page.
-pub(crate) fn page(record: &Record, project: &str, which: &Which, now: u64) -> Result<Markup, Refusal> {
+pub(crate) fn page(visit: &Visit, which: &Which, now: u64) -> Result<Markup, Refusal> {
+    let (record, project) = (&visit.record, visit.desk.project());
     let found = which.find(record)?;
     let pieces = pieces(record, &found, now)?;
     let shown = which.skip + found.runs.len();
@@ -115,7 +117,7 @@ pub(crate) fn page(record: &Record, project: &str, which: &Which, now: u64) -> R
             p.soft { "Searched: names and requests of all runs; plans and results of the newest " (SEARCHED) "." }
         }
     };
-    let frame = Frame { title: "Runs", project, query: &which.query, live: Some(which.live()) };
+    let frame = Frame { visit, title: "Runs", project: &project, query: &which.query, live: Some(which.live()) };
     Ok(frame.page(&body))
 }
 
@@ -129,7 +131,7 @@ fn nothing(which: &Which) -> Markup {
             } @else {
                 h2 { "No run has these words" }
                 p { "Each word must stand in the request, the plan or a result." }
-                p { a.button href="/" { "All runs" } }
+                p { a.button href="./" { "All runs" } }
             }
         }
     }

@@ -10,6 +10,7 @@ use callsheet_core::view::{
 use callsheet_core::visible::readable;
 use callsheet_report::markdown;
 use callsheet_runtime::ports::LiveText;
+use callsheet_runtime::shown::mask;
 use maud::{Markup, html};
 
 use super::asks::arguments;
@@ -87,7 +88,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if state.is_problem() && page.run.may_retry(slug) {
-            form method="post" action=(page.address("retry")) {
+            form method="post" action=(page.action("retry")) {
                 input type="hidden" name="task" value=(slug);
                 button { "Retry this task" }
             }
@@ -109,12 +110,12 @@ pub(crate) fn writing(page: &RunPage<'_>, task: Option<&Slug>) -> Markup {
 }
 
 fn ask_link(page: &RunPage<'_>, slug: &Slug) -> String {
-    let gate = |gate: &Gate| format!("#gate-{}", gate.n);
+    let gate = |gate: &Gate| page.part(&format!("gate-{}", gate.n));
     let of_task = page
         .gates
         .iter()
         .find(|view| view.task.as_ref() == Some(slug) || view.writers.iter().any(|writer| writer.task.slug == *slug));
-    of_task.map_or_else(|| "#asks".to_owned(), |view| gate(&view.gate))
+    of_task.map_or_else(|| page.part("asks"), |view| gate(&view.gate))
 }
 
 fn tone(state: State) -> &'static str {
@@ -200,7 +201,7 @@ fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
 /// The text of a blob.
 pub(crate) fn blob(page: &RunPage<'_>, id: &BlobId) -> Result<String, Refusal> {
     let bytes = page.store.blob(id).map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(mask(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 
 /// A text, cut if it is long, with a link to the whole of it.

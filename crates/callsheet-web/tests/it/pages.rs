@@ -11,6 +11,11 @@ fn run(rest: &str) -> String {
     format!("/runs/{RUN}{rest}")
 }
 
+/// As pages link to it.
+fn link(rest: &str) -> String {
+    format!("runs/{RUN}{rest}")
+}
+
 #[tokio::test]
 async fn the_board_has_every_task_and_what_waits() {
     let mut recorded = Recorded::of(&[("Read Notes", false), ("Write Notes", true)]);
@@ -23,7 +28,7 @@ async fn the_board_has_every_task_and_what_waits() {
     {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    assert!(text.contains(&format!("action=\"{}\"", run("/gates/1"))), "{text}");
+    assert!(text.contains(&format!("action=\"{}\"", link("/gates/1?from="))), "{text}");
     assert!(!text.contains(">Resume<"), "a process drives it");
     let list = site.get("/").await;
     assert!(list.text.contains("▶") && list.text.contains("running") && list.text.contains(RUN), "{}", list.text);
@@ -67,9 +72,9 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     let mut recorded = Recorded::of(&[("Write Notes", true), ("Write More", true)]);
     recorded.drive();
     let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
-    let answer = site.post(&run("/gates/1"), "verdict=approve&tasks=1&task=write-notes&because=").await;
+    let answer = site.post(&run("/gates/1?from=changes"), "verdict=approve&tasks=1&task=write-notes&because=").await;
     assert_eq!(answer.status, StatusCode::SEE_OTHER);
-    assert_eq!(answer.headers[header::LOCATION], run("/changes"));
+    assert_eq!(answer.headers[header::LOCATION], format!("../../../{}", link("/changes")));
     assert!(site.get(&run("")).await.text.contains("✓ </span>Done"));
     assert!(!site.get(&run("")).await.text.contains("✓ </span>Done"), "it is said once");
     site.post(&run("/gates/1"), "verdict=deny&because=not%20now").await;
@@ -115,8 +120,8 @@ async fn a_timeline_is_shown_in_stretches() {
     assert!(whole.contains("Ideal") && whole.contains(">ideal<") && !whole.contains("data-key=\"0\""), "{whole}");
     let inside = whole.split("data-key=\"+\"").next().unwrap().rsplit("href=\"").next().unwrap();
     let inside = inside.split('"').next().unwrap().replace("&amp;", "&");
-    assert!(inside.starts_with(&run("/timeline?from=")), "{inside}");
-    let page = site.get(&inside).await.text;
+    assert!(inside.starts_with(&link("/timeline?from=")), "{inside}");
+    let page = site.get(&format!("/{inside}")).await.text;
     assert!(page.contains("data-key=\"0\"") && !page.contains(">ideal<"), "{page}");
     let stretch = inside.split_once('?').unwrap().1.replace('&', "&amp;");
     assert!(page.contains(&format!("&amp;{stretch}")), "what changes is drawn in the same stretch: {page}");
@@ -175,7 +180,7 @@ async fn runs_are_found_by_what_they_say() {
     let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
     for (query, found) in [("COUNTS+right", true), ("read+notes", true), ("alert(1)", true), ("lighthouse", false)] {
         let page = site.get(&format!("/?q={query}")).await.text;
-        assert_eq!(page.contains(&format!("href=\"{}\"", run(""))), found, "{query}");
+        assert_eq!(page.contains(&format!("href=\"{}\"", link(""))), found, "{query}");
     }
 }
 
@@ -186,4 +191,19 @@ async fn what_is_not_there_is_said() {
         assert_eq!(site.get(path).await.status, StatusCode::NOT_FOUND, "{path}");
     }
     assert!(site.get(&run("/tasks/none")).await.text.contains("has no task"));
+}
+
+/// covers: 11.16
+#[tokio::test]
+async fn known_keys_are_masked_on_every_page() {
+    let mut recorded = Recorded::of(&[("Read Notes", false)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let key = "<b>counts</b> are right?";
+    callsheet_runtime::shown::keep_secret([("A_KEY".to_owned(), key.to_owned())]);
+    for path in ["/", &run(""), &run("/log"), &run("/entry/1"), &run("/tasks/read-notes"), &run("/sheet")] {
+        let page = site.get(path).await.text;
+        assert!(!page.contains(key) && !page.contains("counts&lt;/b&gt; are"), "{path}: {page}");
+    }
+    assert!(site.get("/").await.text.contains("[masked: A_KEY]"));
 }

@@ -15,6 +15,7 @@ use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task
 use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, Store};
 use callsheet_runtime::prompting::PromptRecord;
+use callsheet_runtime::shown::Shown;
 use callsheet_store::MemoryStore;
 use callsheet_web::{Desk, Guard, Refusal, SheetCheck, Started, Verdict, router};
 use serde_json::json;
@@ -90,8 +91,8 @@ impl Desk for TestDesk {
         Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
     }
 
-    fn report(&self, _: &RunId) -> Result<String, Refusal> {
-        Ok("<html>a report</html>".to_owned())
+    fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
+        Ok(Shown::html("<html>a report</html>"))
     }
 
     fn started(&self, _: &RunId) -> Option<Started> {
@@ -248,10 +249,12 @@ fn planned(name: &str, writes: bool) -> PlannedTask {
     }
 }
 
-/// A page, the desk behind it, and its token.
+/// A page, the desk behind it, and its addresses.
 pub struct Site {
     router: Router,
     pub desk: Arc<TestDesk>,
+    /// `NAME.localhost:4000`.
+    pub host: String,
     pub token: String,
 }
 
@@ -266,8 +269,10 @@ impl Site {
     pub fn of(store: Option<Arc<dyn Store>>) -> Self {
         let desk = Arc::new(TestDesk { store, asked: Mutex::default(), writing: Mutex::default() });
         let guard = Guard::new(4_000).unwrap();
-        let token = guard.token().to_owned();
-        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, token }
+        let address = guard.address();
+        let (host, token) = address.trim_start_matches("http://").trim_end_matches('/').split_once('/').unwrap();
+        let (host, token) = (host.to_owned(), token.to_owned());
+        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, host, token }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answered {
@@ -279,21 +284,20 @@ impl Site {
 
     /// As a browser that has the cookie.
     pub async fn get(&self, path: &str) -> Answered {
-        let request = Request::get(path).header(header::HOST, "127.0.0.1:4000").header(header::COOKIE, self.cookie());
+        let request = Request::get(path).header(header::HOST, &self.host).header(header::COOKIE, self.cookie());
         self.send(request.body(Body::empty()).unwrap()).await
     }
 
     pub async fn post(&self, path: &str, fields: &str) -> Answered {
         let request = Request::post(path)
-            .header(header::HOST, "127.0.0.1:4000")
+            .header(header::HOST, &self.host)
             .header(header::COOKIE, self.cookie())
-            .header(header::ORIGIN, "http://127.0.0.1:4000")
-            .header(header::REFERER, format!("http://127.0.0.1:4000/runs/{RUN}/changes"))
+            .header(header::ORIGIN, format!("http://{}", self.host))
             .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
         self.send(request.body(Body::from(fields.to_owned())).unwrap()).await
     }
 
     pub fn cookie(&self) -> String {
-        format!("callsheet_4000={}", self.token)
+        format!("callsheet={}", self.token)
     }
 }

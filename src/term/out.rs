@@ -1,0 +1,71 @@
+//! The printers of a terminal. They take [`Words`] alone, in which foreign text has come through the door.
+
+use std::io::{self, Write};
+
+use callsheet_runtime::shown::Shown;
+use console::Style;
+
+/// Words for a terminal. The only escapes in them are those of their own colours.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words(String);
+
+impl From<Shown> for Words {
+    fn from(text: Shown) -> Self {
+        Self(text.into_string())
+    }
+}
+
+impl Words {
+    /// Any text.
+    pub fn of(text: &str) -> Self {
+        Shown::text(text).into()
+    }
+
+    /// More of it.
+    pub fn push_str(&mut self, text: &str) {
+        self.0.push_str(Shown::text(text).as_str());
+    }
+
+    /// More of it, with its colours.
+    pub fn append(&mut self, words: &Self) {
+        self.0.push_str(&words.0);
+    }
+
+    /// More of it, in a colour.
+    pub fn paint(&mut self, text: &str, style: Style) {
+        self.0.push_str(&style.force_styling(true).apply_to(Shown::text(text)).to_string());
+    }
+
+    /// As it is printed.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// To stdout.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn print(&self) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(self.0.as_bytes()).and_then(|()| out.flush())
+    }
+
+    /// To the person, on stderr. Nobody may listen any more, which is no failure of the command.
+    pub fn tell(&self) {
+        let mut out = io::stderr().lock();
+        let _closed = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_own_colours_are_escapes() {
+        let mut words = Words::of("a\u{1b}[31m\n");
+        words.paint("b\u{1b}[0mc", Style::new().red());
+        words.append(&Words::of("\u{9b}"));
+        assert_eq!(words.as_str(), "a<U+001B>[31m\n\u{1b}[31mb<U+001B>[0mc\u{1b}[0m<U+009B>");
+    }
+}

@@ -238,12 +238,17 @@ fn tell_of_plan(run: &Run) {
     }
 }
 
-/// Tasks that wait for an edit of the sheet to be fixed.
+/// What waits for an edit of the sheet to be fixed.
 fn tell_of_held(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) {
-    if outcome == Outcome::InputRequired && !run.held_by_edit().is_empty() {
-        let held: Vec<&str> = run.held_by_edit().iter().map(Slug::as_str).collect();
+    if let Some(held) = run.held_by_edit().filter(|_| outcome == Outcome::InputRequired) {
+        let held: Vec<&str> = held.iter().map(Slug::as_str).collect();
         let sheet = setup.seen_from_here(&run_folder(id));
-        tell!("  {sheet}/sheet.md has errors, so these tasks do not start: {}", held.join(", "));
+        let waits = if held.is_empty() {
+            "the run does not end"
+        } else {
+            &format!("these tasks do not start: {}", held.join(", "))
+        };
+        tell!("  {sheet}/sheet.md has errors, so {waits}");
         tell!("Next: fix them, then {} resume {id}", setup.command);
     }
 }

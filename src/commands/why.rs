@@ -106,6 +106,7 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),
         Why::Ended { .. } => None,
         Why::Held { tasks } => rests(format!("{call} retry {run} {}", names(tasks))),
+        Why::SheetErrors => rests(format!("fix them, then {call} resume {run}")),
         Why::Concluded { outcome: Outcome::Complete | Outcome::Incomplete } => None,
         Why::Concluded { .. } => rests(format!("{call} resume {run}")),
         _ => None,

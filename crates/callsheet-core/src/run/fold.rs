@@ -46,8 +46,9 @@ impl Fold<'_> {
             Event::FollowUpWithdrawn { outcome } => Continuation(run).withdraw(*outcome),
             Event::SheetRendered { hash } => run.sheet.note_file(hash, at),
             Event::EditHeld { tasks } => {
-                run.sheet.hold(tasks);
+                run.sheet.hold(tasks.as_ref());
                 run.tasks.look_again();
+                NextStage(run).wait_for_edit();
             }
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => Commands(run).drop_task(task),

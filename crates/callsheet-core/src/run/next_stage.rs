@@ -50,8 +50,7 @@ impl NextStage<'_> {
     /// Whether all that failed is a question about nothing: no other list would give it something to read.
     fn has_nothing_to_read(&self) -> bool {
         let mut problems = self.0.tasks().filter(|task| task.state().is_problem()).peekable();
-        let reads_nothing = |task: &TaskRun| task.direct && task.writer.is_none() && task.task.references.is_empty();
-        !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(reads_nothing)
+        !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(TaskRun::reads_nothing)
     }
 
     /// Without an iteration nobody will release them.

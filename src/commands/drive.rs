@@ -7,8 +7,8 @@ use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
-    CALLS_FAILED, Summary, joined, problem_line, removals, review_words, unsupported_line, unsupported_of_answer,
-    unwritten_words,
+    CALLS_FAILED, Summary, asked_files_words, joined, problem_line, removals, review_words, unsupported_line,
+    unsupported_of_answer,
 };
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
@@ -176,7 +176,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(setup, run, id),
-            "read_only": run.is_read_only(), "unwritten": run.unwritten(),
+            "read_only": run.is_read_only(), "unwritten": run.unwritten(), "unchanged": run.said_unchanged(),
             "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates,
             "next": next,
         }));
@@ -196,8 +196,8 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         words.push_str(" (read only)");
     }
     tell!("{}", term::sentence(&words));
-    if outcome.is_finished() && !run.unwritten().is_empty() {
-        tell!("  {}", term::one_line(&unwritten_words(run), 600));
+    for words in asked_files_words(run).iter().filter(|_| outcome.is_finished()) {
+        tell!("  {}", term::one_line(words, 600));
     }
     for problem in run.all_problems() {
         let line = term::one_line(&problem_line(run, &problem), 600);
@@ -238,12 +238,17 @@ fn tell_of_plan(run: &Run) {
     }
 }
 
-/// Tasks that wait for an edit of the sheet to be fixed.
+/// What waits for an edit of the sheet to be fixed.
 fn tell_of_held(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) {
-    if outcome == Outcome::InputRequired && !run.held_by_edit().is_empty() {
-        let held: Vec<&str> = run.held_by_edit().iter().map(Slug::as_str).collect();
+    if let Some(held) = run.held_by_edit().filter(|_| outcome == Outcome::InputRequired) {
+        let held: Vec<&str> = held.iter().map(Slug::as_str).collect();
         let sheet = setup.seen_from_here(&run_folder(id));
-        tell!("  {sheet}/sheet.md has errors, so these tasks do not start: {}", held.join(", "));
+        let waits = if held.is_empty() {
+            "the run does not end"
+        } else {
+            &format!("these tasks do not start: {}", held.join(", "))
+        };
+        tell!("  {sheet}/sheet.md has errors, so {waits}");
         tell!("Next: fix them, then {} resume {id}", setup.command);
     }
 }
@@ -287,12 +292,21 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
     Ok(())
 }
 
-/// How tasks that ended without output are done again.
+/// How tasks that ended without output are done again, and how files that were asked for get written.
 fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
-    let problems = run.all_problems().map(|problem| problem.task).filter(|task| !is_lost(run, task));
+    let call = &setup.command;
+    let (empty, problems): (Vec<&TaskRun>, Vec<&TaskRun>) =
+        run.all_problems().map(|problem| problem.task).partition(|task| task.reads_nothing());
+    if !empty.is_empty() {
+        tell!("Next: add files or go to a folder that has some, then ask again: {call} run \"…\"");
+    }
+    let problems = problems.into_iter().filter(|task| !is_lost(run, task));
     let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
+    let unwritten = run.unwritten();
     if !problems.is_empty() {
-        tell!("Next: {} retry {id} {}", setup.command, problems.join(" "));
+        tell!("Next: {call} retry {id} {}", problems.join(" "));
+    } else if !unwritten.is_empty() {
+        tell!("Next: {call} continue {id} \"Write {}\"", term::one_line(&unwritten.join(", "), 300));
     }
 }
 

@@ -37,7 +37,11 @@ fn print_run(setup: &Setup, run: &RunSummary) -> Result<(), Failure> {
         (Some(outcome), None) => outcome_words(*outcome).to_owned(),
         (None, None) => "interrupted".to_owned(),
     };
-    let cost = if run.cost_usd > 0.0 { format!("  {}", dollars(run.cost_usd)) } else { String::new() };
+    let cost = match run.cost_usd {
+        None => "  cost unknown".to_owned(),
+        Some(cost) if cost > 0.0 => format!("  {}", dollars(cost)),
+        Some(_) => String::new(),
+    };
     let (year, month, day, seconds) = civil(run.started_at);
     super::print(&format!(
         "{}  {year:04}-{month:02}-{day:02} {:02}:{:02} UTC  {state}{cost}  {}\n",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
-use callsheet_core::run::{Explainer, Limit, Run, State, Why};
+use callsheet_core::run::{Explainer, Limit, Run, State, TaskRun, Why};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::view::why_line;
 use callsheet_runtime::ports::RunSummary;
@@ -69,7 +69,8 @@ fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
 
 /// Whether it failed and cannot be done again: what read its result has gone on without it.
 fn is_lost(run: &Run, task: &Slug, why: &Why) -> bool {
-    matches!(why, Why::Ended { state: State::Failed | State::Denied, .. }) && !run.may_retry(task)
+    let again = run.may_retry(task) && !run.task(task).is_some_and(TaskRun::reads_nothing);
+    matches!(why, Why::Ended { state: State::Failed | State::Denied, .. }) && !again
 }
 
 /// A task, and all that it waits for, each once.
@@ -106,6 +107,7 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),
         Why::Ended { .. } => None,
         Why::Held { tasks } => rests(format!("{call} retry {run} {}", names(tasks))),
+        Why::SheetErrors => rests(format!("fix them, then {call} resume {run}")),
         Why::Concluded { outcome: Outcome::Complete | Outcome::Incomplete } => None,
         Why::Concluded { .. } => rests(format!("{call} resume {run}")),
         _ => None,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::fuzzy;
 use callsheet_core::spec::Settings;
 use callsheet_core::visible::visible_line;
 use serde_json::json;
 use toml_edit::{Document, Item};
 
-use super::keys::{STANDING_HEADLESS, SetBy};
+use super::keys::{KEYS, STANDING_HEADLESS, SetBy};
 use super::{Folders, Kind, Trust, key};
 
 /// Where a value came from.
@@ -138,6 +139,11 @@ impl Config {
             let at = item.span().map_or(0, |span| span.start);
             let Some(known) = key(&name) else {
                 let shown = visible_line(&name);
+                let near = KEYS.iter().find(|known| fuzzy::within(&name, known.name, 2));
+                if let Some(near) = near.filter(|_| owner != SetBy::AnyProject) {
+                    let what = format!("the key `{shown}` is unknown. Did you mean {}?", near.name);
+                    return Err(ConfigFault { place: place(file, &text, at), what });
+                }
                 self.notices.push(Notice(format!("{}: ignored the unknown key `{shown}`", place(file, &text, at))));
                 continue;
             };

@@ -75,16 +75,20 @@ fn faults_name_file_line_and_column() {
     };
     check("jobs = \n", "user.toml:1:");
     check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number, 1 or more");
+    check(
+        "[limits]\nmax_turn = 1\n",
+        "user.toml:2:12: the key `limits.max_turn` is unknown. Did you mean limits.max_turns?",
+    );
     check("refine = 'sometimes'\n", "`refine` must be one of auto, always, never");
     check("[providers.x]\ndialect = 'morse'\n", "user.toml:2:11: `providers.x.dialect` must be one of openai");
 }
 
 #[test]
 fn unknown_keys_are_told_and_ignored() {
-    let config = load(Some("jbos = 2\n[limits]\nmax_turn = 1\n"), None, &[("CALLSHEET_JBOS", "1")], false).unwrap();
+    let config = load(Some("colour = 2\n[limits]\nshoes = 1\n"), None, &[("CALLSHEET_JBOS", "1")], false).unwrap();
     let notices: Vec<&str> = config.notices.iter().map(|notice| notice.0.as_str()).collect();
-    assert!(notices[0].contains("unknown key `jbos`"), "{notices:?}");
-    assert!(notices[1].contains("unknown key `limits.max_turn`"), "{notices:?}");
+    assert!(notices[0].contains("unknown key `colour`"), "{notices:?}");
+    assert!(notices[1].contains("unknown key `limits.shoes`"), "{notices:?}");
     assert!(notices[2].contains("CALLSHEET_JBOS"), "{notices:?}");
 }
 

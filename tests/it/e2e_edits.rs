@@ -300,3 +300,47 @@ fn who_looks_or_answers_has_an_edit_read_first() {
     assert_eq!(states(&garden), ["r done", "w done", "z done"]);
     assert_eq!(garden.count("gate_answered"), 1);
 }
+
+/// Two runs at once: the broken edit of one only adds a task, that of the other also changes one.
+///
+/// covers: 2.18 errors, 10.8
+#[test]
+fn a_run_does_not_end_while_its_sheet_has_errors() {
+    let waits = "[[rule]]\nlabel = \"^execute r\"\nuntil = \"edited\"\ntext = \"## Result summary\\nAna waters.\"\n";
+    let others = ["q", "p"].map(|name| executes(name, "## Result summary\nTold.\n")).concat();
+    for (changes, states_after) in [(false, "q done"), (true, "q waiting")] {
+        let garden = TestProject::scripted(&format!("{waits}{others}{DONE}{NOTHING_LEFT}"));
+        let link = "[a](water.md)";
+        garden.write(
+            "work.md",
+            sheet(&[task("R", "Read.", "read_files", link), task("Q", "Tell.", "read_files", "[r](#r-results)")]),
+        );
+        let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+        let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        await_shown(&garden, "\"running\"");
+        while !garden.run_folder().join("sheet.md").is_file() {
+            std::thread::yield_now();
+        }
+        let added = task("P", "Say more.", "read_filez", link);
+        let text =
+            garden.run_file("sheet.md").replace("\n### Task section 2\n", &format!("{added}\n### Task section 2\n"));
+        let text = if changes { text.replace("needed** Tell.", "needed** Tell more.") } else { text };
+        save(&garden, &text);
+        while garden.count("edit_held") == 0 {
+            std::thread::yield_now();
+        }
+        std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
+        let ended = Ended::from(running.wait_with_output().unwrap());
+        assert_eq!(ended.code, 3, "{}", ended.err);
+        assert!(ended.err.contains("sheet.md has errors, so"), "{}", ended.err);
+        assert!(states(&garden).contains(&states_after.to_owned()), "{:?}", states(&garden));
+        let why = garden.expect(0, &["show", "--why"]).out;
+        let held = "q waits until the errors in the edited sheet are fixed";
+        assert_eq!(why.contains(held), changes, "{why}");
+        garden.expect(2, &["resume"]);
+        save(&garden, &text.replace("read_filez", "read_files"));
+        garden.expect(0, &["resume"]);
+        let states = states(&garden);
+        assert!(states.contains(&"p done".to_owned()) && states.contains(&"q done".to_owned()), "{states:?}");
+    }
+}

@@ -67,6 +67,7 @@ fn what_a_run_cost_is_the_same_everywhere() {
     assert!(usd > 0.0 && (usd - calls).abs() < 1e-9, "{usd} {calls}");
     let words = callsheet_core::view::dollars(usd);
     assert!(garden.expect(0, &["runs"]).out.contains(&words));
+    assert_eq!(json_lines(&garden.expect(0, &["runs", "--json"]).out)[0]["cost_usd"].as_f64(), Some(usd));
     assert!(garden.expect(0, &["show"]).out.contains(&format!("- cost: {words}\n")));
     assert!(garden.expect(0, &["report", "-o", "-"]).out.contains(&words));
     let time = &shown["summary"]["time"];

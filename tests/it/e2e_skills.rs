@@ -142,3 +142,22 @@ fn a_skill_reads_the_files_that_its_request_names() {
     assert!(garden.expect(0, &["show", "--prompt", "1"]).out.contains("The bees sleep in the old hive."));
     assert!(garden.run_file("sheet.md").contains("[bees.md](notes/bees.md)"));
 }
+
+/// covers: 2.18 errors, 11.8
+#[test]
+fn near_names_on_a_command_line_are_errors_that_name_the_near_one() {
+    let garden = TestProject::with("answer");
+    let ended = garden.expect(2, &["run", "--skills", "read_files,find_coed", "who waters?"]);
+    assert!(ended.err.contains("there is no skill \"find_coed\". Did you mean find_code?"), "{}", ended.err);
+    garden.write(
+        "work.md",
+        "## Goals / summary\nG.\n## Tasks\n### Task section 1\n- **Name** Bob\n- **What is needed** Read.\n- **Skill** read_files\n\
+         - **References** [a](water.md)\n- **Expected output** Text.\n",
+    );
+    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--headless", "bom"]);
+    assert!(ended.err.contains("there is no task bom to approve. Did you mean bob?"), "{}", ended.err);
+    assert!(garden.call(&["runs"]).out.is_empty(), "nothing was begun");
+    garden.write("work.md", garden.read("work.md").replace("water.md", "Water.md"));
+    let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
+    assert!(ended.err.contains("file-missing") && ended.err.contains("Allowed: water.md"), "{}", ended.err);
+}

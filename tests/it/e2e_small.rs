@@ -53,6 +53,20 @@ fn a_file_that_was_asked_for_and_not_written_is_named() {
     let last = json_lines(&garden.expect(5, &arguments.concat()).out).pop().unwrap();
     assert_eq!((&last["result"], &last["unwritten"][0]), (&"incomplete".into(), &"hours.md".into()));
     assert!(garden.run_file("report.md").contains("Asked for and not written: hours.md."));
+    let told = garden.expect(5, &[&["run", "Read when it opens, then write hours.md."], &AUTO[..]].concat()).err;
+    assert!(told.contains(" continue ") && told.contains("\"Write hours.md\"") && !told.contains(" retry "), "{told}");
+}
+
+/// covers: 2.3, 3.11
+#[test]
+fn a_file_that_is_said_to_need_no_change_is_not_missing() {
+    let reply = "**no changes needed**\n## Result summary\nhours.md says it already: \"It opens from eight on.\"";
+    let garden = routed("edit_document: hours.md", &[reply]);
+    garden.write("hours.md", "It opens from eight on.\n");
+    let ended = garden
+        .expect(0, &[&["run", "Say in hours.md that it opens at eight.", "--approval", "never"], &AUTO[..]].concat());
+    assert!(ended.err.contains("Said to need no change: hours.md."), "{}", ended.err);
+    assert!(garden.run_file("report.md").contains("Said to need no change: hours.md."));
 }
 
 /// covers: 2.3, 2.15

@@ -1,7 +1,7 @@
 //! Templates that tasks of a sheet call: what they may use beside each other, and how a person answers each of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::TestProject;
+use crate::support::garden::{TestProject, json_lines};
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
@@ -267,6 +267,9 @@ fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     let allowed = garden.expect(0, &[&run[..], &["--allow-unpriced"]].concat());
     assert_eq!(allowed.err.matches("no price is known").count(), 1, "{}", allowed.err);
     assert!(allowed.err.contains("- cost: unknown: no price is set for 4 calls"), "{}", allowed.err);
+    let listed = json_lines(&garden.expect(0, &["runs", "--json"]).out).remove(0);
+    assert_eq!(listed["cost_usd"], serde_json::Value::Null, "{listed}");
+    assert!(garden.expect(0, &["runs"]).out.contains("  cost unknown  "));
     // What is advised there holds.
     std::fs::write(&config, "[providers.scripted]\nprice_input = 100000.0\nprice_output = 0.0\n").unwrap();
     let ended = garden.expect(6, &run);

@@ -467,3 +467,52 @@ fn files_that_the_text_names_and_files_given_as_values_are_read() {
     }
     assert!(prompt(&["quotes", "f=@notes/bees.md"]).contains("Q The bees sleep."));
 }
+
+/// A writer that comes later makes no file that an earlier task reads.
+///
+/// covers: T 5, C14
+#[test]
+fn a_missing_file_of_a_list_stops_a_template_that_writes_only_later() {
+    let garden = garden(ANSWER);
+    garden.write("water.md", "Ana waters.\n");
+    let note = |id: &str, file: &str, tools: &str| {
+        let paths = format!("<file_paths><path>{file}</path></file_paths><allowed_tools>{tools}</allowed_tools>");
+        format!(r#"<task id="{id}"><description>{id}</description><instructions>Say.</instructions>{paths}</task>"#)
+    };
+    let write = "<tool>write_file</tool>";
+    let list = |tools: &str| {
+        let body = note("note", "{{file}}", tools);
+        format!(
+            r#"<task type="map" id="each" items="files" as="file"><description>E</description><body>{body}</body></task>"#
+        )
+    };
+    let template = |name: &str, steps: &[String]| {
+        let steps = steps.concat();
+        format!(
+            r#"<template name="{name}" params="files"><task type="sequential"><description>S</description><steps>{steps}</steps></task></template>"#
+        )
+    };
+    let last = note("last", "water.md", write);
+    let templates = template("later", &[list(""), last.clone()])
+        + &template("before", &[last, list("")])
+        + &template("itself", &[list(write)]);
+    garden.write(".callsheet/templates/t.xml", format!("<templates version=\"1\">{templates}</templates>"));
+    let run = |name: &str, files: &str| garden.call(&["template", "run", name, files, "--approval", "never"]);
+    let ended = run("later", r#"files:=["water.md", "wataer.md"]"#);
+    assert_eq!(ended.code, 2, "{}", ended.err);
+    assert!(
+        ended.err.contains("No file or folder of the project: wataer.md (did you mean water.md?)"),
+        "{}",
+        ended.err
+    );
+    assert!(ended.err.contains("- model calls: 0"), "{}", ended.err);
+    for name in ["before", "itself"] {
+        assert_eq!(run(name, r#"files:=["water.md", "wataer.md"]"#).code, 0, "{name}: it may make the file");
+    }
+    let ended = run("later", "files=water.md");
+    assert!(
+        ended.code == 2 && ended.err.contains("files (a list of at least one file wanted, no list given)"),
+        "{}",
+        ended.err
+    );
+}

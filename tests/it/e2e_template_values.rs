@@ -83,7 +83,7 @@ fn files_of_a_callers_list_are_there_before_the_first_call() {
     let lost = run("files:=[\"a.md\", \"b.md\"]");
     assert!(lost.contains("b.md") && !lost.contains("a.md,"), "{lost}");
     assert!(run("files:=[\"a.md\", \"notes/*.md\"]").contains("notes/*.md"));
-    assert!(run("files:=[]").contains("at least one file wanted"));
+    assert!(run("files:=[]").contains("a list of at least one file wanted"));
     garden.write(
         ".callsheet/templates/globs.xml",
         "<templates><template name=\"globs\" params=\"n, files\"><task><description>{{n}}</description><file_paths>\

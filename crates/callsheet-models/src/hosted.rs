@@ -91,6 +91,39 @@ pub(crate) struct Parts {
     pub adaptation: Adaptation,
 }
 
+/// Ends that vendors tell and the library does not hand on, read from the frames of a stream.
+#[derive(Clone, Default)]
+struct ToldEnd(Arc<Mutex<Option<String>>>);
+
+impl ToldEnd {
+    /// Where a frame tells why a reply is incomplete (OpenAI responses), or that a prompt was blocked (Gemini), and the word
+    /// for it; `None`: that which stands there.
+    const PLACES: [(&str, Option<&str>); 2] =
+        [("/response/incomplete_details/reason", None), ("/promptFeedback/blockReason", Some("blocked"))];
+
+    fn watch(&self, options: ChatOptions) -> ChatOptions {
+        let told = Self::clone(self);
+        options.with_raw_frame_fn(move |_, frame| {
+            // Most frames are pieces of text, which nobody parses twice.
+            if !frame.data.contains("incomplete_details") && !frame.data.contains("blockReason") {
+                return;
+            }
+            let Ok(data) = serde_json::from_str::<Value>(frame.data) else { return };
+            let found = Self::PLACES.iter().find_map(|(place, word)| {
+                let reason = data.pointer(place)?.as_str()?;
+                Some(word.unwrap_or(reason).to_owned())
+            });
+            if found.is_some() {
+                *told.0.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            }
+        })
+    }
+
+    fn word(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
 impl HostedModel {
     /// Nothing is opened yet. `None`: the library has no such adapter.
     pub(crate) fn new(parts: Parts) -> Option<Self> {
@@ -159,10 +192,11 @@ impl Hosted {
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
         let plain = request;
         let mut changed = false;
+        let told = ToldEnd::default();
         let mut stream = loop {
             let adapted = self.adapted.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let request = adapted.request(&Names::of(plain).encode(plain));
-            let options = self.options(&request);
+            let options = told.watch(self.options(&request));
             let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(&request), Some(&options));
             match stream.await {
                 Ok(response) => break response.stream,
@@ -190,8 +224,10 @@ impl Hosted {
         }
         // Some adapters of the library invent an end when the stream breaks off; only a real one has a reason.
         let broken = || fault::communication(format!("the stream of {} broke off", self.context.provider));
-        let end = end.filter(|end| end.captured_stop_reason.is_some()).ok_or_else(broken)?;
-        self.reply(plain, text, thinking, end)
+        let end = end.unwrap_or_default();
+        let word = end.captured_stop_reason.as_ref().map(|reason| reason.raw().to_owned());
+        let word = told.word().or(word).ok_or_else(broken)?;
+        self.reply(plain, (text, thinking), end, &word)
     }
 
     /// Takes in what a refusal asks for. The library writes the cap of the reply under the name that each model takes.
@@ -210,18 +246,17 @@ impl Hosted {
     fn reply(
         &self,
         request: &ModelRequest,
-        text: String,
-        thinking: String,
+        (text, thinking): (String, String),
         end: StreamEnd,
+        word: &str,
     ) -> Result<ModelReply, ModelFault> {
         let usage = usage_or_estimate(end.captured_usage.as_ref(), request, &text);
         let details = end.captured_usage.as_ref().and_then(|usage| usage.prompt_tokens_details.as_ref());
         let written = details.and_then(|details| details.cache_creation_tokens).unwrap_or_default();
         let written = u64::try_from(written).unwrap_or_default();
-        // The library's own sorting of reasons takes what it does not know for an ordinary end.
-        let word = end.captured_stop_reason.as_ref().map(chat::StopReason::raw).unwrap_or_default().to_owned();
         let calls = self.take_calls(request, end);
-        let stopped = End::marked_with(&word).reason(!calls.is_empty());
+        // The library's own sorting of reasons takes what it does not know for an ordinary end.
+        let stopped = End::marked_with(word).reason(!calls.is_empty());
         let Stopped { reason: stop, unlisted } = stopped.map_err(|error| error.into_fault(&self.context))?;
         Ok(ModelReply {
             text,

@@ -51,6 +51,14 @@ pub enum InputFault {
         /// Where a name is found that exists.
         advice: String,
     },
+    /// No task of the sheet has this name.
+    #[error("there is no task {name} to approve. {advice}")]
+    UnknownTask {
+        /// The name.
+        name: String,
+        /// One that may be meant, or what else can be given.
+        advice: String,
+    },
     /// The skill cannot be run alone without a refinement, which is disabled.
     #[error(
         "skill \"{0}\" needs tool arguments that only a refinement can give, and refinement is disabled. Allow it with \

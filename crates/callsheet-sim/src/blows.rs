@@ -31,8 +31,8 @@ impl Shell {
         if self.world.random.chance(3) {
             self.steer()?;
         }
-        if self.world.random.chance(20) && !self.writer.run().held_by_edit().is_empty() {
-            let _ = self.append(Event::EditHeld { tasks: [].into() })?;
+        if self.world.random.chance(20) && self.writer.run().held_by_edit().is_some() {
+            let _ = self.append(Event::EditHeld { tasks: None })?;
         }
         if self.world.random.chance(1) && self.world.random.chance(20) {
             let _ = self.append(Event::CancelRequested)?;

@@ -65,7 +65,7 @@ impl People {
                     let task = run.task(slug).filter(|task| !is_touched(task));
                     task.is_some_and(|task| matches!(task.state(), State::Planned | State::Waiting | State::Ready))
                 };
-                self.held = tasks.iter().filter(waits).cloned().collect();
+                self.held = tasks.iter().flatten().filter(waits).cloned().collect();
                 Ok(())
             }
             Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => {

@@ -209,7 +209,7 @@ impl Shell {
     /// Nothing is owed: the run has ended, or waits. True at its very end.
     fn rest(&mut self) -> Turn<bool> {
         let run = self.writer.run();
-        if run.outcome().is_none() && !run.held_by_edit().is_empty() {
+        if run.outcome().is_none() && run.held_by_edit().is_some() {
             let waiting = Event::RunWaiting { outcome: Outcome::InputRequired };
             self.append(waiting)?.map_err(|reject| format!("a run that is held cannot wait: {reject}"))?;
             return Ok(false);

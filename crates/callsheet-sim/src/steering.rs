@@ -55,7 +55,7 @@ impl World {
     fn broken_edit(&mut self, run: &Run) -> Event {
         let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
         let tasks = open.map(|task| task.task.slug.clone()).filter(|_| self.random.chance(50)).collect();
-        Event::EditHeld { tasks }
+        Event::EditHeld { tasks: Some(tasks) }
     }
 
     /// What a person changes in the run, which may come too late or not fit.

@@ -50,7 +50,7 @@ fn leads_somewhere(explainer: &Explainer<'_>, task: &Slug, known: &mut BTreeSet<
             | Why::Question { .. }
             | Why::Limit { .. }
             | Why::Held { .. }
-            | Why::BrokenEdit
+            | Why::SheetErrors
             | Why::Concluded { .. }
     );
     let awaited = why.awaited();

@@ -7,7 +7,7 @@ CREATE TABLE runs (
     changed_at INTEGER NOT NULL DEFAULT 0,
     facts      INTEGER NOT NULL DEFAULT 0,
     outcome    TEXT,
-    cost_usd   REAL    NOT NULL DEFAULT 0
+    cost_usd   REAL
 );
 
 -- Facts of every run, in the record version they were written in. `key` is the run's id times 2^32 plus the number of the

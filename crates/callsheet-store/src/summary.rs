@@ -12,7 +12,7 @@ pub(crate) struct Columns {
     pub changed_at: u64,
     pub facts: u64,
     pub outcome: Option<Outcome>,
-    pub cost_usd: f64,
+    pub cost_usd: Option<f64>,
 }
 
 impl Columns {
@@ -34,13 +34,16 @@ impl Columns {
             Event::RunStarted { entry, .. } => {
                 self.started_at = fact.at;
                 self.outcome = None;
+                self.cost_usd = Some(0.0);
                 self.request = first_line(entry.prompt()).to_owned();
             }
             Event::RunResumed { .. } | Event::RunContinued { .. } => self.outcome = None,
             Event::RunWaiting { outcome }
             | Event::RunConcluded { outcome, .. }
             | Event::FollowUpWithdrawn { outcome } => self.outcome = Some(*outcome),
-            Event::ReplyReceived { usage, .. } => self.cost_usd += usage.cost_usd.unwrap_or(0.0),
+            Event::ReplyReceived { usage, .. } => {
+                self.cost_usd = self.cost_usd.zip(usage.cost_usd).map(|(sum, cost)| sum + cost);
+            }
             _ => {}
         }
         Ok(())

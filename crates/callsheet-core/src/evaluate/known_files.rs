@@ -29,23 +29,24 @@ const ANY: &str = "\u{0}";
 pub(super) struct KnownFiles<'t> {
     /// Paths and patterns.
     pub files: Vec<(String, &'t Node)>,
-    /// Empty lists of the caller where files are wanted, as the task calls them.
-    pub empty: Vec<(String, &'t Node)>,
+    /// Values of the caller that name no file where files are wanted, as the task calls them, each with what it is.
+    pub none: Vec<(String, &'static str)>,
 }
 
 /// What the tasks of a tree want by the values of its caller. What is written out without a placeholder is not here, nor is
-/// what depends on a condition or a result.
-pub(super) fn known_files<'t>(tree: &'t Tree, formats: &dyn Formats) -> KnownFiles<'t> {
+/// what depends on a condition or a result, nor what the task itself or one before it may write.
+pub(super) fn known_files<'t>(tree: &'t Tree, formats: &dyn Formats, writes: &dyn Fn(&Node) -> bool) -> KnownFiles<'t> {
     let Some(entry) = tree.templates.get(&tree.entry) else { return KnownFiles::default() };
     let names = Arc::new(Environment::root(root(tree, "")));
-    let mut search = Search { tree, formats, left: MOST, calls: 0, found: KnownFiles::default() };
+    let found = KnownFiles::default();
+    let mut search = Search { tree, formats, writes, left: MOST, calls: 0, written: false, found };
     search.node(&entry.body, &names);
     search.found
 }
 
 /// The same paths as [`known_files`], for the shell to look at.
 pub(super) fn known_file_paths(tree: &Tree, formats: &dyn Formats) -> BTreeSet<String> {
-    known_files(tree, formats).files.into_iter().map(|(path, _)| path).collect()
+    known_files(tree, formats, &|_| false).files.into_iter().map(|(path, _)| path).collect()
 }
 
 /// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty
@@ -69,8 +70,11 @@ fn unknown() -> Bound {
 struct Search<'t, 'f> {
     tree: &'t Tree,
     formats: &'f dyn Formats,
+    writes: &'f dyn Fn(&Node) -> bool,
     left: usize,
     calls: usize,
+    /// Whether a task so far may write.
+    written: bool,
     found: KnownFiles<'t>,
 }
 
@@ -83,9 +87,12 @@ impl<'t> Search<'t, '_> {
         let inputs: Vec<(String, Bound)> =
             node.inputs.iter().map(|input| (input.name.clone(), self.input(input, around))).collect();
         let own = Arc::new(around.inner(inputs));
+        self.written |= (self.writes)(node);
         self.paths(node, &own);
         let facts = node.kind.facts();
         if facts.guards {
+            // What its calls do is not followed.
+            self.written |= node.walk().into_iter().any(|part| part.template.is_some() || (self.writes)(part));
             return;
         }
         if let Some(called) = node.template.as_deref().and_then(|name| self.tree.templates.get(name)) {
@@ -100,15 +107,20 @@ impl<'t> Search<'t, '_> {
         };
         let value = list.value();
         let elements = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        // No element waits for what another one writes.
+        let written = self.written;
         let each = |search: &mut Self, element: Value| {
             let names = Arc::new(inner.inner([(name.to_owned(), Bound::json(element, list.trust))]));
+            let before = std::mem::replace(&mut search.written, written);
             operator.nodes().into_iter().for_each(|part| search.node(part, &names));
+            search.written |= before;
         };
         if elements.is_empty() && list.trust == Trust::Caller {
             let before = self.found.files.len();
             each(self, Value::from(ANY));
             let named = self.found.files.drain(before..).any(|(path, _)| path.contains(ANY));
-            self.found.empty.extend(named.then(|| (items.path.to_string(), node)));
+            let given = if value.is_array() { "an empty list" } else { "no list" };
+            self.found.none.extend(named.then(|| (items.path.to_string(), given)));
         }
         for element in elements {
             each(self, element.clone());
@@ -131,11 +143,14 @@ impl<'t> Search<'t, '_> {
 
     fn paths(&mut self, node: &'t Node, own: &Environment) {
         let Some(refs) = node.refs.as_ref().filter(|refs| refs.source == FileSource::Literal) else { return };
+        if self.written {
+            return;
+        }
         for path in refs.paths.iter().filter(|path| path.as_literal().is_none()) {
             let Some(value) = filled(path, own).filter(is_known) else { continue };
             let empty = value.value().as_array().is_some_and(Vec::is_empty) && value.trust == Trust::Caller;
             if let Some(name) = path.single().filter(|_| empty) {
-                self.found.empty.push((name.to_string(), node));
+                self.found.none.push((name.to_string(), "an empty list"));
             }
             let paths = listed(&value.text(), self.formats);
             self.found.files.extend(paths.into_iter().map(|path| (path, node)));

@@ -136,35 +136,38 @@ impl Evaluator<'_> {
         missing_before_run(template, names, &|name| self.template(name))
     }
 
-    /// Files that are written out in templates and without which a run does not begin: what a task of it may write can
-    /// still come to be, and what is given with the request takes the place of all.
+    /// Files without which a run does not begin: what a task of it may write before can still come to be, and what is
+    /// given with the request takes the place of all.
     fn absent_files(&self, template: &Template, fault: &mut InputFaultDetails) {
-        if self.writes_files() || !self.tree.files.is_empty() {
+        if !self.tree.files.is_empty() {
             return;
         }
         let all = self.reached(template).into_iter().chain([template]);
-        for (path, node) in all.flat_map(written_paths) {
+        for (path, node) in all.filter(|_| !self.writes_files()).flat_map(written_paths) {
             if let Some(near) = self.tree.absent.get(path) {
                 fault.no_file(path, near, Some(location_of(node)));
             }
         }
-        let known = known_files(self.tree, self.formats);
+        let known = known_files(self.tree, self.formats, &|node| self.can_write(node));
         for (path, node) in &known.files {
             if let Some(near) = self.tree.absent.get(path) {
                 fault.no_file(path, near, Some(location_of(node)));
             }
         }
-        known.empty.iter().for_each(|(name, _)| fault.refuse(name, "at least one file", "an empty list"));
+        known.none.iter().for_each(|(name, given)| fault.refuse(name, "a list of at least one file", given));
     }
 
     /// Whether a task of the tree may write files, so that one which is not there can still come to be.
     pub(super) fn writes_files(&self) -> bool {
-        let writes = |tool: &str| self.writes(tool);
-        // What a process that is no task of its own does is not known.
-        let tries = |node: &Node| node.kind.facts().leaf.is_none() && node.kind.operator().script().is_some();
         let Some(entry) = self.template(&self.tree.entry) else { return false };
         let mut nodes = self.reached(entry).into_iter().chain([entry]).flat_map(|one| one.body.walk());
-        nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write)
+        nodes.any(|node| self.can_write(node))
+    }
+
+    /// Whether a task may write files. What a process that is no task of its own does is not known.
+    fn can_write(&self, node: &Node) -> bool {
+        let tries = node.kind.facts().leaf.is_none() && node.kind.operator().script().is_some();
+        tries || node.effects(&|tool| self.writes(tool)) == Effects::Write
     }
 
     fn inputs(

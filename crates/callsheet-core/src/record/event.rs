@@ -64,10 +64,11 @@ pub enum Event {
         /// How the run had ended.
         outcome: Outcome,
     },
-    /// An edit of the sheet has errors: until it is right, nothing of these tasks starts (spec 2.18). None: it is right again.
+    /// An edit of the sheet has errors: until it is right, nothing of these tasks starts, and the run does not end by
+    /// itself (spec 2.18).
     EditHeld {
-        /// Tasks that the edit changes or lacks.
-        tasks: BTreeSet<Slug>,
+        /// Tasks that the edit changes or lacks; `None`: the sheet is right again.
+        tasks: Option<BTreeSet<Slug>>,
     },
     /// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
     SheetRendered {

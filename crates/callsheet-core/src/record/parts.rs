@@ -455,6 +455,9 @@ pub struct ResultParts {
     /// Validated changes that wait to be approved and applied; `None`: no change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeSet>,
+    /// Existing files that need no change, as a writer says (spec 3.11).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unchanged: Vec<String>,
     /// Canonical file targets linked from the summary, for carried references (spec 2.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,

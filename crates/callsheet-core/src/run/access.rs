@@ -467,7 +467,8 @@ impl Run {
     }
 
     /// Tasks that an edit of the sheet with errors changes or lacks: nothing of them starts until it is right (spec 2.18).
-    pub fn held_by_edit(&self) -> &BTreeSet<Slug> {
+    /// `None`: there is no such edit.
+    pub fn held_by_edit(&self) -> Option<&BTreeSet<Slug>> {
         self.sheet.held()
     }
 

@@ -57,10 +57,8 @@ impl Advancing<'_> {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
             Advance::Over if moved || self.executes() => {}
-            Advance::Over => {
-                NextStage(self.0).end_pass();
-                return true;
-            }
+            Advance::Over if NextStage(self.0).end_pass() => return true,
+            Advance::Over => {}
         }
         self.0.tasks.refresh();
         moved |= Answers(self.0).ask_before_calls();

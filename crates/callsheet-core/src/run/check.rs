@@ -264,7 +264,7 @@ impl<'a> Check<'a> {
         let approval = Approval(run);
         let waits = match outcome {
             Outcome::ApprovalRequired => approval.open_gates().next().is_some(),
-            Outcome::InputRequired => approval.questions().next().is_some() || !run.sheet.held().is_empty(),
+            Outcome::InputRequired => approval.questions().next().is_some() || run.sheet.held().is_some(),
             _ => false,
         };
         require(run.stage().is_working() && waits, || Reject::NotWaiting(outcome))

@@ -113,8 +113,8 @@ pub enum Why {
         /// Tasks that ended with a problem.
         tasks: Vec<Slug>,
     },
-    /// The edited sheet has errors, and changes it or leaves it out: nothing of it starts before they are fixed (spec 2.18).
-    BrokenEdit,
+    /// An edit of the sheet with errors changes or lacks it (spec 2.18).
+    SheetErrors,
     /// Others hold a part of a budget, and return what they do not use.
     Budget {
         /// Which.
@@ -210,15 +210,12 @@ impl Explainer<'_> {
             return self.ended(task);
         }
         let why = self.at_work(&task.task.slug).or_else(|| self.comes_first(Some(task)));
-        let why = why.or_else(|| self.refused(task)).or_else(|| self.person(task)).or_else(|| self.held(task));
-        let why = why.or_else(|| self.no_list()).or_else(|| self.broken_edit(task));
-        why.or_else(|| self.order(task)).unwrap_or(Why::Unknown)
-    }
-
-    /// An edit with errors holds what has not begun.
-    fn broken_edit(&self, task: &TaskRun) -> Option<Why> {
-        let held = self.run.sheet.held().contains(&task.task.slug);
-        (held && !task.has_begun()).then_some(Why::BrokenEdit)
+        let why = why
+            .or_else(|| self.edit(task))
+            .or_else(|| self.refused(task))
+            .or_else(|| self.person(task))
+            .or_else(|| self.held(task));
+        why.or_else(|| self.no_list()).or_else(|| self.order(task)).unwrap_or(Why::Unknown)
     }
 
     fn ended(&self, task: &TaskRun) -> Why {
@@ -257,6 +254,12 @@ impl Explainer<'_> {
             (_, _, Some(of)) => Some(Why::RollBack { of: of.clone() }),
             _ => None,
         }
+    }
+
+    /// An edit with errors holds it.
+    fn edit(&self, task: &TaskRun) -> Option<Why> {
+        let held = self.run.stage().is_working() && !task.has_begun() && self.run.sheet.holds(&task.task.slug);
+        held.then_some(Why::SheetErrors)
     }
 
     /// It has work, and the scheduler gave it nothing.

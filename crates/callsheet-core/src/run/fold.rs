@@ -45,7 +45,7 @@ impl Fold<'_> {
             Event::RunContinued { text, settings } => Continuation(run).ask(text, settings),
             Event::FollowUpWithdrawn { outcome } => Continuation(run).withdraw(*outcome),
             Event::SheetRendered { hash } => run.sheet.note_file(hash, at),
-            Event::EditHeld { tasks } => Lists(run).hold(tasks),
+            Event::EditHeld { tasks } => Lists(run).hold(tasks.as_ref()),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => Commands(run).drop_task(task),
             Event::TaskFailed { task, reason } => {

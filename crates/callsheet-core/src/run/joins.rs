@@ -95,6 +95,12 @@ fn verdict(run: &Run) -> Outcome {
     if is_problem || !run.unwritten().is_empty() { Outcome::Incomplete } else { Outcome::Complete }
 }
 
+/// Whether one of the paths is the asked one, or ends with it.
+fn names(paths: &BTreeSet<&str>, asked: &str) -> bool {
+    let inside = |path: &&str| path.strip_suffix(asked).is_some_and(|folder| folder.ends_with('/'));
+    paths.contains(asked) || paths.iter().any(inside)
+}
+
 /// One result needs no joining, and the same results are joined once.
 fn wants_join(run: &Run, outcome: Outcome) -> bool {
     let planned = || matches!(run.entry(), Some(Entry::Prompt { .. })) || !run.follow_ups().is_empty();
@@ -115,20 +121,29 @@ fn slugs(run: &Run) -> Vec<Slug> {
 }
 
 impl Run {
-    /// Files that the request asks for and that no change set has written. Empty where something else may have written
-    /// them, such as a command.
+    /// Files that the request asks for and that no change set has written, nor a task said to need no change. Empty where
+    /// something else may have written them, such as a command.
     pub fn unwritten(&self) -> Vec<&str> {
         let other =
             |task: &TaskRun| task.writer.is_some() && !task.skill.as_ref().is_some_and(|skill| skill.writes_files);
         if self.done().any(other) {
             return Vec::new();
         }
+        self.open_files(false)
+    }
+
+    /// Files that the request asks for and that a task said to need no change.
+    pub fn said_unchanged(&self) -> Vec<&str> {
+        self.open_files(true)
+    }
+
+    /// Files that the request asks for and that no change set has written; `said`: those that need no change, or the others.
+    fn open_files(&self, said: bool) -> Vec<&str> {
         let written: BTreeSet<&str> = self.all_tasks().flat_map(TaskRun::changed_files).collect();
-        let is_written = |asked: &str| {
-            let inside = |path: &&str| path.strip_suffix(asked).is_some_and(|folder| folder.ends_with('/'));
-            written.contains(asked) || written.iter().any(inside)
-        };
-        self.progress.routing().writes().iter().map(String::as_str).filter(|path| !is_written(path)).collect()
+        let results = self.done().filter_map(TaskRun::result);
+        let unchanged: BTreeSet<&str> = results.flat_map(|result| &result.unchanged).map(String::as_str).collect();
+        let asked = self.progress.routing().writes().iter().map(String::as_str);
+        asked.filter(|path| !names(&written, path) && names(&unchanged, path) == said).collect()
     }
 
     /// Whether a request was answered by tasks none of which may change anything.

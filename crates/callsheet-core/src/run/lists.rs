@@ -107,12 +107,15 @@ impl Lists<'_> {
         !list.steps.is_empty() && list.steps.iter().flatten().all(again)
     }
 
-    /// An edit with errors touches these tasks. One that only waits for a slot starts as little as one that waits for its
-    /// section.
-    pub fn hold(&mut self, tasks: &BTreeSet<Slug>) {
+    /// An edit with errors touches these tasks; `None`: there is none any more. One that only waits for a slot starts as
+    /// little as one that waits for its section.
+    pub fn hold(&mut self, tasks: Option<&BTreeSet<Slug>>) {
         self.0.sheet.hold(tasks);
-        self.hold_unstarted(|slug| tasks.contains(slug));
+        if let Some(tasks) = tasks {
+            self.hold_unstarted(|slug| tasks.contains(slug));
+        }
         self.0.tasks.look_again();
+        NextStage(self.0).wait_for_edit();
     }
 
     /// A person's edit (spec 2.18).

@@ -14,15 +14,21 @@ use super::{Run, limits};
 pub(super) struct NextStage<'a>(pub &'a mut Run);
 
 impl NextStage<'_> {
-    /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude.
-    pub fn end_pass(&mut self) {
+    /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude. While the sheet has errors, neither;
+    /// false then.
+    pub fn end_pass(&mut self) -> bool {
         let failed = |task: &&TaskRun| task.is_own() && task.state() == State::Failed && task.has_open_problem();
         let failed: Vec<bool> = self.0.tasks.values().filter(failed).map(TaskRun::is_unreached).collect();
         if !failed.is_empty() && failed.iter().all(|unreached| *unreached) {
-            return self.0.progress.conclude(Outcome::Unreachable);
+            self.0.progress.conclude(Outcome::Unreachable);
+            return true;
+        }
+        if self.0.sheet.held().is_some() {
+            return false;
         }
         if self.has_nothing_to_read() {
-            return Joins(self.0).finish();
+            Joins(self.0).finish();
+            return true;
         }
         let iterate = self.0.settings().iterate;
         if iterate == Policy::Never {
@@ -32,18 +38,19 @@ impl NextStage<'_> {
         let all_done = run.tasks().all(|task| matches!(task.state(), State::Done | State::Dropped));
         let complete = all_done && run.sheet.goals().plan_complete && !run.progress.rounds().wants_more_work();
         if iterate == Policy::Never || iterate == Policy::Auto && complete {
-            return Joins(run).finish();
+            Joins(run).finish();
+            return true;
         }
         run.progress.rounds_mut().set_iteration_due(true);
         run.calls.forget_list(Phase::Iterate);
         run.progress.go(Stage::Iterate);
+        true
     }
 
     /// Whether all that failed is a question about nothing: no other list would give it something to read.
     fn has_nothing_to_read(&self) -> bool {
         let mut problems = self.0.tasks().filter(|task| task.state().is_problem()).peekable();
-        let reads_nothing = |task: &TaskRun| task.direct && task.writer.is_none() && task.task.references.is_empty();
-        !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(reads_nothing)
+        !self.0.tasks.has_pending() && problems.peek().is_some() && problems.all(TaskRun::reads_nothing)
     }
 
     /// Without an iteration nobody will release them.
@@ -96,7 +103,9 @@ impl NextStage<'_> {
         let run = &mut *self.0;
         run.progress.go(Stage::Pass);
         if !run.tasks.has_pending() {
-            Joins(run).finish();
+            if run.sheet.held().is_none() {
+                Joins(run).finish();
+            }
         } else if limits::rounds_are_over(run) {
             run.progress.notified_mut().note_reached(Limit::MaxRounds);
             run.progress.conclude_saying(Outcome::MaxRounds, "Max rounds reached.".to_owned());
@@ -116,9 +125,25 @@ impl NextStage<'_> {
             _ => false,
         };
         if continues {
-            run.progress.unsay();
             self.next_round();
         }
+    }
+
+    /// The sheet has errors: a run that was about to end by itself does not, since the edit may add tasks.
+    pub fn wait_for_edit(&mut self) {
+        let run = &mut *self.0;
+        let ends = matches!(run.stage(), Stage::Join(outcome) | Stage::Conclude(outcome) if ends_by_itself(outcome));
+        if ends && run.sheet.held().is_some() && run.sheet.has_list() {
+            self.stop_ending();
+            self.0.progress.go(Stage::Pass);
+        }
+    }
+
+    fn stop_ending(&mut self) {
+        let run = &mut *self.0;
+        run.progress.unsay();
+        run.flights.end(&EffectKey::Conclude);
+        Joins(run).give_up();
     }
 
     /// A call for a list that was told of another list is made again; nobody waits for a person any more.
@@ -148,8 +173,8 @@ impl NextStage<'_> {
         }
         rounds.set_iteration_due(false);
         rounds.restart_pass();
-        run.flights.end(&EffectKey::Conclude);
-        Joins(run).give_up();
+        self.stop_ending();
+        let run = &mut *self.0;
         run.follow_ups.forget_before();
         self.pass();
     }

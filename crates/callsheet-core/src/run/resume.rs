@@ -24,7 +24,7 @@ impl Resume<'_> {
         self.stop_clocks();
         self.0.setup.set(settings);
         // A resume reads the sheet first, and refuses an edit with errors.
-        self.0.sheet.hold(&BTreeSet::new());
+        self.0.sheet.hold(None);
         self.0.progress.stop_waiting();
         self.settle_in_flight();
         Changing(self.0).skip_lost_checks();

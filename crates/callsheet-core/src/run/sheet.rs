@@ -18,8 +18,8 @@ pub(super) struct Sheet {
     remarks: Vec<String>,
     /// Hashes of every rendered sheet (spec 2.18).
     rendered: BTreeSet<BlobId>,
-    /// Tasks that an edit with errors changes or lacks.
-    held: BTreeSet<Slug>,
+    /// Tasks that an edit with errors changes or lacks; `None`: there is no such edit.
+    held: Option<BTreeSet<Slug>>,
     /// What the file was to hold last, or was read last, and when that was.
     last: Option<(BlobId, u64)>,
 }
@@ -73,19 +73,24 @@ impl Sheet {
         self.mark_irrelevant(list);
     }
 
-    /// An edit with errors touches these tasks; none: there is no such edit any more.
-    pub fn hold(&mut self, tasks: &BTreeSet<Slug>) {
-        self.held.clone_from(tasks);
+    /// An edit with errors touches these tasks; `None`: there is no such edit any more.
+    pub fn hold(&mut self, tasks: Option<&BTreeSet<Slug>>) {
+        self.held = tasks.cloned();
     }
 
-    /// Tasks that an edit with errors changes or lacks: nothing of them starts.
-    pub fn held(&self) -> &BTreeSet<Slug> {
-        &self.held
+    /// Tasks that an edit with errors changes or lacks, of which nothing starts; `None`: there is no such edit.
+    pub fn held(&self) -> Option<&BTreeSet<Slug>> {
+        self.held.as_ref()
+    }
+
+    /// Whether an edit with errors changes or lacks a task.
+    pub fn holds(&self, task: &Slug) -> bool {
+        self.held.as_ref().is_some_and(|held| held.contains(task))
     }
 
     /// A person edited it.
     pub fn edit(&mut self, list: &ListAdopted) {
-        self.held.clear();
+        self.held = None;
         if list.goals != self.goals {
             let goals = Goals { text: list.goals.text.clone(), ..list.goals };
             self.former_goals.push(std::mem::replace(&mut self.goals, goals));

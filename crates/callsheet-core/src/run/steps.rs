@@ -50,7 +50,7 @@ impl Steps<'_> {
             TaskChange(run).enter(slug, TaskPhase::Ready);
             return true;
         }
-        if state == State::Running || begun || run.sheet.held().contains(slug) {
+        if state == State::Running || begun || run.sheet.holds(slug) {
             return false;
         }
         if task.skill_lost && matches!(state, State::Planned | State::Waiting) {
@@ -215,7 +215,7 @@ pub(super) fn run_ahead(run: &Run, current: usize) -> usize {
 }
 
 fn may_start(run: &Run, task: &TaskRun) -> bool {
-    let held = run.sheet.held().contains(&task.task.slug);
+    let held = run.sheet.holds(&task.task.slug);
     task.state() == State::Ready && !task.has_begun() && !held && Approval(run).has(task)
 }
 

@@ -521,6 +521,11 @@ impl TaskRun {
         self.applied.iter().any(|applied| applied.set == *set && applied.reverted)
     }
 
+    /// Whether it is a question for which no file was found: to do it again changes nothing.
+    pub fn reads_nothing(&self) -> bool {
+        self.direct && self.writer.is_none() && self.task.references.is_empty()
+    }
+
     /// Paths of files that hold changes of its, in path order.
     pub fn changed_files(&self) -> BTreeSet<&str> {
         let sets = self.applied.iter().filter(|set| !set.reverted);

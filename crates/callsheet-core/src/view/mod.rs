@@ -20,7 +20,7 @@ pub use diff::{DiffKind, DiffLine, DiffReader, diff_counts, diff_lines};
 pub use limits::{limit_number, limit_unit, most_used_limit, pressing_limit, raised_words};
 pub use moments::{civil, outcome_words};
 pub use report::{
-    CALLS_FAILED, list_words, outcome_word, problem_line, removals, report, review_words, unwritten_words,
+    CALLS_FAILED, asked_files_words, list_words, outcome_word, problem_line, removals, report, review_words,
 };
 pub use summary::{Summary, reuse_words};
 pub use timeline::{Bar, BarKind, call_words, limit_words, own_failure, timeline};

@@ -49,8 +49,8 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
     if of_tree.is_none() && changed_nothing(run) {
         text.push_str("\nNo file was changed.\n");
     }
-    if outcome.is_some_and(Outcome::is_finished) && !run.unwritten().is_empty() {
-        text.push_str(&format!("\n{}\n", unwritten_words(run)));
+    for words in asked_files_words(run).iter().filter(|_| outcome.is_some_and(Outcome::is_finished)) {
+        text.push_str(&format!("\n{words}\n"));
     }
     let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
     if !problems.is_empty() {
@@ -75,10 +75,12 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
     readable(&text)
 }
 
-/// The files that were asked for and are not written, in a sentence; empty if there are none.
-pub fn unwritten_words(run: &Run) -> String {
-    let files = run.unwritten();
-    if files.is_empty() { String::new() } else { format!("Asked for and not written: {}.", files.join(", ")) }
+/// The files that were asked for and have no change, in a sentence each for those that a task said to need none and for
+/// the others.
+pub fn asked_files_words(run: &Run) -> Vec<String> {
+    let groups = [("Asked for and not written", run.unwritten()), ("Said to need no change", run.said_unchanged())];
+    let groups = groups.into_iter().filter(|(_, files)| !files.is_empty());
+    groups.map(|(title, files)| format!("{title}: {}.", files.join(", "))).collect()
 }
 
 /// The answer that a model wrote from the results, or why they stand as a list.

@@ -56,7 +56,7 @@ impl WaitKind {
     fn of(why: &Why) -> Option<Self> {
         Some(match why {
             Why::Slot { .. } => Self::Slot,
-            Why::Gate { .. } | Why::Question { .. } | Why::BrokenEdit => Self::You,
+            Why::Gate { .. } | Why::Question { .. } | Why::SheetErrors => Self::You,
             Why::Limit { .. } | Why::Budget { .. } => Self::Limit,
             Why::WaitsForTask { .. }
             | Why::WaitsForSection { .. }

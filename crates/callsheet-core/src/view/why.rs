@@ -61,7 +61,9 @@ fn words(run: &Run, why: &Why, driven: bool, named: &dyn Fn(&Slug) -> String) ->
         Why::Held { tasks: problems } => {
             format!("is held until the list is reviewed, because of {}", tasks(problems))
         }
-        Why::BrokenEdit => "is held by your edit of the sheet, which has errors".to_owned(),
+        Why::SheetErrors => {
+            "waits until the errors in the edited sheet are fixed, which changes or deletes it".to_owned()
+        }
         Why::Budget { limit, work: now } => format!("waits for what others hold of {}: {}", limit.name(), work(now)),
         Why::RollBack { of } => format!("waits until an interrupted change of {of} is reverted"),
         Why::Concluded { outcome: Outcome::Planned } => "is planned; nothing has run".to_owned(),

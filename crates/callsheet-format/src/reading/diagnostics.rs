@@ -26,6 +26,8 @@ const FULL: u16 = 1_000;
 pub struct Diagnostics {
     phase: Phase,
     strict: bool,
+    /// A person wrote the text: it is not changed by a guess (spec 2.18).
+    by_hand: bool,
     section: Named,
     task: Named,
     repairs: Vec<Repair>,
@@ -46,6 +48,7 @@ impl Diagnostics {
         Self {
             phase,
             strict,
+            by_hand: false,
             section: Named::default(),
             task: Named::default(),
             repairs: Vec::new(),
@@ -59,6 +62,16 @@ impl Diagnostics {
         }
     }
 
+    /// Whether a person wrote the text.
+    pub fn by_hand(self, by_hand: bool) -> Self {
+        Self { by_hand, ..self }
+    }
+
+    /// Whether a person wrote the text: a near name is an error that names the near one.
+    pub fn is_by_hand(&self) -> bool {
+        self.by_hand
+    }
+
     /// Empty notes at the same place, for a part of the text that may turn out not to count; see [`Diagnostics::absorb`].
     pub fn fork(&self) -> Self {
         Self {
@@ -67,6 +80,7 @@ impl Diagnostics {
             comparisons: self.comparisons.clone(),
             repaired: self.repaired,
             found: self.found,
+            by_hand: self.by_hand,
             ..Self::new(self.phase, self.strict)
         }
     }

@@ -27,6 +27,8 @@ pub struct ExecutionReply {
     pub more_work: bool,
     /// `**no changes needed**` stood alone on a line.
     pub no_changes: bool,
+    /// Existing files that it then names and quotes.
+    pub unchanged: Vec<String>,
     /// Changes of `Change details` blocks, in order.
     pub changes: Vec<Change>,
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::{Server, check_file, fixtures};
+use callsheet_core::record::StopReason;
 use callsheet_core::spec::ToolSpec;
 use callsheet_models::config::{Provider, ProviderSettings, build};
 use callsheet_runtime::ports::{Message, Model, ModelRequest};
@@ -112,4 +113,22 @@ fn older_models_get_ordinary_schemas() {
     let environment = BTreeMap::from([("ANTHROPIC_API_KEY".to_owned(), "k".to_owned())]);
     let native = |model: &str| build(&provider, model, &environment).unwrap().native_tools().len();
     assert_eq!((native("claude-sonnet-4-5"), native("claude-3-5-haiku-latest")), (2, 0));
+}
+
+/// The library takes the one for a limit of length and the other for a broken stream.
+///
+/// covers: 12.2
+#[tokio::test]
+async fn a_filter_is_known_from_the_frames() {
+    for (name, folder, path) in [("openai", "openai-responses", "filtered/v1"), ("gemini", "gemini", "blocked/v1beta")]
+    {
+        let server = Server::start(fixtures().join("wire").join(folder)).await;
+        let model = model(name, format!("{}/{path}", server.address));
+        let request: ModelRequest = serde_json::from_value(json!({
+            "label": "execute", "system": "", "messages": [{"role": "user", "text": "go"}], "max_output_tokens": 100,
+        }))
+        .unwrap();
+        let reply = model.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
+        assert_eq!(reply.stop, StopReason::Filtered, "{name}");
+    }
 }

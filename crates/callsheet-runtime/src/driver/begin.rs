@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Entry, Event, Tree};
-use callsheet_core::spec::{Reference, RunId, Settings, TaskList};
+use callsheet_core::spec::{Headless, Reference, RunId, Settings, TaskList};
 use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;
@@ -15,6 +16,7 @@ use crate::reading::route::{list_of, task_of};
 use crate::references::named_references;
 use crate::services::Services;
 use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
+use crate::skills::LoadedSkills;
 
 /// Warnings of a sheet file that are reported when it is run.
 const WARNINGS: usize = 10;
@@ -103,6 +105,7 @@ pub fn begin_in(
             (Entry::Skill { prompt }, Some(sheet))
         }
     };
+    refuse_unknown_skills(services, &settings)?;
     report_skill_issues(services, &settings);
     let id = session.lock().run.clone();
     if session.entries() > 0 {
@@ -115,7 +118,12 @@ pub fn begin_in(
     events.extend(tree_adopted);
     if let Some(sheet) = list {
         report_warnings(services, &sheet.list.issues);
-        events.push(adopt_host_list(services, session.run(), &settings, sheet)?);
+        let adopted = adopt_host_list(services, session.run(), &settings, sheet)?;
+        if let Event::ListAdopted { list, .. } = &adopted {
+            let tasks = list.steps.iter().flatten().map(|planned| planned.task.slug.as_str());
+            refuse_unknown_tasks(&settings.headless, tasks)?;
+        }
+        events.push(adopted);
     }
     events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
     session.record(services, events)?;
@@ -130,6 +138,40 @@ fn report_warnings(services: &Services, issues: &[Issue]) {
     if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
         services.notice(&format!("and {more} more; `callsheet sheet check FILE` lists all"));
     }
+}
+
+/// A run of some skills needs each of them.
+fn refuse_unknown_skills(services: &Services, settings: &Settings) -> Result<(), InputFault> {
+    if settings.skills.is_empty() {
+        return Ok(());
+    }
+    let all = services.skills(&Settings { skills: Vec::new(), ..settings.clone() });
+    let unknown = settings.skills.iter().find(|name| all.catalog.get(name).is_none());
+    unknown.map_or(Ok(()), |name| Err(unknown_skill(name, &all)))
+}
+
+fn unknown_skill(name: &str, loaded: &LoadedSkills) -> InputFault {
+    let near = did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+    let advice = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
+    InputFault::UnknownSkill { name: name.to_owned(), advice }
+}
+
+/// Who approves tasks of a known list by their names names tasks of it.
+fn refuse_unknown_tasks<'a>(
+    headless: &Headless,
+    tasks: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), InputFault> {
+    let Headless::Slugs(slugs) = headless else { return Ok(()) };
+    // A task inside a call is named behind the task that calls.
+    for name in slugs.iter().filter_map(|slug| slug.as_str().split('/').next()) {
+        if tasks.clone().all(|task| task != name) {
+            let near = did_you_mean(name, tasks);
+            let advice =
+                if near.is_empty() { "`--headless` takes stop, deny, approve, or tasks".to_owned() } else { near };
+            return Err(InputFault::UnknownTask { name: name.to_owned(), advice });
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with skill files, and which skills of the project stand in the place of others.
@@ -164,9 +206,7 @@ fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) 
     if loaded.catalog.get(name).is_none() {
         // It may be there and be left out.
         report_skill_issues(services, settings);
-        let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
-        let advice = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
-        return Err(InputFault::UnknownSkill { name: name.to_owned(), advice }.into());
+        return Err(unknown_skill(name, &loaded).into());
     }
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(InputFault::NeedsRefinement(name.to_owned()).into());

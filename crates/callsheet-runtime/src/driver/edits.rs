@@ -62,22 +62,22 @@ impl Session {
             }
             Err(Refused { lines, touched }) => {
                 self.views.sheet.reject(services, hash, &lines);
-                Ok(*self.run().held_by_edit() != touched && self.hold(services, touched)?)
+                Ok(self.run().held_by_edit() != Some(&touched) && self.hold(services, Some(touched))?)
             }
         }
     }
 
-    /// Nothing of these tasks starts until the sheet is right. True if that was recorded.
-    fn hold(&mut self, services: &Services, tasks: BTreeSet<Slug>) -> Result<bool, DriveFault> {
+    /// Nothing of these tasks starts until the sheet is right; `None`: it is. True if that was recorded.
+    fn hold(&mut self, services: &Services, tasks: Option<BTreeSet<Slug>>) -> Result<bool, DriveFault> {
         Ok(self.record(services, vec![Event::EditHeld { tasks }])? > 0)
     }
 
     /// An edit with errors is fixed or taken back: what it held may start.
     fn release_held(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
-        if self.run().held_by_edit().is_empty() || self.views.sheet.stands_rejected(services) {
+        if self.run().held_by_edit().is_none() || self.views.sheet.stands_rejected(services) {
             return Ok(EditCheck::Nothing);
         }
-        Ok(if self.hold(services, BTreeSet::new())? { EditCheck::Applied } else { EditCheck::Nothing })
+        Ok(if self.hold(services, None)? { EditCheck::Applied } else { EditCheck::Nothing })
     }
 
     /// The edit that is to be recorded right after `event`, or now.

@@ -255,8 +255,8 @@ impl Driver {
         if self.session.run().outcome().is_some() {
             return Ok(false);
         }
-        // A sheet with errors that holds what is left waits for a person, too.
-        let held = || (!self.session.run().held_by_edit().is_empty()).then_some(Outcome::InputRequired);
+        // A sheet with errors waits for a person, too.
+        let held = || self.session.run().held_by_edit().map(|_| Outcome::InputRequired);
         let Some(outcome) = self.unanswered.values().copied().min().or_else(held) else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.services)?;

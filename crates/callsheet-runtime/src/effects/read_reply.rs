@@ -382,6 +382,7 @@ impl RecordedReply<'_> {
             details,
             more_work: execution.more_work,
             links: summary_files(&execution, context),
+            unchanged: execution.unchanged.clone(),
             unsupported: self.unsupported(task, &execution, changes.as_ref())?,
             changes,
         };

@@ -89,8 +89,8 @@ pub struct RunSummary {
     pub facts: u64,
     /// How it ended or why it waits; `None`: it runs, or its process died.
     pub outcome: Option<Outcome>,
-    /// US dollars, as far as known.
-    pub cost_usd: f64,
+    /// US dollars; `None`: the cost of some calls is unknown.
+    pub cost_usd: Option<f64>,
     /// The process that writes it now, if one is alive.
     pub owner: Option<String>,
 }

@@ -250,6 +250,9 @@ impl<'a> Checker<'a> {
     /// Whether tool and arguments of a reading hold. The arguments are taken out of it.
     fn fit(&mut self, call: &mut Shaped, notes: &mut Diagnostics) -> Result<Fit, Refusal> {
         let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
+        if notes.is_by_hand() && tool.name != call.name {
+            return Err(Refusal::Tool(IssueCode::ToolUnknown));
+        }
         let (arguments, mends) =
             object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
         if !self.schemas.contains_key(&tool.name) {

@@ -77,16 +77,21 @@ pub(crate) fn unread_call<'a>(text: &'a str, rules: &CallRules<'_>) -> Option<(u
 }
 
 /// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning
-/// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4).
+/// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4). A person's call of a tool
+/// that does not exist is an error.
 pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     if blocks.is_empty() {
         return Vec::new();
     }
-    let mut inner = Diagnostics::new(notes.phase(), false);
+    let mut inner = Diagnostics::new(notes.phase(), false).by_hand(notes.is_by_hand());
     let calls = read_calls(blocks, rules, &mut inner);
     notes.repeat(&inner, |_| true);
     let dropped = inner.errors() > 0;
     for issue in inner.issues().iter().filter(|issue| issue.severity == Severity::Error) {
+        if notes.is_by_hand() && issue.code == IssueCode::ToolUnknown {
+            notes.push(issue.clone());
+            continue;
+        }
         let facts = [("reason", issue.what.as_str())];
         let mut warning = notes.issue(IssueCode::CallDropped, "", issue.place.span, &facts).warning();
         warning.place.item.clone_from(&issue.place.item);

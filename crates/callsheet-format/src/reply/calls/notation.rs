@@ -55,6 +55,12 @@ const FRAMES: &[&str] = &[
     "```",
 ];
 
+/// Fences that hold calls written as in Python, and nothing else.
+const CALL_FENCES: &[&str] = &["```tool_code"];
+
+/// What may stand around a call there.
+const PRINT: &str = "print(";
+
 /// Frames that mean something else at the start of a line: they begin nothing.
 const NO_OPENINGS: &[&str] = &["```json", "```"];
 
@@ -114,7 +120,8 @@ pub(super) type Found = (Written, usize);
 
 /// Whether a call may begin somewhere in the text. Cheap.
 pub(crate) fn may_hold(text: &str) -> bool {
-    text.contains(['<', '[']) || text.contains("functools") || text.contains("Action:")
+    let words = ["functools", "Action:"];
+    text.contains(['<', '[']) || words.iter().chain(CALL_FENCES).any(|word| text.contains(word))
 }
 
 /// Whether a line begins with a mark of a notation.
@@ -138,6 +145,24 @@ pub(super) fn read(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> (Ve
         end = next.1.max(start + 1);
         found.push((start, next));
     }
+}
+
+/// The calls of a fence that holds calls of offered tools and nothing else, and the byte where its closing mark stands.
+pub(super) fn fenced(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> Option<(Vec<(usize, Found)>, usize)> {
+    let mark = CALL_FENCES.iter().find(|mark| text.get(at..).is_some_and(|rest| rest.starts_with(**mark)))?;
+    let body = at + mark.len();
+    let end = text.get(body..)?.find("\n```").map_or(text.len(), |length| body + length + 1);
+    let mut found = Vec::new();
+    let mut start = skip(text, body, &[]);
+    while start < end {
+        let printed = text.get(start..)?.starts_with(PRINT);
+        let call = python(text, if printed { start + PRINT.len() } else { start }, is_tool)?;
+        let behind = skip(text, call.1, &[]);
+        let next = if printed { behind + usize::from(text.get(behind..)?.starts_with(')')) } else { call.1 };
+        found.push((start, call));
+        start = skip(text, next, &[]);
+    }
+    (!found.is_empty()).then_some((found, end))
 }
 
 /// Behind blanks, commas and marks of this list.

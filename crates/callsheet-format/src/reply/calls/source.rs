@@ -296,6 +296,19 @@ impl Finder<'_, '_> {
         if found.is_empty() {
             return self.broken(text, at);
         }
+        self.take(found);
+        Some(end.max(at + 1))
+    }
+
+    /// Takes the calls of a fence that holds nothing else. Gives the byte behind them.
+    fn fenced(&mut self, text: &str, at: usize) -> Option<usize> {
+        let tools = self.tools;
+        let (found, end) = notation::fenced(text, at, &|name: &str| tools.is_tool(name))?;
+        self.take(found);
+        Some(end)
+    }
+
+    fn take(&mut self, found: Vec<(usize, notation::Found)>) {
         for (start, (written, end)) in found {
             match written {
                 Written::Json(document) => {
@@ -313,7 +326,6 @@ impl Finder<'_, '_> {
                 }
             }
         }
-        Some(end.max(at + 1))
     }
 
     /// A mark with something behind it that is meant as a call and cannot be read as one.
@@ -331,17 +343,21 @@ impl Finder<'_, '_> {
     }
 }
 
-/// Calls in the notation of a chat form, outside fences.
+/// Calls in the notation of a chat form, outside fences, and in fences that are for calls.
 pub(super) fn marked_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Vec<RawCall> {
     let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let text = &block.text;
     let mut tracker = Tracker::default();
     let (mut line_at, mut read_to) = (0, 0);
     for line in text.split_inclusive('\n') {
-        let outside = line_at >= read_to && tracker.next(line.trim_end_matches(['\n', '\r'])) == Part::Outside;
-        if outside {
+        if line_at >= read_to {
             let begins = line_at + (line.len() - line.trim_start().len());
-            read_to = finder.marked(text, begins).unwrap_or(read_to);
+            let end = match tracker.next(line.trim_end_matches(['\n', '\r'])) {
+                Part::Outside => finder.marked(text, begins),
+                Part::Open(_) => finder.fenced(text, begins),
+                Part::Inside | Part::Close => None,
+            };
+            read_to = end.unwrap_or(read_to);
         }
         line_at += line.len();
     }

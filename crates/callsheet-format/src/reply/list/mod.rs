@@ -104,7 +104,7 @@ pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec
 }
 
 fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostics) {
-    let mut notes = Diagnostics::new(kind.phase(), context.strict);
+    let mut notes = Diagnostics::new(kind.phase(), context.strict).by_hand(kind == Kind::Sheet);
     let format = match kind {
         Kind::Plan => &PLAN,
         Kind::Sheet => &SHEET,

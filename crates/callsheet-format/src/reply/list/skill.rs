@@ -5,7 +5,6 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{Skill, SkillMode};
 
 use crate::reading::{Diagnostics, ReadContext};
-use crate::reply::list::Kind;
 use crate::reply::references::{is_none, says_none};
 
 /// Suggestions for an unknown skill when the catalog is long (spec 7.7).
@@ -25,7 +24,6 @@ enum Fit<'a> {
 pub fn read(
     written: Option<(&str, Span)>,
     task: Span,
-    kind: Kind,
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Option<String> {
@@ -43,7 +41,7 @@ pub fn read(
     match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
         // What a person wrote is not changed by a guess.
-        Fit::Near(name) if kind == Kind::Sheet => {
+        Fit::Near(name) if notes.is_by_hand() => {
             let issue = notes.issue(IssueCode::SkillUnknown, "", span, &[("skill", value)]).key(super::label::SKILL);
             notes.push(issue.allowed(value, [name]));
             Some(value.to_owned())

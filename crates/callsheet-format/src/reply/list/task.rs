@@ -64,7 +64,7 @@ pub fn read(
     let need = need(raw, kind, context, notes);
     let written = raw.all(label::SKILL).next().map(|label| (&*label.value, label.span));
     too_long(&need, raw, notes);
-    let skill = skill::read(written, raw.span, kind, context, notes);
+    let skill = skill::read(written, raw.span, context, notes);
     let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
     let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
     choice.question(&links, &need, &expected, context, notes);

@@ -132,6 +132,7 @@ fn missing(
         return mended(other.clone(), fragment, RepairCode::PathSpelling, checking);
     }
     if let [only] = candidates.near.as_slice()
+        && !checking.notes.is_by_hand()
         && is_near(&path, only)
         && (!waits || same_but_case(&path, only))
     {

@@ -18,19 +18,19 @@ const SHORTEST: usize = 6;
 /// Label of the file in the form of spec 3.11; its value may hold blanks.
 const LABEL: &str = "- **file_path** ";
 
-/// Whether the reply names an existing file and quotes something of it, in a fence, behind `>` or in quotation marks.
-pub(super) fn is_shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> bool {
+/// Existing files that the reply names and quotes, in a fence, behind `>` or in quotation marks.
+pub(super) fn shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> Vec<String> {
     let text = document.whole();
     let quotes = quotes(document, &text);
     let labelled: BTreeSet<String> =
         text.lines().filter_map(|line| line.trim().strip_prefix(LABEL)).map(|path| path.trim().to_owned()).collect();
     let words = files_of(&text).filter(|word| word.contains(['.', '/']) && !labelled.contains(word));
     let words: BTreeSet<String> = words.collect();
-    let mut shown = false;
+    let mut shown = Vec::new();
     for path in labelled.iter().chain(&words).take(FILES).cloned() {
-        if let Some(Answer::Content(file)) = notes.answer(context, Lookup::Content(path)) {
+        if let Some(Answer::Content(file)) = notes.answer(context, Lookup::Content(path.clone())) {
             let file = folded(file);
-            shown |= quotes.iter().any(|quote| file.contains(quote.as_str()));
+            shown.extend(quotes.iter().any(|quote| file.contains(quote.as_str())).then_some(path));
         }
     }
     shown

@@ -61,9 +61,10 @@ pub(super) fn check_presence(
     } else if !execution.no_changes && blocks == 0 && !cut_off {
         notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "", whole, &[]));
     } else if execution.no_changes {
+        execution.unchanged = unchanged::shown(document, context, notes);
         if let Some(path) = unchanged::missing(context, notes) {
             notes.push(notes.issue(IssueCode::UnchangedUnquoted, "missing", whole, &[("path", path)]));
-        } else if !unchanged::is_shown(document, context, notes) {
+        } else if execution.unchanged.is_empty() {
             notes.push(notes.issue(IssueCode::UnchangedUnquoted, "", whole, &[]));
         }
     }

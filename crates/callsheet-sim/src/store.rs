@@ -139,6 +139,10 @@ impl Store for ProcessStore {
         self.alive()?.put_blob(bytes)
     }
 
+    fn persist(&self) -> Result<(), StoreFault> {
+        self.alive()?.persist()
+    }
+
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
         self.memory.stage_blob(bytes)
     }

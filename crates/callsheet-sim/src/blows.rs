@@ -163,8 +163,6 @@ impl Shell {
             Event::QuestionAnswered { task, run, call, .. } => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
             }
-            // An edit may have listed it anew.
-            Event::TaskDropped { task } => return run.task(task).is_some_and(|task| !task.state().is_ended()),
             _ => return false,
         };
         run.is_outstanding(&key)
@@ -179,6 +177,7 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::RunContinued { .. }
             | Event::FollowUpWithdrawn { .. }
             | Event::TaskRetried { .. }
+            | Event::TaskDropped { .. }
             | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
             | Event::EditHeld { .. }
             | Event::LimitRaised { .. }

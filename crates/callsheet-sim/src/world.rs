@@ -238,6 +238,13 @@ impl World {
         calls
     }
 
+    /// Of these the first answers the others.
+    fn equal_calls(&mut self) -> Vec<ToolCall> {
+        let mut calls: Vec<ToolCall> = (0..4).map(|_| self.call("read_file")).collect();
+        calls.iter_mut().for_each(|call| call.arguments = serde_json::json!({ "argument": 0 }));
+        calls
+    }
+
     fn call(&mut self, name: &str) -> ToolCall {
         self.calls += 1;
         let arguments = serde_json::json!({ "argument": self.random.below(2) });
@@ -477,7 +484,7 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            let calls = self.calls();
+            let calls = if self.random.chance(15) { self.equal_calls() } else { self.calls() };
             let exec = key.run.as_ref().and_then(|id| task?.run(id));
             let repeats = task.zip(exec).map(|(task, exec)| run.repeats(task, exec, &calls)).unwrap_or_default();
             let stuck =

@@ -48,7 +48,8 @@ impl Answers<'_> {
         let (approval, units) = (Approval(self.0), Units(self.0));
         // What a template changes waits at gates of its own.
         let asks = |task: &TaskRun| {
-            let held = approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug) || task.is_handler();
+            let again = approval.would_run_again(&task.task.slug) || task.runs.iter().any(Execution::was_interrupted);
+            let held = again || approval.holds_acts_of(task);
             (held || self.0.setup.has_unheld_tools()) && !task.calls_template()
         };
         let mut closed = Vec::new();
@@ -56,7 +57,7 @@ impl Answers<'_> {
             let held = approval.holds_acts_of(task);
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {
                 for call in units.callable(run) {
-                    let again = approval.would_run_again(&task.task.slug) || task.is_handler() && run.makes_again(call);
+                    let again = approval.would_run_again(&task.task.slug) || run.makes_again(call);
                     let alone = approval.needs_own_answer(&call.call.name);
                     let waits = (held || again || alone) && call.state == ToolState::Queued;
                     if waits && approval.gates_tool(&call.call.name) {

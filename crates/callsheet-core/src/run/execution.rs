@@ -205,6 +205,11 @@ impl Execution {
         !self.calls.is_empty() && self.calls.iter().all(ToolRun::has_failed)
     }
 
+    /// A call of it was started and did not end.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.calls.iter().any(|call| call.output() == Some(&ToolOutput::Interrupted))
+    }
+
     /// Whether a call is made again whose like was started last time and did not end.
     pub fn makes_again(&self, again: &ToolRun) -> bool {
         let earlier = self.calls.iter().take_while(|call| call.call.id != again.call.id);

@@ -16,7 +16,7 @@ use super::next_stage::{NextStage, ends_by_itself};
 use super::reject::Reject;
 use super::replies::Replies;
 use super::state::{Stage, State};
-use super::task::{ExecutionStage, RemovedBy, TaskPhase, TaskRun};
+use super::task::{ExecutionStage, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Said of a run that ends by a list that adds nothing.
@@ -108,9 +108,15 @@ impl Lists<'_> {
     }
 
     /// An edit with errors touches these tasks; `None`: there is none any more. One that only waits for a slot starts as
-    /// little as one that waits for its section.
+    /// little as one that waits for its section, and references are checked again before it does: a check that fails would
+    /// have it refined.
     pub fn hold(&mut self, tasks: Option<&BTreeSet<Slug>>) {
         self.0.sheet.hold(tasks);
+        for slug in tasks.into_iter().flatten() {
+            if let Some(task) = self.0.tasks.get_mut(slug).filter(|task| task.is_being_checked()) {
+                task.check = ReferenceCheck::Open;
+            }
+        }
         if let Some(tasks) = tasks {
             self.hold_unstarted(|slug| tasks.contains(slug));
         }

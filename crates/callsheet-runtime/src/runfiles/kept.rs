@@ -34,6 +34,13 @@ impl KeptFiles {
     }
 
     fn folder(&self) -> Result<Folder, RunFileFault> {
+        // There is none yet where the record is kept in memory.
+        let mut builder = std::fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(&self.state).map_err(|error| RunFileFault {
+            path: self.state.display().to_string(),
+            reason: crate::paths::reason(&error),
+        })?;
         let fault =
             |fault: PathFault| RunFileFault { path: self.state.display().to_string(), reason: fault.to_string() };
         let root = Workspace::new(&self.state, &[]).map_err(fault)?;

@@ -8,7 +8,7 @@ use crate::spec::{ExecutionId, Slug};
 use super::Run;
 use super::approval::{Approval, may_be_asked_about};
 use super::changes::SetKey;
-use super::execution::ToolState;
+use super::execution::{Execution, ToolState};
 use super::next_stage::NextStage;
 use super::reject::Reject;
 use super::task::TaskRun;

@@ -60,7 +60,7 @@ impl Player {
             }
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
             ["broken", "edit", "touches", tasks @ ..] => {
-                self.fact(Event::EditHeld { tasks: tasks.iter().map(|task| Slug::new(*task)).collect() })
+                self.fact(Event::EditHeld { tasks: Some(tasks.iter().map(|task| Slug::new(*task)).collect()) })
             }
             ["cancel"] => self.fact(Event::CancelRequested),
             ["templates"] => self.templates(&block.join("\n")),

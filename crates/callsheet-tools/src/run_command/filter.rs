@@ -111,22 +111,43 @@ mod calls {
     /// The part of the type of a socket that says what it is.
     const TYPE: u64 = 0xf;
 
+    /// Calls that give a file a mode.
+    #[cfg(target_arch = "x86_64")]
+    const MODES: [(c_long, u8, Option<u8>); 7] = [
+        (libc::SYS_fchmod, 1, None),
+        (libc::SYS_fchmodat, 2, None),
+        (452, 2, None),
+        (libc::SYS_openat, 3, Some(2)),
+        (libc::SYS_chmod, 1, None),
+        (libc::SYS_creat, 1, None),
+        (libc::SYS_open, 2, Some(1)),
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const MODES: [(c_long, u8, Option<u8>); 4] =
+        [(libc::SYS_fchmod, 1, None), (libc::SYS_fchmodat, 2, None), (452, 2, None), (libc::SYS_openat, 3, Some(2))];
+
     type Rules = Vec<(c_long, Vec<SeccompRule>)>;
 
     /// Refuses these calls to the thread and whatever it starts.
     pub(in super::super) fn forbid(only_reads: bool) -> Result<bool, Error> {
         apply(rules(only_reads)?, libc::EPERM)?;
         // A program that cannot ask in the new way asks in the old one, whose arguments can be read here.
-        apply(vec![(libc::SYS_clone3, Vec::new())], libc::ENOSYS)?;
+        apply(vec![(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())], libc::ENOSYS)?;
         Ok(true)
     }
 
     fn apply(rules: Rules, error: libc::c_int) -> Result<(), Error> {
         let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(Error::Backend)?;
         let twice = |(call, rules): (c_long, Vec<SeccompRule>)| [(call, rules.clone()), (call | SECOND_TABLE, rules)];
-        let rules: BTreeMap<i64, Vec<SeccompRule>> = rules.into_iter().flat_map(twice).collect();
+        let mut all: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+        for (call, rules) in rules.into_iter().flat_map(twice) {
+            let whole = rules.is_empty() || all.get(&call).is_some_and(Vec::is_empty);
+            let known = all.entry(call).or_default();
+            // One that is refused whatever its arguments are stays so.
+            if whole { known.clear() } else { known.extend(rules) }
+        }
         let refused = SeccompAction::Errno(error.unsigned_abs());
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+        let filter = SeccompFilter::new(all, SeccompAction::Allow, refused, arch)?;
         apply_filter(&BpfProgram::try_from(filter).map_err(Error::Backend)?)
     }
 
@@ -144,8 +165,26 @@ mod calls {
         } else {
             rules.push((libc::SYS_socket, sockets()?));
         }
+        rules.extend(setting_user()?);
         let requests = requests.into_iter().map(|request| rule([is(1, SeccompCmpOp::Eq, request)?]));
         rules.push((libc::SYS_ioctl, requests.collect::<Result<_, _>>()?));
+        Ok(rules)
+    }
+
+    /// Calls that would make a program which runs as its owner or its group for everybody.
+    fn setting_user() -> Result<Rules, BackendError> {
+        let made = flag(libc::O_CREAT);
+        let mut rules: Rules = Vec::new();
+        // The place of the mode among the arguments, and that of the flags which say whether it counts.
+        for (call, mode, flags) in MODES {
+            for bit in [u64::from(libc::S_ISUID), u64::from(libc::S_ISGID)] {
+                let mut conditions = vec![is(mode, SeccompCmpOp::MaskedEq(bit), bit)?];
+                if let Some(flags) = flags {
+                    conditions.push(is(flags, SeccompCmpOp::MaskedEq(made), made)?);
+                }
+                rules.push((call, vec![rule(conditions)?]));
+            }
+        }
         Ok(rules)
     }
 

@@ -1,23 +1,58 @@
 //! Which files the settings of git name: those that it includes, and the folder of its hooks. Git itself says it, since it
 //! alone knows what it will read.
 
+use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// The files and folders that decide what git runs in a project, as far as settings name them.
-pub(super) fn named(root: &Path) -> Vec<PathBuf> {
-    if !root.join(".git").exists() {
+/// How long git may take to read its settings: a pipe among them would be waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks whether it has read them.
+const PAUSE: Duration = Duration::from_millis(1);
+/// Repositories in a project whose settings are read.
+const MOST: usize = 64;
+
+/// The files and folders that decide what git runs in a project, as far as these files with settings name them.
+pub(super) fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>) -> Vec<PathBuf> {
+    let files = settings.filter(|file| file.symlink_metadata().is_ok_and(|found| found.is_file()));
+    let mut files = files.take(MOST).peekable();
+    if files.peek().is_none() {
         return Vec::new();
     }
     let Some(git) = program(root) else { return Vec::new() };
+    let mut named: Vec<PathBuf> = files.flat_map(|file| read(&list(&git, file), file, root)).collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// The settings of a file and of all that it includes. Only the file is named, so it does not matter whether git would take
+/// its folder for a repository.
+fn list(git: &Path, file: &Path) -> String {
     let mut command = Command::new(git);
-    command.args(["config", "--list", "--show-origin", "--includes", "--null"]);
-    command.current_dir(root).stdin(Stdio::null()).stderr(Stdio::null());
-    let listed = match command.output() {
-        Ok(done) if done.status.success() => done.stdout,
-        _ => return Vec::new(),
+    command.args(["config", "--list", "--show-origin", "--includes", "--null", "--file"]).arg(file).current_dir("/");
+    let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
+        return String::new();
     };
-    read(&String::from_utf8_lossy(&listed), root)
+    let listed = child.stdout.take().map(|mut out| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let _cut = out.read_to_end(&mut bytes);
+            bytes
+        })
+    });
+    let begun = Instant::now();
+    while matches!(child.try_wait(), Ok(None)) {
+        if begun.elapsed() > PATIENCE {
+            let _gone = child.kill();
+            let _reaped = child.wait();
+            break;
+        }
+        std::thread::sleep(PAUSE);
+    }
+    let bytes = listed.and_then(|listed| listed.join().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Git, but never one of the project: this is no place to run what a model wrote.
@@ -27,27 +62,45 @@ fn program(root: &Path) -> Option<PathBuf> {
     folders.map(|folder| folder.join("git")).find(|git| git.canonicalize().is_ok_and(|git| !git.starts_with(root)))
 }
 
-/// Origins and settings come in turn, each ended by a zero byte; a setting is a name, a line end and a value.
-fn read(listed: &str, root: &Path) -> Vec<PathBuf> {
+/// Origins and settings come in turn, each ended by a zero byte; a setting is a name, a line end and a value. What is
+/// included only now and then counts too.
+fn read(listed: &str, file: &Path, root: &Path) -> Vec<PathBuf> {
     let mut named = Vec::new();
     let mut parts = listed.split('\0');
     while let (Some(origin), Some(setting)) = (parts.next(), parts.next()) {
-        named.extend(origin.strip_prefix("file:").map(|file| root.join(file)));
-        if let Some(("core.hookspath", folder)) = setting.split_once('\n') {
-            let home = || std::env::home_dir();
-            let below = folder.strip_prefix("~/").and_then(|below| Some(home()?.join(below)));
-            named.push(below.unwrap_or_else(|| root.join(folder)));
-        }
+        let origin = origin.strip_prefix("file:").map_or(file, Path::new);
+        let Some((name, value)) = setting.split_once('\n') else { continue };
+        let includes = name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path"));
+        let around = match name {
+            "core.hookspath" => top_of(file, root),
+            _ if includes => origin.parent().unwrap_or(root),
+            _ => continue,
+        };
+        let home = || std::env::home_dir();
+        let below = value.strip_prefix("~/").and_then(|below| Some(home()?.join(below)));
+        named.push(below.unwrap_or_else(|| around.join(value)));
     }
-    named.sort();
-    named.dedup();
     // What is not there yet decides as well once it is there.
-    let real = |path: PathBuf| path.canonicalize().ok().or_else(|| Some(path).filter(|path| is_plain(path)));
+    let real = |path: PathBuf| path.canonicalize().ok().or_else(|| Some(plain(&path)));
     named.into_iter().filter_map(real).collect()
 }
 
-fn is_plain(path: &Path) -> bool {
-    path.components().all(|part| part != Component::ParentDir)
+/// The folder whose files a repository with these settings holds.
+fn top_of<'a>(file: &'a Path, root: &'a Path) -> &'a Path {
+    let folder = file.ancestors().find(|way| way.file_name().is_some_and(|name| name == ".git"));
+    folder.and_then(Path::parent).filter(|top| top.starts_with(root)).unwrap_or(root)
+}
+
+/// A path without steps back.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+        plain
+    })
 }
 
 #[cfg(test)]
@@ -60,7 +113,14 @@ mod tests {
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir(root.join("hooks")).unwrap();
         std::fs::write(root.join("more"), "").unwrap();
-        let listed = "file:more\0user.name\nA\nB\0file:gone\0core.hookspath\nhooks\0command line:\0core.bare\nfalse\0";
-        assert_eq!(read(listed, &root), [root.join("gone"), root.join("hooks"), root.join("more")]);
+        let file = root.join(".git/config");
+        let listed = "file:F\0user.name\nA\nB\0file:F\0core.hookspath\nhooks\0file:F\0include.path\n../more\0\
+                      file:F\0includeif.onbranch:a.path\n../gone\0file:F\0core.bare\nfalse\0";
+        let listed = listed.replace("file:F", &format!("file:{}", file.display()));
+        assert_eq!(read(&listed, &file, &root), [root.join("hooks"), root.join("more"), root.join("gone")]);
+        std::fs::create_dir(root.join(".git")).unwrap();
+        std::fs::write(&file, "[include]\npath = ../more\n[core]\nhooksPath = hooks\n").unwrap();
+        let found = named(&root, [file.as_path()].into_iter());
+        assert!(program(&root).is_none() || found == [root.join("hooks"), root.join("more")], "{found:?}");
     }
 }

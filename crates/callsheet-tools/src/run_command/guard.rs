@@ -75,7 +75,10 @@ impl Guard {
             look.linked(&worktree.own, true);
             guard.linked.insert(worktree.own, true);
         }
-        for named in git_settings::named(root) {
+        let is_settings =
+            |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
+        let settings: Vec<PathBuf> = look.paths.iter().filter(is_settings).cloned().collect();
+        for named in git_settings::named(root, settings.iter().map(PathBuf::as_path)) {
             if guard.is_inside(&named) && guard.linked.insert(named.clone(), false).is_none() {
                 look.linked(&named, false);
             }

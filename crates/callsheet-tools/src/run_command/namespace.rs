@@ -101,6 +101,10 @@ fn enter(flags: UnshareFlags) -> io::Result<()> {
 /// Makes the inside what a command may have.
 fn prepare_inside(view: &View) -> io::Result<()> {
     raise_loopback()?;
+    // Every port inside is the command's own, also the low ones.
+    fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;
+    // Where memory runs out, the command goes first.
+    fs::write("/proc/self/oom_score_adj", "1000")?;
     view.enter()?;
     limit()?;
     drop_capabilities()?;
@@ -122,13 +126,11 @@ fn drop_capabilities() -> io::Result<()> {
 }
 
 fn limit() -> io::Result<()> {
-    let memory = rustix::system::sysinfo();
-    let bytes = u64::try_from(memory.totalram).unwrap_or(u64::MAX).saturating_mul(u64::from(memory.mem_unit));
     for (resource, limit) in [
         (Resource::Nproc, PROCESSES),
         (Resource::Fsize, FILE_BYTES),
-        (Resource::Data, bytes / 4 * 3),
-        (Resource::Core, 0),
+        // Above 0, since a program of the system that takes what is left of crashed ones is not kept off by 0.
+        (Resource::Core, 1),
     ] {
         let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX).min(limit);
         setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?;

@@ -168,6 +168,10 @@ struct Wanted {
 
 impl Wanted {
     fn read(head: &str) -> Option<Self> {
+        let is_odd = |line: &str| line.chars().any(|letter| letter.is_control() && letter != '\t');
+        if head.split("\r\n").any(is_odd) {
+            return None;
+        }
         let (line, rest) = head.split_once("\r\n")?;
         let mut words = line.split(' ');
         let (method, target, version) = (words.next()?, words.next()?, words.next()?);
@@ -315,7 +319,13 @@ mod tests {
         .unwrap();
         let request = "GET /x?y HTTP/1.1\r\nHost: a.org\r\nAccept: */*\r\nConnection: close\r\n\r\n";
         assert_eq!(get, Wanted { host: "a.org".to_owned(), port: 80, request: Some(request.to_owned()) });
-        for head in ["", "GET /x HTTP/1.1\r\n\r\n", "CONNECT a.org HTTP/1.1\r\n\r\n", "GET http:// HTTP/1.1\r\n\r\n"] {
+        for head in [
+            "",
+            "GET /x HTTP/1.1\r\n\r\n",
+            "CONNECT a.org HTTP/1.1\r\n\r\n",
+            "GET http://a.org/ HTTP/1.1\nHost: b\r\n\r\n",
+            "GET http:// HTTP/1.1\r\n\r\n",
+        ] {
             assert_eq!(Wanted::read(head), None, "{head:?}");
         }
     }

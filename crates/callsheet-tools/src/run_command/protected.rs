@@ -60,6 +60,11 @@ impl<'a> ProtectedPaths<'a> {
 
     /// Looks at what a link of before led to.
     pub(super) fn linked(&mut self, real: &Path, of_git: bool) {
+        // A link that was put on the way since leads to what is not the project's.
+        let below = real.ancestors().take_while(|way| way.starts_with(self.root) && *way != self.root);
+        if below.into_iter().any(Path::is_symlink) {
+            return;
+        }
         if of_git { self.git(real, true) } else { self.walk(real) }
     }
 
@@ -75,7 +80,13 @@ impl<'a> ProtectedPaths<'a> {
     /// What is protected in a folder, if it is a project or a repository. Returns the other folders in it.
     fn top(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut others = Vec::new();
-        for (path, is_folder) in self.children(folder) {
+        let children = self.children(folder);
+        let has = |wanted: &str| children.iter().any(|(path, _)| name(path) == wanted);
+        // A repository without a folder of files around it.
+        if ["head", "objects", "refs"].into_iter().all(has) {
+            self.git(folder, false);
+        }
+        for (path, is_folder) in children {
             match (name(&path).as_str(), is_folder) {
                 (".git", true) => self.git(&path, false),
                 (".agents", true) => self.walk(&path.join("skills")),
@@ -99,8 +110,22 @@ impl<'a> ProtectedPaths<'a> {
                 ("commondir" | "gitdir", _) | ("worktrees" | "modules", false) => self.walk(&path),
                 ("worktrees" | "modules", true) => self.git(&path, true),
                 (name, false) if name.starts_with("config") => self.walk(&path),
-                (name, true) if any && !OF_COMMITS.contains(&name) => self.git(&path, true),
+                // Git writes through a link, wherever it leads.
+                (_, false) if path.is_symlink() => self.walk(&path),
+                ("logs" | "refs", true) if !is_of_git(&path) => self.links(&path),
+                (name, true) if any && (!OF_COMMITS.contains(&name) || is_of_git(&path)) => self.git(&path, true),
                 _ => {}
+            }
+        }
+    }
+
+    /// The links below a folder.
+    fn links(&mut self, folder: &Path) {
+        for (path, is_folder) in self.children(folder) {
+            if is_folder {
+                self.links(&path);
+            } else if path.is_symlink() {
+                self.walk(&path);
             }
         }
     }
@@ -136,6 +161,11 @@ pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
     let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
     let at_top = parts.len() == 1 || parts.first().is_some_and(|first| first.starts_with('.'));
     at_top || parts.iter().any(|part| [".git", ".callsheet", ".agents"].contains(&part.as_str()))
+}
+
+/// Whether git would take a folder for one of its own, whatever its name is.
+fn is_of_git(folder: &Path) -> bool {
+    ["HEAD", "config", "hooks", "config.worktree"].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
 }
 
 /// As systems see it that do not tell large letters from small ones.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, fstat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, move_mount,
     open_tree, unmount,
@@ -49,8 +49,9 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// Parts of `/proc` with which root could change or read the whole system.
-const KERNEL: [&str; 8] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "kcore", "keys", "timer_list"];
+/// Parts of `/proc` in which root could read the memory or the keys of the whole system.
+const KERNEL: [&str; 8] =
+    ["kcore", "keys", "timer_list", "vmallocinfo", "slabinfo", "kpageflags", "kpagecount", "sched_debug"];
 /// Where the new root is built.
 const SITES: [&str; 3] = ["/tmp", "/mnt", "/usr"];
 
@@ -77,7 +78,13 @@ impl View {
             Part::Empty => Some((path.clone(), *part, None)),
             Part::Shown | Part::Writable => Some((path.clone(), *part, Some(tree(path).ok()?))),
         };
-        let trees: Vec<_> = parts.iter().filter_map(picked).collect();
+        let mut trees: Vec<_> = parts.iter().filter_map(picked).collect();
+        // These were looked at before: one that leads elsewhere by now was exchanged by another command.
+        let inner = self.steady.iter().map(|path| (path, Part::Writable));
+        for (path, part) in inner.chain(self.closed.iter().map(|path| (path, Part::Shown))) {
+            trees.push((path.clone(), part, Some(tree_without_links(path)?)));
+        }
+        trees.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         let devices: Vec<_> = DEVICES.iter().filter_map(|name| Some((*name, tree(&device(name)).ok()?))).collect();
         let site = Path::new(SITES.iter().find(|site| Path::new(site).is_dir()).unwrap_or(&"/"));
         empty(site, "mode=0755")?;
@@ -89,7 +96,8 @@ impl View {
         root.devices(&devices)?;
         root.processes()?;
         links.iter().try_for_each(|(link, to)| root.link(link, to))?;
-        let hidden = SECRET.iter().map(PathBuf::from).chain(self.hidden.iter().cloned());
+        let secrets = SECRET.iter().map(PathBuf::from).chain(of_root(Path::new("/etc")));
+        let hidden = secrets.chain(self.hidden.iter().cloned());
         for path in hidden.filter(|path| root.at(path).exists()) {
             root.cover(&path)?;
         }
@@ -106,10 +114,9 @@ impl View {
         let system = SYSTEM.iter().map(PathBuf::from);
         let shown = system.chain(self.shown.iter().cloned()).map(|path| (path, Part::Shown));
         let empty = TEMPORARY.iter().map(PathBuf::from).chain(self.home.clone()).map(|path| (path, Part::Empty));
-        let writable = self.writable.iter().chain(&self.steady).map(|path| (path.clone(), Part::Writable));
-        let closed = self.closed.iter().map(|path| (path.clone(), Part::Shown));
+        let writable = self.writable.iter().map(|path| (path.clone(), Part::Writable));
         let mut parts: BTreeMap<PathBuf, Part> = BTreeMap::new();
-        for (path, part) in shown.chain(empty).chain(writable).chain(closed) {
+        for (path, part) in shown.chain(empty).chain(writable) {
             if let Some(real) = if part == Part::Empty { Some(path) } else { path.canonicalize().ok() } {
                 parts.insert(real, part);
             }
@@ -118,7 +125,7 @@ impl View {
         let settled = parts.clone();
         parts.retain(|path, part| {
             let around = path.ancestors().skip(1).find_map(|folder| settled.get(folder));
-            *part == Part::Empty || self.steady.contains(path) || around != Some(part)
+            *part == Part::Empty || around != Some(part)
         });
         parts
     }
@@ -147,6 +154,28 @@ impl View {
     }
 }
 
+/// Below a folder of the system, what only root can read. For others it is closed already.
+fn of_root(folder: &Path) -> Vec<PathBuf> {
+    if !rustix::process::getuid().is_root() {
+        return Vec::new();
+    }
+    let (mut found, mut open) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            let needed = if metadata.is_dir() { 0o5 } else { 0o4 };
+            if metadata.is_symlink() {
+                continue;
+            } else if metadata.mode() & needed != needed {
+                found.push(entry.path());
+            } else if metadata.is_dir() {
+                open.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
 fn device(name: &str) -> PathBuf {
     Path::new("/dev").join(name)
 }
@@ -161,6 +190,16 @@ fn tree(path: &Path) -> io::Result<OwnedFd> {
         | OpenTreeFlags::AT_RECURSIVE
         | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     Ok(open_tree(CWD, path, flags)?)
+}
+
+/// The same for a path with no link on it.
+fn tree_without_links(path: &Path) -> io::Result<OwnedFd> {
+    let found = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(open_tree(found, "", flags)?)
 }
 
 /// A mount that stays where it is.
@@ -208,7 +247,7 @@ impl Root<'_> {
         let at = self.at(path);
         let Some(from) = from else {
             folder(&at)?;
-            return empty(&at, "mode=0700");
+            return empty(&at, "mode=0700,size=20%");
         };
         // The path itself may lie below what the new root covers.
         let is_folder = FileType::from_raw_mode(fstat(from)?.st_mode) == FileType::Directory;
@@ -232,7 +271,8 @@ impl Root<'_> {
         for (name, from) in devices {
             let at = folder.join(name);
             file(&at)?;
-            self.move_to(from, &at, libc::MOUNT_ATTR_NOSUID)?;
+            // Read-only holds for their modes and owners, and not for what is written to them.
+            self.move_to(from, &at, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY)?;
         }
         let terminals = folder.join("pts");
         fs::create_dir(&terminals)?;
@@ -247,11 +287,11 @@ impl Root<'_> {
         folder(&at)?;
         let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
         mount("proc", &at, "proc", flags, None)?;
-        for name in KERNEL.iter().map(|name| at.join(name)).filter(|name| name.exists()) {
-            let from = tree(&name)?;
-            self.move_to(&from, &name, libc::MOUNT_ATTR_RDONLY)?;
+        for name in KERNEL.iter().map(|name| Path::new("/proc").join(name)).filter(|name| self.at(name).exists()) {
+            self.cover(&name)?;
         }
-        Ok(())
+        // For root, modes of these files are those of the whole system.
+        set(tree_of(&at)?, libc::MOUNT_ATTR_RDONLY, true)
     }
 
     /// Puts nothing in the place of a file or a folder.

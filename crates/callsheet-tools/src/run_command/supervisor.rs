@@ -208,12 +208,12 @@ fn serve() -> io::Result<()> {
         if let Some(guard) = &guard {
             guard.close(&mut view);
         }
-        in_namespaces(&view, order, bytes, incoming)?
+        in_namespaces(&view, guard.as_ref(), order, bytes, incoming)?
     } else {
         here(order, bytes, incoming)
     };
-    if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard, &mut report) {
-        if *alone && !apart {
+    if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard.filter(|_| !apart), &mut report) {
+        if *alone {
             guard.set_aside();
         }
         *restored = guard.restore();
@@ -231,7 +231,13 @@ fn keep_files() -> io::Result<()> {
 }
 
 /// Runs the command in namespaces of its own.
-fn in_namespaces(view: &View, order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> io::Result<Report> {
+fn in_namespaces(
+    view: &View,
+    guard: Option<&Guard>,
+    order: Order,
+    bytes: Vec<u8>,
+    incoming: BufReader<UnixStream>,
+) -> io::Result<Report> {
     let (told, tells) = UnixStream::pair()?;
     let hosts = order.hosts.clone();
     let first = || {
@@ -242,7 +248,12 @@ fn in_namespaces(view: &View, order: Order, bytes: Vec<u8>, incoming: BufReader<
         let mut order = order;
         let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
         order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
-        answer(&tells, &here(order, bytes, incoming))
+        let mut report = here(order, bytes, incoming);
+        if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
+            // Wherever a link leads here, the command itself could write no less.
+            *restored = guard.restore();
+        }
+        answer(&tells, &report)
     };
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");

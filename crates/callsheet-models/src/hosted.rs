@@ -207,7 +207,12 @@ impl Hosted {
         let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
         let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.context.provider));
         while let Some(event) = next_event(&mut stream).await.map_err(too_long)? {
-            match event.map_err(|error| self.fault(&error))? {
+            let event = match event {
+                // The library knows no frame without a candidate.
+                Err(_) if told.word().is_some() => break,
+                event => event.map_err(|error| self.fault(&error))?,
+            };
+            match event {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
                     if !chunk.content.is_empty() {

@@ -232,6 +232,8 @@ fn an_approval_of_a_process_holds_for_what_it_inherits() {
     );
     garden.write(".callsheet/templates/three.xml", library);
     garden.write("x.sh", "echo \"[$GARDEN_SECRET]\" >> out.txt\n");
+    std::fs::create_dir_all(garden.home()).unwrap();
+    std::fs::write(garden.home().join("config.toml"), "[tools]\nenvironment = ['GARDEN_SECRET']\n").unwrap();
     let expect = |code: i32, arguments: &[&str]| {
         let output = garden.command(arguments).env("GARDEN_SECRET", "plums").output().unwrap();
         let ended = Ended::from(output);

@@ -162,21 +162,24 @@ impl Witness {
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
             Event::ListAdopted { list, origin, .. } => {
-                let edit = matches!(origin, ListOrigin::Edit(_));
-                // An edit may put a step before one that runs.
-                self.resumed |= edit;
-                self.note_removed(run, list, edit);
-                for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
-                    // An edit leaves alone what runs.
-                    if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state() != State::Running) {
-                        self.starts_anew(&planned.task.slug);
-                    }
-                }
+                self.note_list(run, list, matches!(origin, ListOrigin::Edit(_)));
             }
             Event::GateAnswered { gate, answer, .. } => self.note_answer(run, gate, answer),
             // The world raises no other.
             Event::LimitRaised { max, .. } => self.settings.limits.max_calls = *max as u32,
             _ => {}
+        }
+    }
+
+    fn note_list(&mut self, run: &Run, list: &ListAdopted, edit: bool) {
+        // An edit may put a step before one that runs.
+        self.resumed |= edit;
+        self.note_removed(run, list, edit);
+        for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
+            // An edit leaves alone what runs.
+            if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state() != State::Running) {
+                self.starts_anew(&planned.task.slug);
+            }
         }
     }
 

@@ -59,9 +59,8 @@ impl Player {
                 self.fact(Event::RunWaiting { outcome })
             }
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
-            ["broken", "edit", "touches", tasks @ ..] => {
-                self.fact(Event::EditHeld { tasks: Some(tasks.iter().map(|task| Slug::new(*task)).collect()) })
-            }
+            ["broken", "edit", "touches", tasks @ ..] => self.held(Some(tasks)),
+            ["edit", "is", "right", "again"] => self.held(None),
             ["cancel"] => self.fact(Event::CancelRequested),
             ["templates"] => self.templates(&block.join("\n")),
             ["crash"] => self.dies(),
@@ -136,6 +135,11 @@ impl Player {
         }
         self.settings = serde_json::from_value(value).unwrap();
         Ok(())
+    }
+
+    fn held(&mut self, tasks: Option<&[&str]>) -> Happened {
+        let tasks = tasks.map(|tasks| tasks.iter().map(|task| Slug::new(*task)).collect());
+        self.fact(Event::EditHeld { tasks })
     }
 
     fn tool(&mut self, name: &str, effect: &str, repeat: &str, rest: &[&str]) -> Happened {

@@ -477,7 +477,7 @@ mod tests {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "evil").unwrap();
         }
-        let free = [".git/worktrees/one/index", ".git/modules/a/b/objects/config", "node_modules/x/.git/config"];
+        let free = [".git/worktrees/one/index", ".git/modules/a/b/objects/ab/config", "node_modules/x/.git/config"];
         for name in free {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "free").unwrap();

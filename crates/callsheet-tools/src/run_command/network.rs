@@ -66,6 +66,11 @@ impl HostGrant {
     }
 }
 
+/// Whether a text names a host that can be granted: `host`, `host:port`, `*.domain` or `localhost:port`.
+pub fn is_host(text: &str) -> bool {
+    HostGrant::read(text).is_some_and(|grant| grant.name != "localhost" || grant.local_port().is_some())
+}
+
 fn grants(hosts: &[String]) -> Vec<HostGrant> {
     hosts.iter().filter_map(|host| HostGrant::read(host)).collect()
 }
@@ -214,12 +219,7 @@ fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet
     let (host, port) = (&wanted.host, wanted.port);
     let granted: Vec<&HostGrant> = grants.iter().filter(|grant| grant.covers(host, port)).collect();
     if granted.is_empty() {
-        refused.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{host}:{port}"));
-        return say(
-            &mut client,
-            "403 Forbidden",
-            "commands may not connect to this host; the setting tools.hosts allows it",
-        );
+        return refuse(&mut client, &format!("{host}:{port}"), refused);
     }
     let mut server = match connect(host, port) {
         Ok(server) => server,
@@ -233,6 +233,20 @@ fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet
     server.write_all(reader.buffer())?;
     drop(reader);
     both_ways(client, server)
+}
+
+/// A person copies the command that grants a host, so nothing but the name of one is put into it.
+fn refuse(client: &mut TcpStream, host: &str, refused: &Mutex<BTreeSet<String>>) -> io::Result<()> {
+    if !is_host(host) {
+        return say(
+            client,
+            "403 Forbidden",
+            "commands may not connect to this host, and it has no name that can be granted",
+        );
+    }
+    refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+    let advice = format!("a person can allow it: callsheet grants add host {host}");
+    say(client, "403 Forbidden", &format!("commands may not connect to this host; {advice}"))
 }
 
 /// Connects to an address that was looked at, so that the name cannot lead elsewhere in between.

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
+use crate::e2e_sandbox::holds;
 use crate::support::garden::{TestProject, json_lines};
 use crate::support::terminal::{at_terminal, exit_code, rest};
-use callsheet_tools::holding;
 use expectrl::Expect;
 
 /// A loop that makes these calls of `run_command`, one a turn, and ends.
@@ -41,15 +41,6 @@ const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"
 fn answered_by(garden: &TestProject) -> Vec<String> {
     let answers = garden.facts().into_iter().filter(|fact| fact["event"] == "gate_answered");
     answers.map(|fact| fact["by"].as_str().unwrap_or_default().to_owned()).collect()
-}
-
-/// Where nothing holds commands, no grant answers for one.
-fn holds() -> bool {
-    let apart = &holding().apart;
-    if let Err(why) = apart {
-        println!("skipped: no grant covers a command that nothing holds ({why})");
-    }
-    apart.is_ok()
 }
 
 /// covers: 11.14

@@ -25,7 +25,7 @@ struct Place {
 }
 
 /// Whether this machine can hold a command. Where it cannot, a person has to say that they know.
-fn holds() -> bool {
+pub fn holds() -> bool {
     supervise_with(Path::new(env!("CARGO_BIN_EXE_callsheet")));
     let held = &holding().apart;
     if let Err(why) = held {

@@ -59,7 +59,7 @@ fn what_a_call_is_granted_covers_the_call_and_says_what_it_is() {
         assert!(grant.covers(&call));
         assert_eq!(grant.shown(), shown);
     }
-    let other = ToolCall { id: "c1".to_owned(), name: "write_file".to_owned(), arguments: json!({"command": ["ls"]}) };
+    let other = ToolCall { id: "c1".to_owned(), name: "other".to_owned(), arguments: json!({"command": ["ls"]}) };
     assert_eq!(CommandCall::of(&other), None);
 }
 

@@ -49,7 +49,7 @@ impl HostGrant {
         };
         let (name, below) = host.strip_prefix("*.").map_or((host, false), |domain| (domain, true));
         let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
-        let valid = !name.is_empty() && name.chars().all(plain);
+        let valid = !name.is_empty() && !name.starts_with('-') && name.chars().all(plain);
         valid.then(|| Self { name: name.to_ascii_lowercase(), below, port })
     }
 
@@ -313,6 +313,10 @@ mod tests {
         }
         for text in ["", "*.", "a b", "a/b", "host:port", "host:99999"] {
             assert_eq!(HostGrant::read(text), None, "{text}");
+        }
+        // What would do more than name a host where a person copies it, and what no grant could cover.
+        for text in ["$(id):80", "a;b:80", "`id`", "--everywhere", "::1:80", "localhost"] {
+            assert!(!is_host(text), "{text}");
         }
         assert_eq!(local_ports(&grants(&["localhost:5432".to_owned(), "localhost".to_owned()])), [5432]);
     }

@@ -66,7 +66,7 @@ fn a_granted_command_runs_unasked_until_the_grant_is_revoked() {
     follow(&mut garden, &[]);
     garden.expect(0, &["resume"]);
     assert!(garden.path("c").exists());
-    let report = garden.expect(0, &["report", "--format", "md", "-o", "-"]).out;
+    let report = garden.expect(0, &["report", "--format", "html", "-o", "-"]).out;
     assert!(report.contains("in advance, by a grant"), "{report}");
 }
 

@@ -18,7 +18,7 @@ use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
+use crate::config::{Config, ConfigFault, Folders, GrantList, Sources, Trust};
 use crate::models::{provider_settings, secrets};
 use crate::place::{Elsewhere, elsewhere, note, project_of};
 
@@ -90,6 +90,11 @@ impl Setup {
     /// Files of projects that this user trusts.
     pub fn trusted(&self) -> Trusted {
         Trust::load(&self.folders).trusted()
+    }
+
+    /// What this user allowed for longer than one answer.
+    pub fn grants(&self) -> GrantList {
+        GrantList::new(&self.folders, &self.project)
     }
 
     /// Opens the project's store, making it if it is new.

@@ -58,7 +58,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
     let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
-    let workspace = workspace.granting(granted(setup));
+    let workspace = workspace.granting(granted(setup, &*parts.observer));
     let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
@@ -74,6 +74,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         store: parts.store,
         clock: Arc::new(SystemClock),
         person: parts.person,
+        grants: Arc::new(setup.grants()),
         observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
@@ -115,20 +116,29 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     })
 }
 
-/// What the user grants to commands.
-pub fn granted(setup: &Setup) -> Granted {
+/// What the user grants to commands, in their configuration and by their list of grants.
+pub fn granted(setup: &Setup, observer: &dyn Observer) -> Granted {
     let folders = |key: &str| setup.config.list(key).iter().map(|folder| from_home(folder)).collect();
-    Granted {
+    let mut granted = Granted {
         writable: folders("tools.caches"),
         shown: folders("tools.shown"),
         variables: setup.config.list("tools.environment"),
         hosts: setup.config.list("tools.hosts"),
         contained: setup.config.flag("tools.contained"),
+    };
+    let list = setup.grants();
+    match list.counting() {
+        Ok(grants) => grants.iter().for_each(|grant| grant.add_to(&mut granted)),
+        Err(error) => {
+            let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
+            observer.see(&Signal::Notice(&words));
+        }
     }
+    granted
 }
 
 /// A folder as a person writes it, `~` for their home.
-fn from_home(folder: &str) -> PathBuf {
+pub fn from_home(folder: &str) -> PathBuf {
     match folder.strip_prefix("~/").zip(std::env::home_dir()) {
         Some((below, home)) => home.join(below),
         None => PathBuf::from(folder),

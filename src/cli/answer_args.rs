@@ -34,6 +34,11 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
 
+    /// Always allow commands in this project that begin with the first N words of the pending one, or with all of them. Of a
+    /// line for the shell exactly this line.
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["all", "part"])]
+    pub always: Option<Option<u32>>,
+
     /// Then resume the run until its next gate or its end.
     #[arg(long)]
     pub resume: bool,

@@ -90,6 +90,8 @@ pub enum Command {
     Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
+    /// List what commands are always allowed, allow more, and revoke it.
+    Grants(super::GrantsArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
     /// Write the man pages to a folder.

@@ -3,6 +3,7 @@
 mod answer_args;
 mod args;
 mod exit;
+mod grants_args;
 mod init_args;
 mod output_args;
 mod run_args;
@@ -20,6 +21,7 @@ pub use args::{
     RunNameArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
+pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
 pub use init_args::{DemoArgs, InitArgs};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};

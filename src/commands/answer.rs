@@ -211,6 +211,10 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         ));
     }
     let chosen = asked.without_interrupted(chosen, arguments)?;
+    if let Some(words) = arguments.always {
+        let gates: Vec<&Gate> = chosen.iter().map(|(gate, _)| *gate).collect();
+        super::grants::always(setup, &asked, &gates, words)?;
+    }
     let letters = chosen.into_iter().filter(|(gate, _)| !arguments.all || !is_change(gate)).map(|(gate, named)| {
         let by_name = asked.speaks_of(gate, &named);
         let answer = match gate.kind {

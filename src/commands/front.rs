@@ -38,7 +38,7 @@ impl Front {
         }
         let lines = Arc::new(PlainLines::default());
         let person: Arc<dyn Person> = if term::is_interactive() && !silent {
-            Arc::new(TerminalPerson::new(colours))
+            Arc::new(TerminalPerson::new(colours, setup.grants()))
         } else {
             Arc::new(NobodyThere)
         };

@@ -14,6 +14,7 @@ mod estimate;
 mod first_choice;
 mod front;
 mod gc;
+mod grants;
 mod index;
 mod init;
 mod man;
@@ -122,6 +123,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Model(command) => model::model(&setup, command),
         Command::Gc(arguments) => gc::gc(&setup, arguments),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
+        Command::Grants(arguments) => grants::grants(&setup, arguments),
         Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
     }
 }

@@ -2,12 +2,14 @@
 //! where it came from, so that `doctor` can tell.
 
 mod folders;
+mod grants;
 mod keys;
 mod layers;
 mod schema;
 mod trust;
 
 pub use folders::Folders;
+pub use grants::GrantList;
 pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
 pub use schema::config_schema;

@@ -1,6 +1,7 @@
 //! What people see: a full screen or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
 //! Nothing is printed but [`Words`]: text from models, tools and files comes through its door.
 
+mod always;
 mod bar;
 mod full;
 mod hunks;
@@ -14,6 +15,7 @@ mod plain;
 mod safe;
 mod words;
 
+pub(crate) use always::grantable;
 pub use bar::Bar;
 pub use callsheet_core::view::state_mark;
 pub use full::FullScreen;

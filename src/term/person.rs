@@ -15,9 +15,11 @@ use callsheet_runtime::shown::Shown;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::always::grantable;
 use super::hunks::{diff_text, numbered_diff};
 use super::safe::Exact;
 use super::{Words, one_line};
+use crate::config::GrantList;
 
 /// Nobody can be asked: every gate waits.
 pub struct NobodyThere;
@@ -41,6 +43,7 @@ pub struct TerminalPerson {
     /// What was said of calls that were listed with another one.
     said: Mutex<Vec<(EqualCall, Answer)>>,
     pub(super) colour: bool,
+    pub(super) grants: GrantList,
 }
 
 /// Lines of stdin, read one at a time and only when somebody waits for one: an editor reads from there, too.
@@ -52,9 +55,9 @@ struct Lines {
 }
 
 impl TerminalPerson {
-    /// A person with or without colours.
-    pub fn new(colour: bool) -> Self {
-        Self { lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour }
+    /// A person with or without colours, and what they allowed for longer.
+    pub fn new(colour: bool, grants: GrantList) -> Self {
+        Self { lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour, grants }
     }
 
     /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
@@ -103,6 +106,7 @@ impl TerminalPerson {
         show(&gate_text(view, self.colour));
         let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
         let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
+        let grantable = grantable(view).filter(|_| view.also.is_empty());
         loop {
             let choices = match (before_run, several) {
                 (true, true) => {
@@ -112,6 +116,7 @@ impl TerminalPerson {
                     "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
                 (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
+                (false, _) if grantable.is_some() => "[y] yes  [a] always allow  [n] no  [s] stop",
                 (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
                 (false, _) => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
             };
@@ -119,6 +124,13 @@ impl TerminalPerson {
             match answer.to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Some(GateAnswer::Answered(Answer::Listed)),
                 "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
+                "a" | "always" if grantable.is_some() => {
+                    if let Some(call) = &grantable
+                        && let Some(answer) = self.always(call, cancel).await?
+                    {
+                        return Some(answer);
+                    }
+                }
                 "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
                 "p" | "plan" if before_run => show(&Words::of(&format!("{}\n", Shown::exact(&view.plan)))),
                 "h" | "hunks" if !view.hunks.is_empty() => {

@@ -377,8 +377,9 @@ fn no_blanket_answer_covers_a_call_that_was_interrupted() {
     assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), r#"["over\n","beside\n"]"#);
 }
 
-/// The same of a tool that a model of a template used: when it asks for the call again, a person decides.
-/// covers: T 8
+/// The same of a tool that a model of a template used: when it asks for the call again, a person decides, whatever is
+/// granted.
+/// covers: T 8, 11.14
 #[cfg(target_os = "linux")]
 #[test]
 fn an_interrupted_tool_of_a_handler_is_asked_about_when_it_is_made_again() {
@@ -395,9 +396,12 @@ fn an_interrupted_tool_of_a_handler_is_asked_about_when_it_is_made_again() {
     garden.follow_text(&format!(
         "[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\ntext = 'It came.'\n"
     ));
+    garden.expect(0, &["grants", "add", "command", "sh"]);
     garden.expect(3, &["resume", "--approval", "never", "--headless", "approve"]);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("started this call, which never finished"), "{shown}");
+    let ended = garden.expect(2, &["approve", "--always"]);
+    assert!(ended.err.contains("a grant can't answer for"), "{}", ended.err);
     garden.follow_text("[[rule]]\nphase = 'execute'\ntext = 'It came.'\n");
     assert_eq!(garden.expect(0, &["approve", "--resume"]).out.trim(), "It came.");
 }

@@ -25,7 +25,7 @@ struct Place {
 }
 
 /// Whether this machine can hold a command. Where it cannot, a person has to say that they know.
-fn holds() -> bool {
+pub fn holds() -> bool {
     supervise_with(Path::new(env!("CARGO_BIN_EXE_callsheet")));
     let held = &holding().apart;
     if let Err(why) = held {
@@ -231,7 +231,11 @@ async fn a_command_reaches_hosts_that_were_granted_and_says_which_it_wanted() {
     // A name that leads to this machine is refused, also when it is granted.
     let line = "python3 -c 'import urllib.request; urllib.request.urlopen(\"http://example.invalid/\")'";
     let text = place.run(line).await;
-    assert!(text.contains("Commands may not connect to example.invalid:80") && text.contains("tools.hosts"), "{text}");
+    assert!(
+        text.contains("Commands may not connect to example.invalid:80")
+            && text.contains("grants add host example.invalid:80"),
+        "{text}"
+    );
     place.granted.hosts = vec!["10.0.0.1".to_owned()];
     let text = place.run("python3 -c 'import urllib.request; urllib.request.urlopen(\"http://10.0.0.1/\")'").await;
     assert!(text.contains("502"), "{text}");

@@ -17,6 +17,7 @@ mod e2e_exits;
 mod e2e_first;
 mod e2e_first_minutes;
 mod e2e_gates;
+mod e2e_grants;
 mod e2e_hang_up;
 mod e2e_hunks;
 mod e2e_inputs;

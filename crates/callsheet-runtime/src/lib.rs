@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod driver;
 pub mod effects;
 pub mod fault;
+pub mod grants;
 mod issues;
 pub mod material;
 pub mod memory;

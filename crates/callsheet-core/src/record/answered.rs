@@ -14,6 +14,8 @@ pub enum AnsweredBy {
     Page,
     /// By what was said for the whole run before it began.
     Flag,
+    /// By a grant for commands of its kind (spec 11.14).
+    Grant,
 }
 
 impl AnsweredBy {
@@ -24,6 +26,7 @@ impl AnsweredBy {
             Self::Command => "by a command",
             Self::Page => "on the page",
             Self::Flag => "in advance, by a flag",
+            Self::Grant => "in advance, by a grant",
         }
     }
 }

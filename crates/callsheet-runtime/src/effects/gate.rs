@@ -10,6 +10,7 @@ use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, HunkAnswer, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
+use crate::grants::{CommandCall, command_text};
 use crate::ports::{GateAnswer, GateView, QuestionAnswer, QuestionView};
 use crate::services::Services;
 
@@ -23,13 +24,13 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
         Ok(view) => with_models(view, &work.services, run),
         Err(fault) => return ready(Err(fault.into())),
     };
-    let said = answer_from_settings(run, &gate, run.needs_own_answer(&gate));
+    let said = said_before(&work.services, run, &gate, &view);
     let sheet = work.services.workspace.root().join(work.services.files.directory()).join("sheet.md");
     view.sheet = Some(sheet.display().to_string());
     let changes = pending(run, &gate).cloned();
     Box::pin(async move {
         let (answer, by) = match said {
-            Some(answer) => (answer, AnsweredBy::Flag),
+            Some(said) => said,
             // A person is shown the files as they are now.
             None => match asked_of_now(&work, &view, changes.as_ref(), when_absent).await? {
                 Ok(answered) => answered,
@@ -95,15 +96,32 @@ pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
     lines.iter().for_each(|line| services.notice(line));
 }
 
-/// What was said beforehand for this run (spec 11.8). Nothing that was said before covers a call that needs an answer of its
-/// own.
-fn answer_from_settings(run: &Run, gate: &Gate, alone: bool) -> Option<Answer> {
+/// What was said beforehand, for this run or for longer. Nothing that was said before covers a call that needs an answer of
+/// its own.
+fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> Option<(Answer, AnsweredBy)> {
+    if run.needs_own_answer(gate) {
+        return None;
+    }
+    let of_run = answer_from_settings(run, gate).map(|answer| (answer, AnsweredBy::Flag));
+    of_run.or_else(|| granted(services, view).then_some((Answer::Listed, AnsweredBy::Grant)))
+}
+
+/// Whether a grant covers the call that the gate asks about (spec 11.14). The person is told.
+fn granted(services: &Services, view: &GateView) -> bool {
+    let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
+    let Some(grant) = services.grants.covering(&call) else { return false };
+    let command = command_text(call.words());
+    services.notice(&format!("note: grant {} allows this command, so you are not asked: {command}", grant.n));
+    true
+}
+
+/// What was said beforehand for this run (spec 11.8).
+fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
     let tasks: Vec<Slug> = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
     };
     match &run.settings().headless {
-        _ if alone => None,
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {

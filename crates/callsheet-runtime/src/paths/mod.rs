@@ -132,11 +132,17 @@ impl Workspace {
     /// lies in a folder that no command may write to, is left out.
     #[must_use]
     pub fn granting(mut self, granted: Granted) -> Self {
-        let overlaps = |real: &PathBuf| self.kept.iter().any(|kept| kept.starts_with(real) || real.starts_with(kept));
         let writable = granted.writable.iter().map(|folder| real(folder));
-        let writable = writable.filter(|real| real.is_dir() && !overlaps(real)).collect();
+        let writable = writable.filter(|real| self.may_grant_writing(real)).collect();
         self.granted = Granted { writable, ..granted };
         self
+    }
+
+    /// Whether a user may let commands write to a canonical folder: it is there, and neither holds nor lies in a folder that
+    /// no command may write to.
+    pub fn may_grant_writing(&self, real: &Path) -> bool {
+        let overlaps = self.kept.iter().any(|kept| kept.starts_with(real) || real.starts_with(kept));
+        real.is_dir() && !overlaps
     }
 
     /// What the user grants to commands.

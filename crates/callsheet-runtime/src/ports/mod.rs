@@ -3,6 +3,7 @@
 
 mod clock;
 mod fetch;
+mod grants;
 mod memory;
 mod model;
 mod model_source;
@@ -15,6 +16,7 @@ mod tool;
 
 pub use clock::{Clock, SystemClock};
 pub use fetch::{Fetch, FetchFault, Page};
+pub use grants::Grants;
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,

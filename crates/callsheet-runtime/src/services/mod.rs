@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
-    Clock, Fetch, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
+    Clock, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
@@ -108,6 +108,8 @@ pub struct Services {
     pub clock: Arc<dyn Clock>,
     /// Who is asked.
     pub person: Arc<dyn Person>,
+    /// What the person allowed for longer than one answer.
+    pub grants: Arc<dyn Grants>,
     /// Who watches.
     pub observer: Arc<dyn Observer>,
     /// Models by phase.

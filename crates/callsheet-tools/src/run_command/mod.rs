@@ -24,6 +24,8 @@ mod supervisor;
 mod worktree;
 
 pub(crate) use environment::{listed, of_command, only};
+#[cfg(target_os = "linux")]
+pub use network::is_host;
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
@@ -34,6 +36,12 @@ pub fn supervise() -> Option<std::process::ExitCode> {
     None
 }
 
+/// Whether a text names a host that can be granted. Only where commands have a network of their own is it read.
+#[cfg(not(target_os = "linux"))]
+pub fn is_host(text: &str) -> bool {
+    !text.is_empty()
+}
+
 /// Only where children can be adopted does a process supervise a command.
 #[cfg(not(target_os = "linux"))]
 pub fn supervise_with(_program: &std::path::Path) {}
@@ -42,6 +50,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
@@ -61,19 +70,9 @@ pub struct RunCommand(ToolSpec);
 
 #[derive(Deserialize)]
 struct Arguments {
-    command: CommandLine,
-    cwd: Option<String>,
+    #[serde(flatten)]
+    call: CommandCall,
     timeout_seconds: Option<u64>,
-}
-
-/// What is run.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum CommandLine {
-    /// One text: a line for the shell.
-    Shell(String),
-    /// A program and its arguments.
-    Words(Vec<String>),
 }
 
 impl RunCommand {
@@ -81,7 +80,7 @@ impl RunCommand {
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
         let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
-        let mut spec = spec("run_command", &["bash", "run_script"], description, schema, classes);
+        let mut spec = spec(RUN_COMMAND, &["bash", "run_script"], description, schema, classes);
         // Two commands in one tree get in each other's way: builds, installs, version control.
         spec.exclusive = true;
         Self(spec)
@@ -117,11 +116,11 @@ impl Tool for RunCommand {
 
 async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
     let wanted: Arguments = arguments(given)?;
-    let argv = argv(&wanted.command)?;
+    let argv = argv(&wanted.call.command)?;
     let temporary = temporary(context)?;
     let Some((program, rest)) = argv.split_first() else { return Err(which_form()) };
     let folder = {
-        let (scope, cwd) = (context.clone(), wanted.cwd.clone());
+        let (scope, cwd) = (context.clone(), wanted.call.cwd.clone());
         tokio::task::spawn_blocking(move || {
             readable(&scope, cwd.as_deref().unwrap_or("."), &Ticket::new(scope.cancel.clone()))
         })
@@ -161,7 +160,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
 /// come.
 fn startable(given: &Value, workspace: &Workspace) -> Result<(), Stop> {
     let wanted: Arguments = arguments(given)?;
-    let argv = argv(&wanted.command)?;
+    let argv = argv(&wanted.call.command)?;
     may_run(workspace)?;
     let Some(program) = argv.first().filter(|program| !program.contains('/') && !is_on_path(program)) else {
         return Ok(());
@@ -224,7 +223,7 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
 /// Folders below a home folder in which tools keep what they fetched.
 const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
 
-/// A command that failed is told of what it was refused and which setting allows it.
+/// A command that failed is told of what it was refused and how a person allows it.
 fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
     let ToolOutcome::Output(mut text) = outcome else { return outcome };
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
@@ -236,7 +235,7 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
         .collect();
     for (key, slot, refused) in [("command-cache", "folders", &named), ("command-hosts", "hosts", &ended.refused)] {
         if !refused.is_empty() {
-            text.push_str(&format!("\n[{}]", say(key, &[(slot, &refused.join(", "))])));
+            text.push_str(&format!("\n[{}]", say(key, &[(slot, &refused.join(", ")), ("words", &refused.join(" "))])));
         }
     }
     ToolOutcome::Output(text)

@@ -49,7 +49,7 @@ impl HostGrant {
         };
         let (name, below) = host.strip_prefix("*.").map_or((host, false), |domain| (domain, true));
         let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_".contains(letter);
-        let valid = !name.is_empty() && name.chars().all(plain);
+        let valid = !name.is_empty() && !name.starts_with('-') && name.chars().all(plain);
         valid.then(|| Self { name: name.to_ascii_lowercase(), below, port })
     }
 
@@ -64,6 +64,11 @@ impl HostGrant {
     fn local_port(&self) -> Option<u16> {
         self.port.filter(|_| self.name == "localhost" && !self.below)
     }
+}
+
+/// Whether a text names a host that can be granted: `host`, `host:port`, `*.domain` or `localhost:port`.
+pub fn is_host(text: &str) -> bool {
+    HostGrant::read(text).is_some_and(|grant| grant.name != "localhost" || grant.local_port().is_some())
 }
 
 fn grants(hosts: &[String]) -> Vec<HostGrant> {
@@ -218,12 +223,7 @@ fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet
     let (host, port) = (&wanted.host, wanted.port);
     let granted: Vec<&HostGrant> = grants.iter().filter(|grant| grant.covers(host, port)).collect();
     if granted.is_empty() {
-        refused.lock().unwrap_or_else(PoisonError::into_inner).insert(format!("{host}:{port}"));
-        return say(
-            &mut client,
-            "403 Forbidden",
-            "commands may not connect to this host; the setting tools.hosts allows it",
-        );
+        return refuse(&mut client, &format!("{host}:{port}"), refused);
     }
     let mut server = match connect(host, port) {
         Ok(server) => server,
@@ -237,6 +237,20 @@ fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet
     server.write_all(reader.buffer())?;
     drop(reader);
     both_ways(client, server)
+}
+
+/// A person copies the command that grants a host, so nothing but the name of one is put into it.
+fn refuse(client: &mut TcpStream, host: &str, refused: &Mutex<BTreeSet<String>>) -> io::Result<()> {
+    if !is_host(host) {
+        return say(
+            client,
+            "403 Forbidden",
+            "commands may not connect to this host, and it has no name that can be granted",
+        );
+    }
+    refused.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_owned());
+    let advice = format!("a person can allow it: callsheet grants add host {host}");
+    say(client, "403 Forbidden", &format!("commands may not connect to this host; {advice}"))
 }
 
 /// Connects to an address that was looked at, so that the name cannot lead elsewhere in between.
@@ -303,6 +317,10 @@ mod tests {
         }
         for text in ["", "*.", "a b", "a/b", "host:port", "host:99999"] {
             assert_eq!(HostGrant::read(text), None, "{text}");
+        }
+        // What would do more than name a host where a person copies it, and what no grant could cover.
+        for text in ["$(id):80", "a;b:80", "`id`", "--everywhere", "::1:80", "localhost"] {
+            assert!(!is_host(text), "{text}");
         }
         assert_eq!(local_ports(&grants(&["localhost:5432".to_owned(), "localhost".to_owned()])), [5432]);
     }

@@ -1,0 +1,180 @@
+//! What a person allows for longer than one answer (spec 11.14). Their list of it says what counts; a project cannot add to
+//! it.
+
+use std::path::{Component, Path, PathBuf};
+
+use callsheet_core::spec::ToolCall;
+use callsheet_core::visible::visible_line;
+use serde::{Deserialize, Serialize};
+
+use crate::paths::Granted;
+
+/// The tool that runs commands.
+pub const RUN_COMMAND: &str = "run_command";
+
+/// One thing that a person allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Its number in the list, by which it is revoked.
+    pub n: u32,
+    /// What is allowed.
+    pub what: GrantedThing,
+    /// The project in which it is allowed; `None`: everywhere.
+    pub project: Option<PathBuf>,
+    /// When it ends, in milliseconds since the Unix epoch; `None`: when it is revoked.
+    pub until: Option<u64>,
+    /// When it was given.
+    pub since: u64,
+}
+
+/// What is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GrantedThing {
+    /// A host that commands may connect to.
+    Host(String),
+    /// A folder that commands may write to.
+    Write(PathBuf),
+    /// A folder or file that commands may read.
+    Read(PathBuf),
+    /// A variable of the environment that commands see.
+    Variable(String),
+    /// Commands that run without being asked about.
+    Command(CommandGrant),
+}
+
+impl GrantedThing {
+    /// As a person reads it: `host crates.io`.
+    pub fn shown(&self) -> String {
+        let path = |path: &Path| visible_line(&path.display().to_string());
+        match self {
+            Self::Host(host) => format!("host {}", visible_line(host)),
+            Self::Write(folder) => format!("write {}", path(folder)),
+            Self::Read(shown) => format!("read {}", path(shown)),
+            Self::Variable(name) => format!("variable {}", visible_line(name)),
+            Self::Command(command) => format!("command {}", command.shown()),
+        }
+    }
+}
+
+/// A command, as a person and a model write it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum CommandLine {
+    /// One text: a line for the shell.
+    Shell(String),
+    /// A program and its arguments.
+    Words(Vec<String>),
+}
+
+/// Which commands run without being asked about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandGrant {
+    /// The words that a program and its arguments begin with, or the whole of a line for the shell.
+    pub command: CommandLine,
+    /// The folder of the project that they run in; empty: the project's own.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+}
+
+/// A call that would run a command.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct CommandCall {
+    /// What it runs.
+    pub command: CommandLine,
+    /// The folder that it names.
+    #[serde(default)]
+    pub cwd: Option<String>,
+}
+
+impl CommandCall {
+    /// The command of a call; `None`: it runs none.
+    pub fn of(call: &ToolCall) -> Option<Self> {
+        (call.name == RUN_COMMAND).then(|| Self::deserialize(&call.arguments).ok()).flatten()
+    }
+
+    /// Allows commands that begin with the first `words` of this one, in its folder; of a line for the shell the same line.
+    pub fn grant(&self, words: usize) -> CommandGrant {
+        let command = match &self.command {
+            CommandLine::Words(all) => CommandLine::Words(all.iter().take(words).cloned().collect()),
+            CommandLine::Shell(line) => CommandLine::Shell(line.clone()),
+        };
+        CommandGrant { command, cwd: plain_folder(self.cwd.as_deref().unwrap_or_default()) }
+    }
+
+    /// Words that can be counted; a line for the shell has one.
+    pub fn words(&self) -> &[String] {
+        match &self.command {
+            CommandLine::Words(words) => words,
+            CommandLine::Shell(line) => std::slice::from_ref(line),
+        }
+    }
+}
+
+impl CommandGrant {
+    /// Whether it allows the command of this call. Words are compared one by one, so that a longer word is another one.
+    pub fn covers(&self, call: &CommandCall) -> bool {
+        let in_folder = plain_folder(call.cwd.as_deref().unwrap_or_default()) == self.cwd;
+        in_folder
+            && match (&self.command, &call.command) {
+                (CommandLine::Words(first), CommandLine::Words(all)) => !first.is_empty() && all.starts_with(first),
+                (CommandLine::Shell(line), CommandLine::Shell(other)) => line == other,
+                _ => false,
+            }
+    }
+
+    /// As a person reads it: `cargo test …`.
+    pub fn shown(&self) -> String {
+        let what = match &self.command {
+            CommandLine::Words(words) => format!("{} …", command_text(words)),
+            CommandLine::Shell(line) => format!("the line `{}`", visible_line(line)),
+        };
+        if self.cwd.is_empty() { what } else { format!("{what} in {}", visible_line(&self.cwd)) }
+    }
+}
+
+impl Grant {
+    /// Whether it counts in a project at a moment.
+    pub fn counts(&self, project: &Path, now_ms: u64) -> bool {
+        self.project.as_deref().is_none_or(|own| own == project) && !self.has_ended(now_ms)
+    }
+
+    /// Whether its time is over.
+    pub fn has_ended(&self, now_ms: u64) -> bool {
+        self.until.is_some_and(|until| until <= now_ms)
+    }
+
+    /// What was allowed just now, in words for a person.
+    pub fn told(&self) -> String {
+        format!("grant {}: {} (revoke it: callsheet grants revoke {})", self.n, self.what.shown(), self.n)
+    }
+
+    /// Adds what it allows to what commands may do; a grant for commands themselves adds nothing.
+    pub fn add_to(&self, granted: &mut Granted) {
+        match &self.what {
+            GrantedThing::Host(host) => granted.hosts.push(host.clone()),
+            GrantedThing::Write(folder) => granted.writable.push(folder.clone()),
+            GrantedThing::Read(path) => granted.shown.push(path.clone()),
+            GrantedThing::Variable(name) => granted.variables.push(name.clone()),
+            GrantedThing::Command(_) => {}
+        }
+    }
+}
+
+/// Words as a shell would need them, so that a person sees where each ends, and nothing hidden.
+pub fn command_text(words: &[String]) -> String {
+    let plain =
+        |word: &String| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-+=@,:".contains(c));
+    let quoted = |word: &String| format!("'{}'", visible_line(word).replace('\'', r"'\''"));
+    let words = words.iter().map(|word| if plain(word) { word.clone() } else { quoted(word) });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// A folder of the project without what names nothing: `./a/` is `a`.
+fn plain_folder(folder: &str) -> String {
+    let parts = Path::new(folder).components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().display().to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! covers: 11.14
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn call(arguments: Value) -> CommandCall {
+    CommandCall::of(&ToolCall { id: "c1".to_owned(), name: RUN_COMMAND.to_owned(), arguments }).unwrap()
+}
+
+fn grant(value: Value) -> CommandGrant {
+    serde_json::from_value(value).unwrap()
+}
+
+#[test]
+fn a_grant_covers_commands_that_begin_with_its_words_in_its_folder_and_no_other() {
+    let test = json!({"command": ["cargo", "test"]});
+    let in_a = json!({"command": ["make"], "cwd": "a"});
+    let line = json!({"command": "cargo test && ls"});
+    for (granted, called, covers) in [
+        (&test, json!({"command": ["cargo", "test"]}), true),
+        (&test, json!({"command": ["cargo", "test", "-p", "x"], "timeout_seconds": 5}), true),
+        (&test, json!({"command": ["cargo", "test"], "cwd": "."}), true),
+        (&test, json!({"command": ["cargo", "test"], "cwd": "./"}), true),
+        (&test, json!({"command": ["cargo", "test"], "cwd": "a"}), false),
+        (&test, json!({"command": ["cargo"]}), false),
+        (&test, json!({"command": ["cargo", "tests"]}), false),
+        (&test, json!({"command": ["cargo", "test;rm"]}), false),
+        (&test, json!({"command": ["cargo test"]}), false),
+        (&test, json!({"command": ["./cargo", "test"]}), false),
+        (&test, json!({"command": ["env", "cargo", "test"]}), false),
+        (&test, json!({"command": "cargo test"}), false),
+        (&test, json!({"command": "cargo test; rm -rf ."}), false),
+        (&in_a, json!({"command": ["make"], "cwd": "a"}), true),
+        (&in_a, json!({"command": ["make"], "cwd": "./a/"}), true),
+        (&in_a, json!({"command": ["make"], "cwd": "a/b"}), false),
+        (&in_a, json!({"command": ["make"], "cwd": "b/../a"}), false),
+        (&in_a, json!({"command": ["make"]}), false),
+        (&line, json!({"command": "cargo test && ls"}), true),
+        (&line, json!({"command": "cargo test && ls -a"}), false),
+        (&line, json!({"command": "cargo test && ls\n"}), false),
+        (&line, json!({"command": ["cargo test && ls"]}), false),
+        (&json!({"command": []}), json!({"command": ["ls"]}), false),
+    ] {
+        assert_eq!(grant(granted.clone()).covers(&call(called.clone())), covers, "{granted} {called}");
+    }
+}
+
+#[test]
+fn what_a_call_is_granted_covers_the_call_and_says_what_it_is() {
+    for (called, words, shown) in [
+        (json!({"command": ["cargo", "test", "-p", "x"]}), 2, "cargo test …"),
+        (json!({"command": ["sh", "-c", "a b"], "cwd": "./sub/"}), 3, "sh -c 'a b' … in sub"),
+        (json!({"command": "ls | wc"}), 1, "the line `ls | wc`"),
+        (json!({"command": ["a\u{202e}b", "it's"]}), 2, r"'a<U+202E>b' 'it'\''s' …"),
+    ] {
+        let call = call(called);
+        let grant = call.grant(words);
+        assert!(grant.covers(&call));
+        assert_eq!(grant.shown(), shown);
+    }
+    let other = ToolCall { id: "c1".to_owned(), name: "other".to_owned(), arguments: json!({"command": ["ls"]}) };
+    assert_eq!(CommandCall::of(&other), None);
+}
+
+#[test]
+fn a_grant_counts_in_its_project_until_it_ends() {
+    let what = GrantedThing::Host("crates.io".to_owned());
+    let project = Path::new("/home/me/a");
+    let of = |project: Option<&str>, until| Grant {
+        n: 1,
+        what: what.clone(),
+        project: project.map(PathBuf::from),
+        until,
+        since: 0,
+    };
+    for (grant, counts) in [
+        (of(None, None), true),
+        (of(Some("/home/me/a"), Some(11)), true),
+        (of(Some("/home/me/a"), Some(10)), false),
+        (of(Some("/home/me"), None), false),
+        (of(Some("/home/me/a/b"), None), false),
+    ] {
+        assert_eq!(grant.counts(project, 10), counts, "{grant:?}");
+    }
+}

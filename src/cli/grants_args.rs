@@ -1,0 +1,90 @@
+//! `grants`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+/// `grants`.
+#[derive(Clone, Debug, Args)]
+pub struct GrantsArgs {
+    /// What to do; by default all grants are listed.
+    #[command(subcommand)]
+    pub command: Option<GrantsCommand>,
+}
+
+/// What is done with grants.
+#[derive(Clone, Debug, Subcommand)]
+pub enum GrantsCommand {
+    /// Allow commands something more, in this project, until you revoke it.
+    Add(GrantsAddArgs),
+    /// Revoke a grant.
+    Revoke(GrantsRevokeArgs),
+}
+
+/// `grants add`.
+#[derive(Clone, Debug, Args)]
+pub struct GrantsAddArgs {
+    /// What is allowed.
+    #[command(subcommand)]
+    pub what: GrantsWhat,
+
+    /// Allow it in all projects.
+    #[arg(long, global = true)]
+    pub everywhere: bool,
+
+    /// Allow it for so long, such as `30m`, `8h` or `7d`.
+    #[arg(long = "for", global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub time: Option<Duration>,
+}
+
+/// What can be allowed.
+#[derive(Clone, Debug, Subcommand)]
+pub enum GrantsWhat {
+    /// Hosts that commands may connect to: `crates.io`, `*.npmjs.org`, `crates.io:8443`, `localhost:5432`.
+    Host {
+        /// Names of hosts.
+        #[arg(value_name = "HOST", required = true)]
+        names: Vec<String>,
+    },
+    /// Folders that commands may write to, such as a cache of tools.
+    Write {
+        /// Folders.
+        #[arg(value_name = "DIR", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Folders or files that commands may read.
+    Read {
+        /// Folders or files.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+    },
+    /// Variables of your environment that commands see.
+    Variable {
+        /// Names of variables.
+        #[arg(value_name = "NAME", required = true)]
+        names: Vec<String>,
+    },
+    /// Commands that run without asking you: those that begin with these words. Flags of `add` come before the words.
+    Command {
+        /// Folder of the project that the commands run in; by default the project.
+        #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true)]
+        cwd: String,
+
+        /// The words are one line for the shell, and only this line is allowed.
+        #[arg(long)]
+        shell: bool,
+
+        /// The first words, such as `cargo test`.
+        #[arg(value_name = "WORD", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
+}
+
+/// `grants revoke`.
+#[derive(Clone, Debug, Args)]
+pub struct GrantsRevokeArgs {
+    /// Numbers, as `grants` lists them.
+    #[arg(value_name = "N", required = true)]
+    pub numbers: Vec<u32>,
+}

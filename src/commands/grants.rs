@@ -1,0 +1,193 @@
+//! `grants`: what commands are allowed for longer than one answer.
+
+use std::path::{Path, PathBuf};
+
+use callsheet_core::record::Gate;
+use callsheet_core::visible::visible_line;
+use callsheet_runtime::driver::Session;
+use callsheet_runtime::effects::gate_view;
+use callsheet_runtime::grants::{CommandCall, CommandGrant, CommandLine, Grant, GrantedThing, command_text};
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::transport_policy::withheld;
+
+use crate::cli::{Exit, Failure, GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsWhat};
+use crate::setup::{Setup, civil, store_failure};
+use crate::term::grantable;
+use crate::wiring::from_home;
+
+use super::answer::{Asked, asked_about};
+use super::drive::drive_failure;
+
+pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
+    match &arguments.command {
+        None => list(setup)?,
+        Some(GrantsCommand::Add(add)) => {
+            for what in wanted(setup, &add.what)? {
+                give(setup, what, add)?;
+            }
+        }
+        Some(GrantsCommand::Revoke(revoke)) => revoke.numbers.iter().try_for_each(|n| take_back(setup, *n))?,
+    }
+    Ok(Exit::Complete)
+}
+
+fn give(setup: &Setup, what: GrantedThing, add: &GrantsAddArgs) -> Result<(), Failure> {
+    let for_ms = add.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
+    let grant = setup.grants().add(what, add.everywhere, for_ms).map_err(|error| unusable(setup, &error))?;
+    super::say(setup, &format!("grant {}: {}", grant.n, line(&grant)))
+}
+
+/// Allows commands like those that these gates ask about. Nothing is granted if one of them asks about something else.
+pub(super) fn always(setup: &Setup, asked: &Asked, gates: &[&Gate], words: Option<u32>) -> Result<(), Failure> {
+    let calls = gates.iter().map(|gate| command_of(setup, asked, gate, words)).collect::<Result<Vec<_>, _>>()?;
+    for command in calls {
+        let given = setup.grants().add(GrantedThing::Command(command), false, None);
+        let grant = given.map_err(|error| unusable(setup, &error))?;
+        super::say(setup, &grant.told())?;
+    }
+    Ok(())
+}
+
+fn command_of(setup: &Setup, asked: &Asked, gate: &Gate, words: Option<u32>) -> Result<CommandGrant, Failure> {
+    let id = &asked.run.run;
+    let (run, _) = Session::view(&asked.store, id).map_err(|fault| drive_failure(&fault, id))?;
+    let view = gate_view(&*asked.store, &setup.project, &run, gate).map_err(store_failure)?;
+    let tasks: Vec<String> = asked_about(gate).map(ToString::to_string).collect();
+    let Some(call) = grantable(&view) else {
+        let what = format!(
+            "a grant can't answer for {}: it is no command, was interrupted, or nothing holds it",
+            tasks.join(", ")
+        );
+        return Err(Failure::usage(
+            what,
+            format!("approve it without --always, or name another task: callsheet show {id}"),
+        ));
+    };
+    let all = call.words().len();
+    let count = words.map_or(all, |words| usize::try_from(words).unwrap_or(usize::MAX));
+    if (1..=all).contains(&count) {
+        return Ok(call.grant(count));
+    }
+    let what = format!("the command has {all} words: {}", command_text(call.words()));
+    Err(Failure::usage(what, format!("give a number from 1 to {all}")))
+}
+
+fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {
+    match setup.grants().revoke(n).map_err(|error| unusable(setup, &error))? {
+        Some(grant) => super::say(setup, &format!("revoked grant {n}: {}", line(&grant))),
+        None => Err(Failure::usage(format!("there is no grant {n}"), "list them: callsheet grants")),
+    }
+}
+
+pub(super) fn unusable(setup: &Setup, error: &std::io::Error) -> Failure {
+    let file = setup.grants().file().display().to_string();
+    Failure::internal(
+        format!("can't use the list of grants, {file}: {error}"),
+        "repair or delete the file; until then no grant counts",
+    )
+}
+
+/// Settings that grant something, and the kinds of grants that they are.
+const SETTINGS: [(&str, &str); 4] =
+    [("tools.hosts", "host"), ("tools.caches", "write"), ("tools.shown", "read"), ("tools.environment", "variable")];
+
+fn list(setup: &Setup) -> Result<(), Failure> {
+    let grants = setup.grants().all().map_err(|error| unusable(setup, &error))?;
+    let mut empty = grants.is_empty();
+    for grant in &grants {
+        if setup.json {
+            let mut value = serde_json::to_value(grant).unwrap_or_default();
+            value["ended"] = grant.has_ended(SystemClock.now_ms()).into();
+            value["from"] = setup.grants().file().display().to_string().into();
+            super::print_json(&value)?;
+        } else {
+            super::print(&format!("{:>3}  {}\n", grant.n, line(grant)))?;
+        }
+    }
+    for (key, kind) in SETTINGS {
+        let from = setup.config.values.get(key).map(|value| value.origin.to_string()).unwrap_or_default();
+        for value in setup.config.list(key) {
+            empty = false;
+            if setup.json {
+                super::print_json(&serde_json::json!({ "what": { kind: value }, "project": null, "from": from }))?;
+            } else {
+                let (value, from) = (visible_line(&value), visible_line(&from));
+                super::print(&format!("  -  {kind} {value}, everywhere (setting {key}, {from})\n"))?;
+            }
+        }
+    }
+    if empty && !setup.json {
+        tell!("nothing is granted; see callsheet grants add --help");
+    }
+    Ok(())
+}
+
+/// A grant in words: what, where, how long.
+pub(super) fn line(grant: &Grant) -> String {
+    let what = grant.what.shown();
+    let place = grant.project.as_deref().map_or("everywhere".to_owned(), |project| format!("in {}", shown(project)));
+    let until = grant.until.map(|until| {
+        let (year, month, day, seconds) = civil(until);
+        let (hour, minute) = (seconds / 3_600, seconds / 60 % 60);
+        let ended = if grant.has_ended(SystemClock.now_ms()) { "ended" } else { "until" };
+        format!(", {ended} {year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+    });
+    format!("{what}, {place}{}", until.unwrap_or_default())
+}
+
+fn shown(path: &Path) -> String {
+    visible_line(&path.display().to_string())
+}
+
+/// What the arguments mean, if it can be granted.
+fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure> {
+    match what {
+        GrantsWhat::Host { names } => names.iter().map(|name| host(name)).collect(),
+        GrantsWhat::Write { paths } => paths.iter().map(|path| writable(setup, path)).collect(),
+        GrantsWhat::Read { paths } => paths.iter().map(|path| existing(path).map(GrantedThing::Read)).collect(),
+        GrantsWhat::Variable { names } => names.iter().map(|name| variable(name)).collect(),
+        GrantsWhat::Command { cwd, shell, words } => {
+            let line = CommandLine::Shell(words.join(" "));
+            let command = if *shell { line } else { CommandLine::Words(words.clone()) };
+            let call = CommandCall { command, cwd: Some(cwd.clone()) };
+            Ok(vec![GrantedThing::Command(call.grant(words.len()))])
+        }
+    }
+}
+
+fn host(name: &str) -> Result<GrantedThing, Failure> {
+    if callsheet_tools::is_host(name) {
+        return Ok(GrantedThing::Host(name.to_owned()));
+    }
+    let advice = "name a host, such as crates.io, crates.io:8443, *.npmjs.org or localhost:5432";
+    Err(Failure::usage(format!("{} is no host", visible_line(name)), advice))
+}
+
+fn variable(name: &str) -> Result<GrantedThing, Failure> {
+    let letters = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let why = match () {
+        () if name.is_empty() || !letters => "is no name of a variable",
+        () if withheld().contains(name) => "holds the key of a provider, which no command sees",
+        () => return Ok(GrantedThing::Variable(name.to_owned())),
+    };
+    Err(Failure::usage(format!("{} {why}", visible_line(name)), "name a variable of your environment"))
+}
+
+/// A folder that commands can be let write to: what the run would leave out is refused here.
+fn writable(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
+    let folder = existing(path)?;
+    let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    if workspace.may_grant_writing(&folder) {
+        return Ok(GrantedThing::Write(folder));
+    }
+    let what = format!("commands can't be let write to {}", shown(&folder));
+    Err(Failure::usage(what, "name a folder that neither holds Callsheet's own folders nor lies in one"))
+}
+
+fn existing(path: &Path) -> Result<PathBuf, Failure> {
+    let path = from_home(&path.to_string_lossy());
+    path.canonicalize()
+        .map_err(|error| Failure::usage(format!("can't use {}: {error}", shown(&path)), "create it first"))
+}

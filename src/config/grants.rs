@@ -1,0 +1,104 @@
+//! What the user allowed for longer than one answer (spec 11.14): a file in their state folder, which no command and no
+//! project can write.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use callsheet_runtime::grants::{CommandCall, Grant, GrantedThing};
+use callsheet_runtime::paths::{create_private_folder, private};
+use callsheet_runtime::ports::{Clock, Grants, SystemClock};
+
+use super::Folders;
+
+/// The user's grants, as one project sees them. Each look reads the file, so that what was revoked counts no more.
+#[derive(Clone, Debug)]
+pub struct GrantList {
+    file: PathBuf,
+    project: PathBuf,
+}
+
+impl GrantList {
+    /// The list of this user.
+    pub fn new(folders: &Folders, project: &Path) -> Self {
+        Self { file: folders.state.join("grants.json"), project: project.to_path_buf() }
+    }
+
+    /// Where it is.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// All grants, also those of other projects and those that ended, in the order of their numbers.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn all(&self) -> io::Result<Vec<Grant>> {
+        match std::fs::read(&self.file) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Those that count in this project now.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is damaged.
+    pub fn counting(&self) -> io::Result<Vec<Grant>> {
+        let now = SystemClock.now_ms();
+        Ok(self.all()?.into_iter().filter(|grant| grant.counts(&self.project, now)).collect())
+    }
+
+    /// Allows this, in this project or everywhere, for so many milliseconds or until it is revoked. What was allowed there
+    /// already keeps its number.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn add(&self, what: GrantedThing, everywhere: bool, for_ms: Option<u64>) -> io::Result<Grant> {
+        let since = SystemClock.now_ms();
+        let until = for_ms.map(|ms| since.saturating_add(ms));
+        let project = (!everywhere).then(|| self.project.clone());
+        self.change(|grants| {
+            let same = grants.iter().position(|grant| grant.what == what && grant.project == project);
+            let last = grants.iter().map(|grant| grant.n).max().unwrap_or_default();
+            let n = same.map_or(last.saturating_add(1), |at| grants.remove(at).n);
+            let grant = Grant { n, what, project, until, since };
+            grants.push(grant.clone());
+            grants.sort_by_key(|grant| grant.n);
+            grant
+        })
+    }
+
+    /// Takes the grant with this number back; `None`: there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn revoke(&self, n: u32) -> io::Result<Option<Grant>> {
+        self.change(|grants| {
+            let at = grants.iter().position(|grant| grant.n == n)?;
+            Some(grants.remove(at))
+        })
+    }
+
+    /// Changes the list while no other process does. Only the user may read it.
+    fn change<T>(&self, change: impl FnOnce(&mut Vec<Grant>) -> T) -> io::Result<T> {
+        let folder = self.file.parent().unwrap_or(Path::new("."));
+        create_private_folder(folder)?;
+        let lock = private().create(true).append(true).open(self.file.with_extension("lock"))?;
+        lock.lock()?;
+        let mut grants = self.all()?;
+        let outcome = change(&mut grants);
+        let mut fresh = tempfile::NamedTempFile::new_in(folder)?;
+        io::Write::write_all(&mut fresh, &serde_json::to_vec_pretty(&grants)?)?;
+        fresh.persist(&self.file)?;
+        Ok(outcome)
+    }
+}
+
+impl Grants for GrantList {
+    fn covering(&self, call: &CommandCall) -> Option<Grant> {
+        // What cannot be read allows nothing; a run says so when it starts.
+        let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Command(command) if command.covers(call));
+        self.counting().unwrap_or_default().into_iter().find(covers)
+    }
+}

@@ -158,7 +158,7 @@ mod tests {
         let known = Elsewhere { store, project: old.clone() };
         assert_eq!(left_behind(&old, &folders).as_ref(), Some(&known));
         assert_eq!(elsewhere(&copy, &folders), []);
-        assert_eq!(elsewhere(&new, &folders), [known.clone()]);
+        assert_eq!(elsewhere(&new, &folders), std::slice::from_ref(&known));
         adopt(&new, &folders, &known).unwrap();
         assert!(callsheet_store::database(&folders.store(&new)).exists());
         assert_eq!(elsewhere(&new, &folders), []);

@@ -137,6 +137,50 @@ async fn a_command_cannot_change_what_runs_later() {
     }
 }
 
+/// What is put back after a command leads nowhere else, whatever the command left.
+#[tokio::test]
+async fn what_is_put_back_leads_out_of_no_project() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    let victim = place.folder.path().join("victim");
+    std::fs::create_dir_all(victim.join("hooks")).unwrap();
+    std::fs::write(victim.join("hooks/kept.txt"), "kept").unwrap();
+    // The folder of hooks that git's settings name is not there yet.
+    let text = place.run(&format!("ln -s {} tools", victim.display())).await;
+    assert_eq!(place.text("victim/hooks/kept.txt").as_deref(), Some("kept"), "{text}");
+    std::fs::remove_file(place.project().join("tools")).unwrap();
+    for (line, never) in [
+        ("mkdir -p tools/hooks; echo evil > tools/hooks/pre-commit", "tools/hooks/pre-commit"),
+        ("mv .git/HEAD .git/h; mkdir -p tools/hooks; echo evil > tools/hooks/x; mv .git/h .git/HEAD", "tools/hooks/x"),
+        ("mkdir -p s/objects s/refs; echo x > s/HEAD; echo evil > s/config", "s/config"),
+        (
+            "mkdir -p .git/modules/logs/hooks; echo evil > .git/modules/logs/hooks/post-checkout",
+            ".git/modules/logs/hooks",
+        ),
+        ("ln -s ~/.bashrc .git/COMMIT_EDITMSG", ".git/COMMIT_EDITMSG"),
+        ("mkdir -p .git/logs; ln -s ~/.bashrc .git/logs/HEAD", ".git/logs/HEAD"),
+    ] {
+        let text = place.run(line).await;
+        assert!(place.project().join(never).symlink_metadata().is_err(), "{line}: {text}");
+    }
+    let text = place
+        .run(
+            "cp /bin/true s1; chmod 4755 s1; cp /bin/true s2; chmod g+s s2; \
+             python3 -c 'import os; os.open(\"s3\", os.O_CREAT | os.O_WRONLY, 0o4755)'; chmod 600 /dev/full",
+        )
+        .await;
+    use std::os::unix::fs::MetadataExt;
+    for name in ["s1", "s2", "s3"] {
+        let mode = place.project().join(name).metadata().map_or(0, |found| found.mode());
+        assert_eq!(mode & 0o6000, 0, "{name}: {text}");
+    }
+    assert_ne!(std::fs::metadata("/dev/full").unwrap().mode() & 0o777, 0o600, "{text}");
+    place.granted.hosts = vec!["localhost:80".to_owned()];
+    assert!(place.run("echo fine").await.contains("fine"), "a low port is the command's own");
+}
+
 /// Everything in a project that is closed to commands, with its text.
 fn listing(project: &Path) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();

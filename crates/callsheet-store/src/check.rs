@@ -80,7 +80,7 @@ impl SqliteStore {
             .reading()
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(|error| self.fault(&error))?;
-        Ok((said != "ok").then(|| Damage::File(said)))
+        Ok((said != "ok").then_some(Damage::File(said)))
     }
 
     /// All blobs, and whether each is whole.

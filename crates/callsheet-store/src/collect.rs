@@ -219,7 +219,7 @@ fn old_files(folder: &Path, known: &HashSet<String>) -> Vec<(std::path::PathBuf,
     let age = |at: SystemTime| at.elapsed().unwrap_or_default();
     let old = |file: std::path::PathBuf| {
         let metadata = file.symlink_metadata().ok().filter(fs::Metadata::is_file)?;
-        (age(metadata.modified().ok()?) > OLD).then(|| (file, metadata.len()))
+        (age(metadata.modified().ok()?) > OLD).then_some((file, metadata.len()))
     };
     live.chain(kept).filter_map(old).collect()
 }

@@ -1,5 +1,6 @@
 //! What a check finds, what a collection leaves, and a store that may not be written.
 #![allow(clippy::disallowed_methods, reason = "tests read files")]
+#![allow(clippy::disallowed_macros, reason = "tests say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::os::unix::fs::PermissionsExt;

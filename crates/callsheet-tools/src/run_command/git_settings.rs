@@ -4,12 +4,11 @@
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 /// How long git may take to read its settings: a pipe among them would be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks whether it has read them.
-const PAUSE: Duration = Duration::from_millis(1);
 /// Repositories in a project whose settings are read.
 const MOST: usize = 64;
 
@@ -35,23 +34,18 @@ fn list(git: &Path, file: &Path) -> String {
     let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
         return String::new();
     };
-    let listed = child.stdout.take().map(|mut out| {
-        std::thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let _cut = out.read_to_end(&mut bytes);
-            bytes
-        })
+    let Some(mut out) = child.stdout.take() else { return String::new() };
+    let (sender, listed) = channel();
+    let reader = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _cut = out.read_to_end(&mut bytes);
+        let _late = sender.send(bytes);
     });
-    let begun = Instant::now();
-    while matches!(child.try_wait(), Ok(None)) {
-        if begun.elapsed() > PATIENCE {
-            let _gone = child.kill();
-            let _reaped = child.wait();
-            break;
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let bytes = listed.and_then(|listed| listed.join().ok()).unwrap_or_default();
+    let bytes = listed.recv_timeout(PATIENCE).unwrap_or_default();
+    // One that has ended meanwhile is no error. No thread is left: this process is about to fork.
+    let _gone = child.kill();
+    let _reaped = child.wait();
+    let _ended = reader.join();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -165,7 +165,7 @@ pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
 
 /// Whether git would take a folder for one of its own, whatever its name is.
 fn is_of_git(folder: &Path) -> bool {
-    ["HEAD", "config", "hooks", "config.worktree"].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
+    ["config", "hooks", "config.worktree"].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
 }
 
 /// As systems see it that do not tell large letters from small ones.

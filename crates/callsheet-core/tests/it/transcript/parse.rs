@@ -54,13 +54,10 @@ impl Player {
             ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits" | "raises", ..]) => {
                 self.person(rest, tail)
             }
-            ["nobody", "can", "be", "asked"] => {
-                let outcome = self.waiting_outcome();
-                self.fact(Event::RunWaiting { outcome })
-            }
+            ["nobody", "can", "be", "asked"] => self.nobody_asked(),
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
             ["broken", "edit", "touches", tasks @ ..] => self.held(Some(tasks)),
-            ["edit", "is", "right", "again"] => self.held(None),
+            ["broken", "edit", "is", "fixed"] => self.held(None),
             ["cancel"] => self.fact(Event::CancelRequested),
             ["templates"] => self.templates(&block.join("\n")),
             ["crash"] => self.dies(),
@@ -135,6 +132,11 @@ impl Player {
         }
         self.settings = serde_json::from_value(value).unwrap();
         Ok(())
+    }
+
+    fn nobody_asked(&mut self) -> Happened {
+        let outcome = self.waiting_outcome();
+        self.fact(Event::RunWaiting { outcome })
     }
 
     fn held(&mut self, tasks: Option<&[&str]>) -> Happened {

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use crate::common::{Stop, Ticket, arguments, settle, spec};
-use crate::run_command::border::Confined;
+use crate::run_command::border::{Confined, private_folder};
 use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::{of_command, reason, temporary};
@@ -81,7 +81,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         return Err(Stop::failed("check-unheld", &[]));
     }
     let temporary = temporary(context)?;
-    let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_copied(&error))?;
+    let folder = private_folder().map_err(|error| not_copied(&error))?;
     // The project itself cannot be written: what the command makes goes with the copy.
     let copy = folder.path().join("project");
     let (from, to, ticket) =

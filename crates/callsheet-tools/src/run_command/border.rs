@@ -153,6 +153,12 @@ fn view(workspace: &Workspace) -> View {
     }
 }
 
+/// A new temporary folder, which its owner alone looks into, whatever the process's mask is.
+pub(crate) fn private_folder() -> io::Result<TempDir> {
+    use std::os::unix::fs::PermissionsExt;
+    tempfile::Builder::new().prefix("callsheet-").permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
+}
+
 /// The folder of a command's temporary files where the system gives it none of its own.
 pub(crate) struct Temporary(Option<TempDir>);
 
@@ -160,7 +166,7 @@ impl Temporary {
     /// A new one, if it is needed.
     pub(crate) fn new() -> io::Result<Self> {
         let needed = !holding().is_whole();
-        Ok(Self(if needed { Some(tempfile::Builder::new().prefix("callsheet-").tempdir()?) } else { None }))
+        Ok(Self(if needed { Some(private_folder()?) } else { None }))
     }
 
     /// Where it is, which a command has to be told.

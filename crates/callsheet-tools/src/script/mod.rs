@@ -14,7 +14,7 @@ use tokio::process::Command;
 
 use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
-use crate::run_command::border::Confined;
+use crate::run_command::border::{Confined, private_folder};
 use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
 use crate::run_command::{listed, only, reason, refuse_protected, temporary};
@@ -71,7 +71,7 @@ impl Tool for Script {
 
 async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOutcome, Stop> {
     let request: ProcessRequest = arguments(given)?;
-    let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_written(&error))?;
+    let folder = private_folder().map_err(|error| not_written(&error))?;
     let files = written(folder.path(), &request.files).map_err(|error| not_written(&error))?;
     let argv: Vec<String> = request.argv.iter().map(|word| filled(word, &files)).collect();
     let Some((program, rest)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {

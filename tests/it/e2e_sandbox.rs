@@ -165,6 +165,13 @@ async fn what_is_put_back_leads_out_of_no_project() {
         let text = place.run(line).await;
         assert!(place.project().join(never).symlink_metadata().is_err(), "{line}: {text}");
     }
+    // A protected name that is a link is protected with the links on its way, and with what it leads to.
+    for (link, to) in [("a", "src"), ("CLAUDE.md", "a/claude.txt")] {
+        std::os::unix::fs::symlink(to, place.project().join(link)).unwrap();
+    }
+    let text = place.run("rm a; mkdir a; echo evil > a/claude.txt; echo evil > src/claude.txt").await;
+    assert!(place.project().join("a").is_symlink(), "{text}");
+    assert!(place.text("project/CLAUDE.md").is_none(), "{text}");
     let text = place
         .run(
             "cp /bin/true s1; chmod 4755 s1; cp /bin/true s2; chmod g+s s2; \

@@ -75,8 +75,7 @@ fn read(listed: &str, file: &Path, root: &Path) -> Vec<PathBuf> {
         named.push(below.unwrap_or_else(|| around.join(value)));
     }
     // What is not there yet decides as well once it is there.
-    let real = |path: PathBuf| path.canonicalize().ok().or_else(|| Some(plain(&path)));
-    named.into_iter().filter_map(real).collect()
+    named.iter().map(|path| plain(path)).collect()
 }
 
 /// The folder whose files a repository with these settings holds.
@@ -86,7 +85,7 @@ fn top_of<'a>(file: &'a Path, root: &'a Path) -> &'a Path {
 }
 
 /// A path without steps back.
-fn plain(path: &Path) -> PathBuf {
+pub(super) fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         if part == Component::ParentDir {
             plain.pop();

@@ -15,7 +15,7 @@ use super::border::View;
 use super::git_settings;
 #[cfg(target_os = "linux")]
 use super::protected::is_closed;
-use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, set_mode};
+use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, followed, set_mode};
 use super::worktree::Worktree;
 
 /// What whoever changes a folder needs.
@@ -79,9 +79,7 @@ impl Guard {
             |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
         let settings: Vec<PathBuf> = look.paths.iter().filter(is_settings).cloned().collect();
         for named in git_settings::named(root, settings.iter().map(PathBuf::as_path)) {
-            if guard.is_inside(&named) && guard.linked.insert(named.clone(), false).is_none() {
-                look.linked(&named, false);
-            }
+            guard.follow(&mut look, &named, false);
         }
         // A link may lead to others.
         let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
@@ -93,6 +91,11 @@ impl Guard {
                 look.linked(&real, of_git);
                 open.extend(look.paths.difference(&known).cloned());
             }
+            if path.is_symlink() {
+                let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
+                let skills = path.file_name().is_some_and(|name| name == ".agents");
+                guard.follow(&mut look, &if skills { path.join("skills") } else { path.clone() }, of_git);
+            }
         }
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
@@ -102,6 +105,16 @@ impl Guard {
         guard.before = found.collect();
         narrow(&look.widened);
         guard
+    }
+
+    /// Protects the links on the way to a path, and where they lead, unless that is a folder of git.
+    fn follow(&mut self, look: &mut ProtectedPaths<'_>, path: &Path, of_git: bool) {
+        let (links, last) = followed(&self.root, path);
+        for way in links.into_iter().chain(last.filter(|_| !of_git)) {
+            if self.is_inside(&way) && self.linked.insert(way.clone(), false).is_none() {
+                look.linked(&way, false);
+            }
+        }
     }
 
     /// Closes the protected part in what a command sees, so that it can be neither written nor moved away.

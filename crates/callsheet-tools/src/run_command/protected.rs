@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::git_settings::plain;
+
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
 /// Folders with rules and configuration of programs that people run, or of models.
@@ -61,8 +63,8 @@ impl<'a> ProtectedPaths<'a> {
     /// Looks at what a link of before led to.
     pub(super) fn linked(&mut self, real: &Path, of_git: bool) {
         // A link that was put on the way since leads to what is not the project's.
-        let below = real.ancestors().take_while(|way| way.starts_with(self.root) && *way != self.root);
-        if below.into_iter().any(Path::is_symlink) {
+        let mut above = real.ancestors().skip(1).take_while(|way| way.starts_with(self.root) && *way != self.root);
+        if above.any(Path::is_symlink) {
             return;
         }
         if of_git { self.git(real, true) } else { self.walk(real) }
@@ -161,6 +163,27 @@ pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
     let parts: Vec<String> = below.iter().map(|part| part.to_string_lossy().to_ascii_lowercase()).collect();
     let at_top = parts.len() == 1 || parts.first().is_some_and(|first| first.starts_with('.'));
     at_top || parts.iter().any(|part| [".git", ".callsheet", ".agents"].contains(&part.as_str()))
+}
+
+/// The links on the way to a path of a project, and where they lead in it, be it there or not; `None`: out of it.
+pub(super) fn followed(root: &Path, path: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
+    let mut links = Vec::new();
+    let mut path = path.to_path_buf();
+    while let Ok(below) = path.strip_prefix(root) {
+        let mut ways = below.iter().scan(root.to_path_buf(), |way, part| {
+            way.push(part);
+            Some(way.clone())
+        });
+        let Some(link) = ways.find(|way| way.is_symlink()) else { return (links, Some(path)) };
+        let (Ok(to), Ok(rest)) = (fs::read_link(&link), path.strip_prefix(&link)) else { break };
+        let led = plain(&link.parent().unwrap_or(root).join(to).join(rest));
+        if links.contains(&link) {
+            break;
+        }
+        links.push(link);
+        path = led;
+    }
+    (links, None)
 }
 
 /// Whether git would take a folder for one of its own, whatever its name is.

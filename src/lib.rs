@@ -24,6 +24,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod download;
+mod host;
 mod left_out;
 mod library;
 pub mod models;

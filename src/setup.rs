@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use callsheet_app::{LocalRuns, Refusal};
+pub use callsheet_app::{find_run, recorded};
 use callsheet_core::spec::RunId;
 pub use callsheet_core::view::civil;
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
-use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::{Store, StoreFault};
 use callsheet_runtime::shown::keep_secret;
 use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
@@ -17,10 +19,12 @@ use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
-use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
+use crate::cli::{ApprovalArg, Cli, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
 use crate::config::{Config, ConfigFault, Folders, GrantList, Sources, Trust};
+use crate::host::Program;
 use crate::models::{provider_settings, secrets};
 use crate::place::{Elsewhere, elsewhere, note, project_of};
+use crate::term::Notices;
 
 /// A project and the configuration in force there.
 #[derive(Clone)]
@@ -151,16 +155,28 @@ impl Setup {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 
+    /// The runs of the project, for a command line. What happens meanwhile is told on stderr.
+    pub fn runs(&self) -> LocalRuns {
+        LocalRuns::new(Arc::new(self.program()))
+    }
+
+    /// This program at work on the project.
+    pub fn program(&self) -> Program {
+        Program::new(self.clone(), Arc::new(Notices))
+    }
+
     /// The store of a project that has one; looking at runs never makes one.
     ///
     /// # Errors
     /// There is none, or it cannot be used.
     pub fn existing_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        if !self.has_store() {
-            let advice = self.elsewhere_words().unwrap_or_else(|| "`callsheet run \"…\"` starts one".to_owned());
-            return Err(Failure::usage(format!("there are no runs in {}", self.project.display()), advice));
-        }
-        self.store()
+        if self.has_store() { self.store() } else { Err(self.no_runs().into()) }
+    }
+
+    /// That the project has no runs, and what to do about it.
+    pub fn no_runs(&self) -> Refusal {
+        let advice = self.elsewhere_words().unwrap_or_else(|| "`callsheet run \"…\"` starts one".to_owned());
+        Refusal::usage(format!("there are no runs in {}", self.project.display()), advice)
     }
 }
 
@@ -190,44 +206,6 @@ fn refuse_links(project: &Path) -> Result<(), Failure> {
 /// The project's configuration file.
 pub fn project_config(project: &Path) -> PathBuf {
     project.join(".callsheet/config.toml")
-}
-
-/// Finds a run by a unique beginning of its name; without one, the newest that fits.
-///
-/// # Errors
-/// None or several fit.
-pub fn find_run(
-    store: &Arc<dyn Store>,
-    asked: Option<&str>,
-    fits: impl Fn(&RunSummary) -> bool,
-    which: &str,
-) -> Result<RunSummary, Failure> {
-    let runs = store.runs().map_err(store_failure)?;
-    let kind = || if which.is_empty() { "run".to_owned() } else { format!("{which} run") };
-    let Some(asked) = asked else {
-        if runs.is_empty() {
-            return Err(Failure::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
-        }
-        return runs
-            .into_iter()
-            .find(fits)
-            .ok_or_else(|| Failure::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
-    };
-    let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
-    if found.is_empty() {
-        found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
-    }
-    match found.len() {
-        1 => Ok(found.remove(0)),
-        0 => Err(Failure::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
-        _ => {
-            let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
-            Err(Failure::usage(
-                format!("{asked} matches several runs: {}", names.join(", ")),
-                "give more characters of the name",
-            ))
-        }
-    }
 }
 
 /// A new run, held from here on, named by date, time and a few words of the request. Of two processes that begin in the
@@ -324,27 +302,9 @@ pub fn config_failure(fault: ConfigFault) -> Failure {
     Failure::internal(format!("configuration: {fault}"), "fix it; `callsheet doctor` shows all values")
 }
 
-/// What helps where the store may not be written.
-pub const READ_ONLY_ADVICE: &str =
-    "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
-
 /// A store fault as a failure with advice.
 pub fn store_failure(fault: StoreFault) -> Failure {
-    let advice = match &fault {
-        StoreFault::Locked { .. } => "wait for it, or stop it with `callsheet cancel`",
-        StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
-        StoreFault::Full(_) => "free some disk space, then run `callsheet resume`; everything recorded so far is safe",
-        StoreFault::TooNew { .. } => "use a newer Callsheet",
-        StoreFault::Broken(_) => {
-            "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
-        }
-        StoreFault::ReadOnly(_) => {
-            "`show`, `runs` and `report` work all the same; for more, make its folder yours to write"
-        }
-        StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
-    };
-    let exit = if matches!(fault, StoreFault::NoRun(_)) { Exit::Usage } else { Exit::Internal };
-    Failure::new(exit, fault.to_string(), advice)
+    Refusal::from(fault).into()
 }
 
 #[cfg(test)]

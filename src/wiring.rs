@@ -25,7 +25,9 @@ use callsheet_store::{LiveWriter, SqliteIndex};
 use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::{Failure, OpenArgs};
+use crate::models::NoModels;
 use crate::setup::{Setup, civil};
+use crate::term::NobodyThere;
 
 /// Files edited last that count as open where that is asked for.
 const RECENT: usize = 10;
@@ -114,6 +116,29 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
     })
+}
+
+/// The world for looking at runs: nothing is asked, so no model is needed.
+///
+/// # Errors
+/// A path that cannot be used.
+pub fn without_model(
+    setup: &Setup,
+    observer: Arc<dyn Observer>,
+    store: Arc<dyn Store>,
+    run: &RunId,
+    settings: &Settings,
+    open: &OpenArgs,
+) -> Result<Services, Failure> {
+    let parts = Parts {
+        store,
+        person: Arc::new(NobodyThere),
+        observer,
+        slots: BTreeMap::new(),
+        models: Arc::new(NoModels),
+        open: open.clone(),
+    };
+    services(setup, run, settings, parts)
 }
 
 /// What the user grants to commands, in their configuration and by their list of grants.

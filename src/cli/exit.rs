@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use callsheet_app::{Kind, Refusal};
 use callsheet_core::record::Outcome;
 
 /// Why the process ends.
@@ -65,6 +66,24 @@ impl From<Outcome> for Exit {
             Outcome::TaskFailed => Self::Incomplete,
             Outcome::InputInvalid => Self::Usage,
         }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let exit = match refusal.kind {
+            Kind::Usage => Exit::Usage,
+            Kind::Internal => Exit::Internal,
+            Kind::Incomplete => Exit::Incomplete,
+        };
+        Self::new(exit, refusal.what, refusal.advice)
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(Failure { exit, what, advice }: Failure) -> Self {
+        let kind = if exit == Exit::Usage { Kind::Usage } else { Kind::Internal };
+        Self { kind, what, advice }
     }
 }
 

@@ -7,7 +7,7 @@ use callsheet_core::issue::{Issue, IssueCode, RepairCode, Severity};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::view::counted;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
-use callsheet_runtime::ports::Store;
+use callsheet_runtime::ports::{Observer, Store};
 use callsheet_runtime::sheetfile::check_sheet;
 use callsheet_runtime::skills::load_skills;
 use callsheet_store::MemoryStore;
@@ -16,9 +16,8 @@ use serde_json::json;
 use crate::cli::{Exit, Failure, OpenArgs};
 use crate::setup::Setup;
 use crate::term::harmless;
-use crate::wiring::skill_dirs;
+use crate::wiring::{skill_dirs, without_model};
 
-use super::drive::{Front, without_model};
 use super::estimate::Estimate;
 use super::skill::tool_specs;
 
@@ -28,14 +27,14 @@ const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, Repa
 /// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
 pub(super) fn sheet(
     setup: &Setup,
-    front: &Front,
+    observer: Arc<dyn Observer>,
     file: &Path,
     (text, prompt): (&str, Option<&str>),
     settings: &Settings,
     open: &OpenArgs,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let services = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
+    let services = without_model(setup, observer, store, &RunId::new("check"), settings, open)?;
     let reading = check_sheet(&services, text, prompt, settings).list;
     let issues = reading.issues;
     let file = file.display().to_string();

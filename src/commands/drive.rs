@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use callsheet_app::{Refusal, RunControl, answer_text, join_json, questions, results_json, run_folder};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{Phase, RunId, Settings, Slug};
@@ -14,24 +15,23 @@ use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::effects::unpriced_words;
-use callsheet_runtime::fault::{DriveFault, InputFault};
+use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{Signal, Store};
 use callsheet_runtime::services::Services;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
+use crate::cli::{Exit, Failure, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, NoModels, Tape, recorded_environment};
-use crate::setup::{READ_ONLY_ADVICE, Setup, store_failure};
+use crate::models::{Choice, Models, Tape, recorded_environment};
+use crate::setup::Setup;
 use crate::term;
-use crate::wiring::{Parts, services};
+use crate::wiring::{Parts, services, without_model};
 
-use super::answered::{answer_text, join_json, results_json};
 use super::first_choice::first_choice;
 pub(super) use super::front::Front;
-use super::questions::{how_to_answer, questions};
+use super::questions::how_to_answer;
 use super::tree_needs::{ModelWish, model_wish};
-use super::waits::{commands, waits, waits_text};
+use super::waits::{commands, waits_text};
 
 /// Lines of a failed script that are shown.
 const SCRIPT_LINES: usize = 10;
@@ -53,7 +53,14 @@ pub(super) async fn prepare(
     let mut by_template = false;
     match tree.map(model_wish) {
         Some(ModelWish::Nothing) => {
-            return Ok(Arc::new(without_model(setup, front, store, run, settings, &work.opened)?));
+            return Ok(Arc::new(without_model(
+                setup,
+                Arc::clone(&front.observer),
+                store,
+                run,
+                settings,
+                &work.opened,
+            )?));
         }
         // Every task names a model of its own; none has to be found for them.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
@@ -125,26 +132,6 @@ fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> 
     Err(Failure::usage(what, format!("{advice}, or allow it with --allow-unpriced")))
 }
 
-/// The world for looking at a sheet: nothing is asked, so no model is needed.
-pub(super) fn without_model(
-    setup: &Setup,
-    front: &Front,
-    store: Arc<dyn Store>,
-    run: &RunId,
-    settings: &Settings,
-    open: &OpenArgs,
-) -> Result<Services, Failure> {
-    let parts = Parts {
-        store,
-        person: Arc::clone(&front.person),
-        observer: Arc::clone(&front.observer),
-        slots: std::collections::BTreeMap::new(),
-        models: Arc::new(NoModels),
-        open: open.clone(),
-    };
-    services(setup, run, settings, parts)
-}
-
 /// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
 pub(super) async fn to_the_end(
     setup: &Setup,
@@ -156,7 +143,7 @@ pub(super) async fn to_the_end(
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
     setup.note_place();
-    front.open(setup, &services.store, id)?;
+    front.open(setup, id)?;
     let ended = drive(services, session, stop).await;
     front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
@@ -170,12 +157,13 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     if let Some(result) = tree_result(setup, run) {
         return tree_words(setup, run, id, outcome, &result, &summary);
     }
-    let answer = answer_text(setup, run, id);
+    let host = setup.program();
+    let answer = answer_text(&host, run, id);
     if setup.json {
-        let gates = waits(setup, &*setup.store()?, run)?;
+        let gates = setup.runs().gates(run)?;
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
-            "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(setup, run, id),
+            "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(&host, run, id),
             "read_only": run.is_read_only(), "unwritten": run.unwritten(), "unchanged": run.said_unchanged(),
             "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates,
             "next": next,
@@ -349,7 +337,7 @@ fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) {
 
 /// The gates that wait, and how they are answered. Beside questions, which of them ended the run is chance.
 fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
-    let gates = waits(setup, &*setup.store()?, run)?;
+    let gates = setup.runs().gates(run)?;
     tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }
@@ -475,50 +463,7 @@ fn tree_words(
     Ok(())
 }
 
-pub(super) fn run_folder(id: &RunId) -> String {
-    format!(".callsheet/runs/{id}/")
-}
-
-/// An edited sheet that was refused; `again` is the command that reads it anew.
-pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
-    Failure::usage(
-        format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-        format!("fix {}sheet.md, or delete it to keep the previous task list; then: {again}", run_folder(id)),
-    )
-}
-
 /// A drive fault as a failure with advice.
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
-    match fault {
-        DriveFault::Input(InputFault::EditedSheet(lines)) => {
-            sheet_failure(lines, id, &format!("callsheet resume {id}"))
-        }
-        DriveFault::Input(fault) => Failure::usage(fault.to_string(), ""),
-        DriveFault::Store(fault) => {
-            let text = fault.to_string();
-            let mut failure = store_failure(callsheet_runtime::ports::StoreFault::Broken(String::new()));
-            failure.what = text;
-            failure.advice = match fault {
-                callsheet_runtime::ports::StoreFault::Full(_) => {
-                    format!(
-                        "free some disk space, then run `callsheet resume {id}`; everything recorded so far is safe"
-                    )
-                }
-                callsheet_runtime::ports::StoreFault::Locked { .. } => {
-                    "wait for it, or stop it with `callsheet cancel`".to_owned()
-                }
-                callsheet_runtime::ports::StoreFault::ReadOnly(_) => READ_ONLY_ADVICE.to_owned(),
-                callsheet_runtime::ports::StoreFault::NoRun(_) => {
-                    failure.exit = Exit::Usage;
-                    "`callsheet runs` lists all runs".to_owned()
-                }
-                _ => failure.advice,
-            };
-            failure
-        }
-        _ => Failure::internal(
-            fault.to_string(),
-            format!("the record is intact; `callsheet show {id} --events` prints it"),
-        ),
-    }
+    Refusal::of_drive(fault, id, &format!("callsheet resume {id}")).into()
 }

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{Observer, Person, Signal, Store};
+use callsheet_runtime::ports::{Observer, Person, Signal};
 use callsheet_tui::OnScreen;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Failure, OutputFormat, WorkArgs};
 use crate::setup::Setup;
-use crate::term::{self, FullScreen, JsonLines, NobodyThere, Notices, PlainLines, TerminalPerson};
+use crate::term::{self, FullScreen, JsonLines, NobodyThere, PlainLines, TerminalPerson};
 
-use super::desk::RunDesk;
+use super::viewer::viewer;
 use super::watch::screen_failure;
 
 /// Somebody who watches and somebody who is asked, as the terminal allows.
@@ -45,17 +45,6 @@ impl Front {
         Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, person, screen: None, plain: Some(lines) }
     }
 
-    /// For commands that drive nothing: what people should know goes to stderr.
-    pub fn of_notices() -> Self {
-        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), screen: None, plain: None }
-    }
-
-    /// For whoever looks at a run in another place than the terminal: nothing is said there.
-    #[cfg(feature = "page")]
-    pub fn silent() -> Self {
-        Self { observer: Arc::new(Unheard), person: Arc::new(NobodyThere), screen: None, plain: None }
-    }
-
     /// A resumed run: the view starts from what is recorded.
     pub fn begin_with(&self, run: &Run) {
         if let Some(screen) = &self.screen {
@@ -71,10 +60,9 @@ impl Front {
     }
 
     /// Takes the terminal, if there is a screen to draw.
-    pub fn open(&self, setup: &Setup, store: &Arc<dyn Store>, id: &RunId) -> Result<(), Failure> {
+    pub fn open(&self, setup: &Setup, id: &RunId) -> Result<(), Failure> {
         let Some(screen) = &self.screen else { return Ok(()) };
-        let desk = RunDesk { setup: setup.clone(), store: Arc::clone(store), id: id.clone() };
-        screen.0.open(Box::new(desk), term::colours()).map_err(screen_failure)
+        screen.0.open(viewer(setup, id), term::colours()).map_err(screen_failure)
     }
 
     /// Gives the terminal back.
@@ -114,15 +102,6 @@ impl Front {
             }
         });
     }
-}
-
-/// Hears nothing.
-#[cfg(feature = "page")]
-struct Unheard;
-
-#[cfg(feature = "page")]
-impl Observer for Unheard {
-    fn see(&self, _: &Signal<'_>) {}
 }
 
 /// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.

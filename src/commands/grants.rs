@@ -2,22 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::record::Gate;
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::driver::Session;
-use callsheet_runtime::effects::gate_view;
-use callsheet_runtime::grants::{CommandCall, CommandGrant, CommandLine, Grant, GrantedThing, command_text};
+use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::transport_policy::withheld;
 
 use crate::cli::{Exit, Failure, GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsWhat};
-use crate::setup::{Setup, civil, store_failure};
-use crate::term::grantable;
+use crate::setup::{Setup, civil};
 use crate::wiring::from_home;
-
-use super::answer::{Asked, asked_about};
-use super::drive::drive_failure;
 
 pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
@@ -36,41 +29,6 @@ fn give(setup: &Setup, what: GrantedThing, add: &GrantsAddArgs) -> Result<(), Fa
     let for_ms = add.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
     let grant = setup.grants().add(what, add.everywhere, for_ms).map_err(|error| unusable(setup, &error))?;
     super::say(setup, &format!("grant {}: {}", grant.n, line(&grant)))
-}
-
-/// Allows commands like those that these gates ask about. Nothing is granted if one of them asks about something else.
-pub(super) fn always(setup: &Setup, asked: &Asked, gates: &[&Gate], words: Option<u32>) -> Result<(), Failure> {
-    let calls = gates.iter().map(|gate| command_of(setup, asked, gate, words)).collect::<Result<Vec<_>, _>>()?;
-    for command in calls {
-        let given = setup.grants().add(GrantedThing::Command(command), false, None);
-        let grant = given.map_err(|error| unusable(setup, &error))?;
-        super::say(setup, &grant.told())?;
-    }
-    Ok(())
-}
-
-fn command_of(setup: &Setup, asked: &Asked, gate: &Gate, words: Option<u32>) -> Result<CommandGrant, Failure> {
-    let id = &asked.run.run;
-    let (run, _) = Session::view(&asked.store, id).map_err(|fault| drive_failure(&fault, id))?;
-    let view = gate_view(&*asked.store, &setup.project, &run, gate).map_err(store_failure)?;
-    let tasks: Vec<String> = asked_about(gate).map(ToString::to_string).collect();
-    let Some(call) = grantable(&view) else {
-        let what = format!(
-            "a grant can't answer for {}: it is no command, was interrupted, or nothing holds it",
-            tasks.join(", ")
-        );
-        return Err(Failure::usage(
-            what,
-            format!("approve it without --always, or name another task: callsheet show {id}"),
-        ));
-    };
-    let all = call.words().len();
-    let count = words.map_or(all, |words| usize::try_from(words).unwrap_or(usize::MAX));
-    if (1..=all).contains(&count) {
-        return Ok(call.grant(count));
-    }
-    let what = format!("the command has {all} words: {}", command_text(call.words()));
-    Err(Failure::usage(what, format!("give a number from 1 to {all}")))
 }
 
 fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {

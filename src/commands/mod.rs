@@ -1,13 +1,9 @@
 //! One file a command.
 
 mod answer;
-#[cfg(feature = "page")]
-mod answer_gate;
-mod answered;
 mod check;
 mod continuation;
 mod demo;
-mod desk;
 mod doctor;
 mod drive;
 mod estimate;
@@ -40,7 +36,6 @@ mod skill_new;
 mod start;
 mod steer;
 mod stored;
-mod take_in;
 mod template;
 mod template_new;
 mod template_run;
@@ -49,6 +44,7 @@ mod tree_needs;
 mod trial;
 mod trust;
 mod undo;
+mod viewer;
 mod waits;
 mod watch;
 mod why;

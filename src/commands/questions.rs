@@ -1,36 +1,19 @@
 //! Questions that wait, and the answers to them by name (spec "Templates" 14).
 
+use callsheet_app::{Question, RunCommand};
 use callsheet_core::fuzzy;
-use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::effects::open_questions;
-use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
 use crate::cli::Failure;
 use crate::setup::Setup;
 use crate::term;
-
-/// A question that waits.
-pub(super) struct Question {
-    /// The name of the task that asks: by it a person says which is answered.
-    pub task: String,
-    /// Its words.
-    pub text: String,
-    asking: AskingCall,
-}
-
-/// The open questions of a run.
-pub(super) fn questions(run: &Run) -> Vec<Question> {
-    let open = open_questions(run);
-    open.map(|open| Question { task: open.asking.task.to_string(), text: open.question, asking: open.asking }).collect()
-}
 
 /// What an answer says to which question: to the one whose name stands in front of a `=`, else to the first, all of it.
 /// One word there is a name, whatever it names: an answer that is meant for one question never goes to another.
 ///
 /// # Errors
 /// No question of that name is open.
-pub(super) fn letter(asked: &[Question], given: &str) -> Result<InboxMessage, Failure> {
+pub(super) fn reply_to(asked: &[Question], given: &str) -> Result<RunCommand, Failure> {
     let (question, text) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
         Some(("", text)) => (asked.first(), text),
         Some((name, text)) => match asked.iter().find(|question| question.task == name) {
@@ -39,8 +22,8 @@ pub(super) fn letter(asked: &[Question], given: &str) -> Result<InboxMessage, Fa
         },
         None => (asked.first(), given),
     };
-    let to = question.map(|question| question.asking.clone());
-    Ok(InboxMessage::Reply { text: text.to_owned(), to })
+    let Some(question) = question else { return Err(Failure::usage("no question is open", "")) };
+    Ok(RunCommand::Reply { to: question.asking.clone(), text: text.to_owned() })
 }
 
 fn is_name(word: &str) -> bool {

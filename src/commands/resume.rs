@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use callsheet_app::{Refusal, questions};
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::driver::{ResumeKind, Session, reopen};
-use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_runtime::runfiles::RunFiles;
@@ -16,9 +16,10 @@ use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::config::Origin;
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
-use super::drive::{Front, drive_failure, last_words, prepare, sheet_failure, to_the_end};
-use super::questions::{letter, questions};
-use super::raise::{given, send};
+use super::answer::order;
+use super::drive::{Front, drive_failure, last_words, prepare, to_the_end};
+use super::questions::reply_to;
+use super::raise::{given, raise, refuse_flags};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -36,18 +37,22 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         last_words(setup, &run, &found.run, Outcome::Complete)?;
         return Ok(Exit::Complete);
     }
-    let answer = arguments.answer.as_deref().map(|text| letter(&asked, text)).transpose()?;
+    let answer = arguments.answer.as_deref().map(|text| reply_to(&asked, text)).transpose()?;
     if let Some(owner) = &found.owner {
         if answer.is_none() && given(&arguments.work).is_empty() {
             let failure = store_failure(StoreFault::Locked { owner: owner.clone() });
             let advice = format!("{}; `--max-calls N` and the like raise its limits meanwhile", failure.advice);
             return Err(Failure { advice, ..failure });
         }
-        let letter = answer.map(|letter| ("the answer", letter));
-        return send(setup, &arguments.work, &*store, (&found.run, owner), &run, letter);
+        refuse_flags(setup, &found.run)?;
+        let raised = raise(setup, &arguments.work, &found.run)?;
+        let answered = answer.map(|command| order(setup, &found.run, command)).transpose()?;
+        let what: Vec<String> = raised.into_iter().chain(answered).map(|receipt| receipt.what).collect();
+        let words = format!("sent {} to {} ({owner})", what.join(", "), found.run);
+        return super::say(setup, &words).map(|()| Exit::Complete);
     }
-    if let Some(letter) = &answer {
-        store.post(&found.run, letter).map_err(store_failure)?;
+    if let Some(command) = answer {
+        order(setup, &found.run, command)?;
     }
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
 }
@@ -70,7 +75,7 @@ fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Res
     Ok(left || sheet_is_edited(setup, id, run)?)
 }
 
-pub(super) fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
+fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
     let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     let files = RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     Ok(is_edited(&files, run))
@@ -108,8 +113,8 @@ pub(super) fn resume_run(
         };
         let session = reopen(&services, id, run, how, change).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
-            DriveFault::Input(InputFault::EditedSheet(lines)) if follows_up => {
-                sheet_failure(lines, id, &format!("{} continue {id} \"…\"", setup.command))
+            fault if follows_up => {
+                Refusal::of_drive(fault, id, &format!("{} continue {id} \"…\"", setup.command)).into()
             }
             _ => drive_failure(&fault, id),
         })?;

@@ -24,10 +24,17 @@ fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
         Failure::usage(format!("can't read the sheet {}: {error}", arguments.file.display()), advice)
     })?;
     let settings = setup.config.settings().map_err(config_failure)?;
-    let front = Front::new(setup, &arguments.work);
+    let observer = Front::new(setup, &arguments.work).observer;
     let request = (!arguments.request.is_empty()).then(|| arguments.request.join(" "));
     let text = String::from_utf8_lossy(&text);
-    super::check::sheet(setup, &front, &arguments.file, (&text, request.as_deref()), &settings, &arguments.work.opened)
+    super::check::sheet(
+        setup,
+        observer,
+        &arguments.file,
+        (&text, request.as_deref()),
+        &settings,
+        &arguments.work.opened,
+    )
 }
 
 fn new(setup: &Setup, arguments: &SheetNewArgs) -> Result<Exit, Failure> {

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use callsheet_app::{
+    Folded, Question, RunControl, answer_text, asked_about, joined_results, questions, result_of_tree, run_folder,
+};
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
@@ -15,17 +18,13 @@ use callsheet_runtime::sheetfile::sheet_text;
 use serde_json::{Value, json};
 
 use crate::cli::{Exit, Failure, ShowArgs};
-use crate::setup::{Setup, find_run, store_failure};
+use crate::setup::{Setup, find_run, recorded, store_failure};
 use crate::term::{dollars, duration, harmless, hunk_to_edit, one_line, outcome_words, page, state_mark, thousands};
 
-use super::answer::{asked_about, several_changes};
-use super::answered::{answer_text, joined_results};
-use super::drive::run_folder;
-use super::questions::{Question, how_to_answer, questions};
+use super::questions::how_to_answer;
 use super::show_json::{call_json, run_json};
 use super::show_task;
-use super::take_in::{Folded, recorded, take_in};
-use super::waits::{addresses, waits, waits_text};
+use super::waits::{addresses, waits_text};
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -40,7 +39,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if setup.json {
         return super::print_json(&as_json(setup, &store, &run, arguments, &found)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.hunk {
-        hunk_to_edit(&hunk(&waits(setup, &*store, &run)?, number, arguments.task.as_deref(), &found.run)?)
+        hunk_to_edit(&hunk(&setup.runs().gates(&run)?, number, arguments.task.as_deref(), &found.run)?)
     } else if let Some(slug) = &arguments.task {
         show_task::text(&store, &run, show_task::find(&run, slug)?, found.owner.is_some())?
     } else if let Some(number) = arguments.call {
@@ -50,7 +49,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if arguments.plan {
         sheet_text(&run)
     } else {
-        let gates = waits(setup, &*store, &run)?;
+        let gates = setup.runs().gates(&run)?;
         let saved = is_answered(&*store, &found)?;
         let mut text = run_text(setup, &run, &found, &gates, &questions(&run));
         if saved {
@@ -81,7 +80,7 @@ fn as_json(
     found: &RunSummary,
 ) -> Result<Value, Failure> {
     if let Some(number) = arguments.hunk {
-        let hunk = hunk(&waits(setup, &**store, run)?, number, arguments.task.as_deref(), &found.run)?;
+        let hunk = hunk(&setup.runs().gates(run)?, number, arguments.task.as_deref(), &found.run)?;
         return Ok(json!({ "run": found.run, "hunk": hunk, "text": hunk_to_edit(&hunk) }));
     }
     if let Some(slug) = &arguments.task {
@@ -109,7 +108,7 @@ fn as_json(
     let mut shown = run_json(setup, run, found);
     shown["saved_answer"] = json!(is_answered(&**store, found)?);
     shown["task_result"] = json!(result_of_tree(store, run));
-    shown["waits"] = json!(waits(setup, &**store, run)?);
+    shown["waits"] = json!(setup.runs().gates(run)?);
     let asked: Vec<Value> = questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
     shown["question"] = asked.first().cloned().into();
     shown["questions"] = asked.into();
@@ -124,17 +123,20 @@ fn is_answered(store: &dyn Store, found: &RunSummary) -> Result<bool, Failure> {
 /// The run with the edit of its sheet, if that is a valid one.
 fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Failure> {
     let folded = recorded(store, found)?;
-    if found.owner.is_some() || !folded.run.may_edit() {
-        return Ok(folded);
+    match setup.runs().take_in(found, &folded.run) {
+        Ok(false) => return Ok(folded),
+        Ok(true) => {}
+        Err(refusal) => tell!("{}", refusal.what),
     }
-    match take_in(setup, store, found, &folded.run) {
-        Ok(true) => recorded(store, found),
-        Ok(false) => Ok(folded),
-        Err(failure) => {
-            tell!("{}", failure.what);
-            recorded(store, found)
-        }
-    }
+    Ok(recorded(store, found)?)
+}
+
+/// Hunks are numbered in each change by itself, so one has to be named.
+fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failure {
+    Failure::usage(
+        format!("run {id} has {} pending changes: {}", tasks.len(), tasks.join(", ")),
+        format!("name the task whose hunks you mean: {how}"),
+    )
 }
 
 /// Whether a person who says `name` means a task of the gate.
@@ -194,23 +196,18 @@ fn run_text(setup: &Setup, run: &Run, found: &RunSummary, waits: &[GateView], qu
     }
     let summary = if driven { Summary::of(run) } else { Summary::at_rest(run) };
     text.push_str(&format!("{summary}Files: {}\n", setup.seen_from_here(&run_folder(id))));
-    let answer = answer_text(setup, run, id);
+    let answer = answer_text(&setup.program(), run, id);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
     }
     if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
         text.push_str(&format!("\nWarning: {}\n", one_line(&line, 600)));
     }
-    let results = joined_results(setup, run, id);
+    let results = joined_results(&setup.program(), run, id);
     if !results.is_empty() {
         text.push_str(&format!("\nSingle results\n\n{results}\n"));
     }
     text
-}
-
-/// The result of a template's run.
-fn result_of_tree(store: &Arc<dyn Store>, run: &Run) -> Option<TaskResult> {
-    callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
 }
 
 fn tree_text(result: &TaskResult) -> String {

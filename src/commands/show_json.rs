@@ -1,5 +1,6 @@
 //! `show --json`: a run as one JSON object, with all that the text says.
 
+use callsheet_app::{answer_text, join_json, results_json, run_folder};
 use callsheet_core::record::CallKey;
 use callsheet_core::run::{CallRecord, Review, Run, TaskRun};
 use callsheet_core::view::{Summary, call_words, problem_line};
@@ -8,8 +9,6 @@ use serde_json::{Value, json};
 
 use crate::setup::Setup;
 
-use super::answered::{answer_text, join_json, results_json};
-use super::drive::run_folder;
 use super::show::standing;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
@@ -29,9 +28,9 @@ pub(super) fn run_json(setup: &Setup, run: &Run, found: &RunSummary) -> Value {
         "tasks": tasks,
         "problems": problems,
         "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
-        "answer": answer_text(setup, run, id),
+        "answer": answer_text(&setup.program(), run, id),
         "join": join_json(run),
-        "results": results_json(setup, run, id),
+        "results": results_json(&setup.program(), run, id),
         "summary": if driven { Summary::of(run) } else { Summary::at_rest(run) },
         "files": run_folder(id),
     })

@@ -1,253 +1,32 @@
-//! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once; for one that rests it is
-//! checked here and recorded when the run is taken up.
+//! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-use callsheet_core::fuzzy;
-use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
-use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{ResumeKind, Session};
-use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
+use callsheet_app::{Receipt, RunCommand};
+use callsheet_runtime::driver::ResumeKind;
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
-use crate::setup::{Setup, find_run, store_failure};
-use crate::term::one_line;
+use crate::setup::{Setup, find_run, recorded};
 
-use super::drive::drive_failure;
-use super::raise::send;
+use super::answer::{order, say};
+use super::raise::{raise, refuse_flags};
 use super::resume::resume_run;
 
-/// What is to become of tasks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SteerAction {
-    Retry,
-    Drop,
-}
-
-struct SteeredRun {
-    store: Arc<dyn Store>,
-    summary: RunSummary,
-    run: Run,
-    tasks: Vec<Slug>,
-}
-
-/// Has failed tasks of a run done again. True if a process drives the run and does it; else a resume does.
-#[cfg(feature = "page")]
-pub(super) fn ask_again(setup: &Setup, run: &RunId, tasks: &[String]) -> Result<bool, Failure> {
-    let SteeredRun { store, summary, tasks, .. } = find(setup, run.as_str(), tasks, SteerAction::Retry)?;
-    if !tasks.is_empty() {
-        store.post(&summary.run, &InboxMessage::Retry { tasks }).map_err(store_failure)?;
-    }
-    Ok(summary.owner.is_some())
-}
-
 pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
-    let found = find(setup, &arguments.run, &arguments.tasks, SteerAction::Retry)?;
-    let SteeredRun { store, summary, run, tasks } = found;
-    let id = &summary.run;
-    let letter = (!tasks.is_empty()).then_some(InboxMessage::Retry { tasks });
-    if let Some(owner) = &summary.owner {
-        let letter = letter.map(|letter| ("the retry", letter));
-        return send(setup, &arguments.work, &*store, (id, owner), &run, letter);
+    let store = setup.existing_store()?;
+    let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
+    if found.owner.is_some() {
+        refuse_flags(setup, &found.run)?;
     }
-    letter.iter().try_for_each(|letter| store.post(id, letter)).map_err(store_failure)?;
-    resume_run(setup, &arguments.work, store, id, run, ResumeKind::Resume)
+    let receipt = order(setup, &found.run, RunCommand::Retry { tasks: arguments.tasks.clone() })?;
+    if receipt.is_sent() {
+        let raised = raise(setup, &arguments.work, &found.run)?;
+        let what: Vec<String> = raised.into_iter().map(|raised| raised.what).chain([receipt.what.clone()]).collect();
+        return say(setup, &Receipt { what: what.join(", "), ..receipt });
+    }
+    let run = recorded(&store, &found)?.run;
+    resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
 }
 
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {
-    let SteeredRun { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, SteerAction::Drop)?;
-    store.post(&summary.run, &InboxMessage::Drop { tasks }).map_err(store_failure)?;
-    let words = match &summary.owner {
-        Some(owner) => format!("sent to {} ({owner})", summary.run),
-        None => format!("saved for {0}. Next: {1} resume {0}", summary.run, setup.command),
-    };
-    super::say(setup, &words).map(|()| Exit::Complete)
-}
-
-/// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
-fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Failure> {
-    let store = setup.existing_store()?;
-    let summary = find_run(&store, Some(run), |_| true, "")?;
-    let id = &summary.run;
-    let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;
-    let of_template = run.operators().tree().is_some();
-    if of_template && wish == SteerAction::Drop {
-        return Err(of_a_template(&run, id));
-    }
-    let mut preview = run.clone();
-    let mut tasks = Vec::new();
-    if summary.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
-        // A run that rests is taken up first: what was stopped is planned again.
-        let settings = run.settings().clone();
-        preview = with(&preview, Event::RunResumed { settings })
-            .ok_or_else(|| Failure::internal(format!("run {id} cannot be resumed"), ""))?;
-    }
-    if of_template {
-        let tasks = of_tree(&run, preview, id, slugs)?;
-        return Ok(SteeredRun { store, summary, run, tasks });
-    }
-    let failed: Vec<String> = run.tasks().filter(|task| task.state() == State::Failed).map(slug_of).collect();
-    if slugs.is_empty() && failed.is_empty() {
-        return Err(nothing_failed(id));
-    }
-    let all = slugs.is_empty();
-    let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
-    if wish == SteerAction::Drop {
-        // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
-        slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
-    }
-    for slug in slugs {
-        let named = Slug::new(slug.clone());
-        let operators = run.operators();
-        if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)) {
-            tasks.extend(part_of_call(&run, &mut preview, op, wish, id)?);
-            continue;
-        }
-        let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
-            let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-            return Err(unknown(id, slug, &names));
-        };
-        let (slug, state) = (task.task.slug.clone(), task.state());
-        let event = match wish {
-            SteerAction::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
-            SteerAction::Drop => Event::TaskDropped { task: slug.clone() },
-        };
-        // A retry may bring a task back that is named later, too.
-        let comes_back = wish == SteerAction::Retry
-            && !state.is_ended()
-            && run.task(&slug).is_some_and(|task| task.state().is_problem());
-        if comes_back && (all || !tasks.is_empty()) {
-            continue;
-        }
-        preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
-        tasks.push(slug);
-    }
-    Ok(SteeredRun { store, summary, run, tasks })
-}
-
-/// A part of what a task of the list calls begins again; `None`: with the resume, or with one that is named before.
-fn part_of_call(
-    run: &Run,
-    preview: &mut Run,
-    op: &NodeInstance,
-    wish: SteerAction,
-    id: &RunId,
-) -> Result<Option<Slug>, Failure> {
-    if let (SteerAction::Drop, Some(caller)) = (wish, run.operators().caller(op.mount)) {
-        return Err(Failure::usage(
-            format!("{} is part of what {} calls, and `drop` works only on tasks of the list", op.id, caller.task),
-            format!("drop the task that calls it: callsheet drop {id} {}", caller.task),
-        ));
-    }
-    if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
-        return Ok(None);
-    }
-    let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
-    *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.failed(), id))?;
-    Ok(Some(op.id.clone()))
-}
-
-fn slug_of(task: &TaskRun) -> String {
-    task.task.slug.as_str().to_owned()
-}
-
-/// What of a run of a template begins again: the tasks that are named, else all that failed. Empty: what failed comes back
-/// with the resume alone.
-fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<Vec<Slug>, Failure> {
-    let operators = run.operators();
-    let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
-    if wanted.is_empty() {
-        return Err(nothing_failed(id));
-    }
-    let mut tasks = Vec::new();
-    for slug in wanted {
-        let Some(op) = operators.get(&slug).or_else(|| operators.of_leaf(&slug)) else {
-            let names: Vec<&str> = operators.iter().map(|op| op.id.as_str()).collect();
-            return Err(unknown(id, slug.as_str(), &names));
-        };
-        let failed = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.failed() && !op.former);
-        if failed(run) && !failed(&preview) {
-            // The resume, or one that is named before, brings it back.
-            continue;
-        }
-        let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
-        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, failed(run), id))?;
-        tasks.push(op.id.clone());
-    }
-    Ok(tasks)
-}
-
-fn cannot_retry_alone(slug: &Slug, failed: bool, id: &RunId) -> Failure {
-    if failed {
-        Failure::usage(
-            format!("can't retry {slug} alone: the task that requested it has already used its failure"),
-            format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
-        )
-    } else {
-        Failure::usage(
-            format!("{slug} has not failed, and you can retry only failed tasks"),
-            format!("inspect the run: callsheet show {id}"),
-        )
-    }
-}
-
-fn nothing_failed(id: &RunId) -> Failure {
-    Failure::usage(format!("no task of run {id} failed"), format!("inspect the run: callsheet show {id}"))
-}
-
-fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
-    let near = fuzzy::did_you_mean(slug, names.iter().copied());
-    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
-    Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
-}
-
-/// Which tasks a template has follows from its tree and its results: none of them is left out by itself.
-fn of_a_template(run: &Run, id: &RunId) -> Failure {
-    let name = run.operators().tree().map(|tree| tree.entry.clone()).unwrap_or_default();
-    let advice = match run.outcome() {
-        Some(Outcome::Complete) => format!("run it again: callsheet template run {name}"),
-        Some(Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
-            format!("retry what failed: callsheet retry {id}; or run it again: callsheet template run {name}")
-        }
-        _ => format!("resume it: callsheet resume {id}; or run it again: callsheet template run {name}"),
-    };
-    Failure::usage(format!("{id} runs a template, and `drop` works only on the tasks of a sheet"), advice)
-}
-
-fn with(run: &Run, event: Event) -> Option<Run> {
-    let mut run = run.clone();
-    let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event };
-    run.apply(&fact).is_ok().then_some(run)
-}
-
-/// Why not, and what to do instead.
-fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Failure {
-    let word = state.as_str();
-    let (what, advice) = match (wish, state) {
-        (SteerAction::Retry, State::Done) => (
-            format!("{slug} is done, and you cannot retry a done task"),
-            format!("ask for more: callsheet continue {id} \"…\""),
-        ),
-        (SteerAction::Drop, State::Done) => {
-            (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))
-        }
-        (_, State::Dropped) => {
-            (format!("{slug} is not in the plan any more"), format!("bring it back: callsheet retry {id} {slug}"))
-        }
-        (SteerAction::Retry, _) => (
-            format!("{slug} has not ended ({word}), so there is nothing to retry"),
-            format!("resume the run: callsheet resume {id}"),
-        ),
-        (SteerAction::Drop, State::Running) => (
-            format!("{slug} is running, and you cannot drop a running task"),
-            format!("stop the run first: callsheet cancel {id}"),
-        ),
-        (SteerAction::Drop, _) => (
-            format!("{slug} has ended ({word}), so there is nothing to drop"),
-            format!("retry it: callsheet retry {id} {slug}"),
-        ),
-    };
-    Failure::usage(what, advice)
+    let found = find_run(&setup.existing_store()?, Some(&arguments.run), |_| true, "")?;
+    say(setup, &order(setup, &found.run, RunCommand::Remove { tasks: arguments.tasks.clone() })?)
 }

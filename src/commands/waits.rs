@@ -1,43 +1,16 @@
 //! The gates that are open, what they ask, and the commands that answer them.
 
+use callsheet_app::asked_about;
 use callsheet_core::record::{Gate, GateKind};
-use callsheet_core::run::Run;
-use callsheet_core::spec::{Phase, RunId};
-use callsheet_runtime::effects::{gate_view, open_gates};
-use callsheet_runtime::ports::{GateView, Store};
+use callsheet_core::spec::RunId;
+use callsheet_runtime::ports::GateView;
 
-use crate::cli::Failure;
-use crate::models::configured;
-use crate::setup::{Setup, store_failure};
+use crate::setup::Setup;
 use crate::term::gate_text;
-
-use super::answer::asked_about;
 
 /// The names by which a person answers for the tasks of a gate.
 pub(super) fn addresses(view: &GateView) -> Vec<String> {
     asked_about(&view.gate).map(ToString::to_string).collect()
-}
-
-/// What the open gates ask, from the record.
-pub(super) fn waits(setup: &Setup, store: &dyn Store, run: &Run) -> Result<Vec<GateView>, Failure> {
-    let mut views = Vec::new();
-    for gate in open_gates(run) {
-        views.push(seen(setup, store, run, &gate)?);
-    }
-    Ok(views)
-}
-
-/// What one gate asks.
-pub(super) fn seen(setup: &Setup, store: &dyn Store, run: &Run, gate: &Gate) -> Result<GateView, Failure> {
-    let mut view = gate_view(store, &setup.project, run, gate).map_err(store_failure)?;
-    for writer in &mut view.writers {
-        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-        let wish = skill.and_then(|skill| skill.model.as_deref());
-        if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
-            writer.model = model;
-        }
-    }
-    Ok(view)
 }
 
 /// What each open gate asks and how it is answered.

@@ -9,11 +9,10 @@ use callsheet_store::LiveReader;
 use callsheet_tui::{Leave, News, Wire};
 
 use crate::cli::{ContinueArgs, Exit, Failure, ResumeArgs, RunNameArgs, WorkArgs};
-use crate::setup::{Setup, find_run, store_failure};
+use crate::setup::{Setup, find_run, recorded, store_failure};
 use crate::term::{self, outcome_words};
 
-use super::desk::RunDesk;
-use super::take_in::recorded;
+use super::viewer::viewer;
 
 /// How often the record is looked at.
 const LOOK: Duration = Duration::from_millis(150);
@@ -38,8 +37,7 @@ pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fail
     let live = LiveReader::new(&setup.store_folder(), &id);
     let owner = found.owner.clone();
     std::thread::spawn(move || keep_following(&*reader, &live, (&read, owner), first, &wire));
-    let desk = RunDesk { setup: setup.clone(), store: Arc::clone(&store), id: id.clone() };
-    let left = callsheet_tui::watch(Box::new(desk), news, term::colours()).map_err(screen_failure)?;
+    let left = callsheet_tui::watch(viewer(setup, &id), news, term::colours()).map_err(screen_failure)?;
     match left {
         Leave::Gone => Ok(Exit::Cancelled),
         Leave::Quit => {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_app::asked_about;
 use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Explainer, Limit, Run, State, TaskRun, Why};
@@ -12,8 +13,6 @@ use callsheet_runtime::ports::RunSummary;
 use crate::cli::{Exit, Failure};
 use crate::setup::Setup;
 use crate::term::one_line;
-
-use super::answer::asked_about;
 
 /// Says it of a task and of those it waits for, or of each task that is not done.
 pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {

@@ -2,17 +2,11 @@
 
 use callsheet_core::record::Answer;
 use callsheet_runtime::grants::{CommandCall, CommandLine, GrantedThing, command_text};
-use callsheet_runtime::ports::{GateAnswer, GateView};
+use callsheet_runtime::ports::GateAnswer;
 use tokio_util::sync::CancellationToken;
 
 use super::Words;
 use super::person::{TerminalPerson, show};
-
-/// The command that a gate asks about, if a grant can cover calls like it: no grant covers one that was interrupted, or that
-/// nothing holds.
-pub fn grantable(view: &GateView) -> Option<CommandCall> {
-    view.call.as_ref().filter(|_| !view.again && !view.unheld).and_then(CommandCall::of)
-}
 
 impl TerminalPerson {
     /// Asks which commands like this one are allowed from now on. The inner `None`: none; the gate is still open.

@@ -15,7 +15,6 @@ mod plain;
 mod safe;
 mod words;
 
-pub(crate) use always::grantable;
 pub use bar::Bar;
 pub use callsheet_core::view::state_mark;
 pub use full::FullScreen;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use async_trait::async_trait;
+use callsheet_app::grantable;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
 use callsheet_core::spec::{Slug, Task, ToolCall};
@@ -15,7 +16,6 @@ use callsheet_runtime::shown::Shown;
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::always::grantable;
 use super::hunks::{diff_text, numbered_diff};
 use super::safe::Exact;
 use super::{Words, one_line};

@@ -19,11 +19,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-core"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
-    ("callsheet-tui", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
-    ("callsheet-web", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
+    ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
+    (
+        "callsheet-tui",
+        &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"],
+    ),
+    (
+        "callsheet-web",
+        &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"],
+    ),
     (
         "callsheet",
         &[
+            "callsheet-app",
             "callsheet-core",
             "callsheet-format",
             "callsheet-runtime",
@@ -49,6 +57,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-local", &["rusqlite", "genai", "clap"]),
     ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-app", &["axum", "reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "console", "ratatui"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
     ("callsheet-web", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
 ];

@@ -9,11 +9,11 @@ use callsheet_core::view::Board;
 use callsheet_core::view::board::{Ask, Row};
 use callsheet_runtime::ports::{GateView, LiveText};
 
-use crate::desk::Desk;
 use crate::input::Input;
 use crate::news::News;
 use crate::review::Review;
 use crate::text;
+use crate::viewer::Viewer;
 
 /// Lines of the log that are kept.
 const LOGGED: usize = 500;
@@ -304,14 +304,14 @@ impl App {
     }
 
     /// Reads what the gate on the screen shows.
-    pub fn look(&mut self, desk: &dyn Desk) {
+    pub fn look(&mut self, viewer: &Viewer) {
         let Some(ask) = self.shown_ask() else { return };
         let EffectKey::Gate(gate) = &ask.key else { return };
         if self.gates.contains_key(&ask.key) {
             return;
         }
         let key = ask.key.clone();
-        match desk.gate(&self.run, gate) {
+        match viewer.gate(&self.run, gate) {
             Ok(view) => drop(self.gates.insert(key, view)),
             Err(why) => self.say(&why),
         }

@@ -8,13 +8,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use crate::app::{App, Page, Pick, Tab};
-use crate::desk::Desk;
 use crate::foot;
 use crate::mouse;
 use crate::pane::{Content, content};
 use crate::text::{cut, one_line, padded, width};
 use crate::theme::Theme;
 use crate::tree::{self, Item};
+use crate::viewer::Viewer;
 
 /// Below this width there is one column.
 const TWO_COLUMNS: u16 = 100;
@@ -46,7 +46,7 @@ impl Painter {
     }
 
     /// The whole screen.
-    pub fn draw(&mut self, frame: &mut Frame<'_>, app: &mut App, desk: &dyn Desk) {
+    pub fn draw(&mut self, frame: &mut Frame<'_>, app: &mut App, viewer: &Viewer) {
         let area = frame.area();
         if area.width < 20 || area.height < 8 {
             frame.render_widget(Paragraph::new("too small"), area);
@@ -60,7 +60,7 @@ impl Painter {
             self.tree(frame, app, &items, places.tree);
         }
         self.rules(frame, app, &places);
-        self.pane(frame, app, desk, places.pane);
+        self.pane(frame, app, viewer, places.pane);
         foot::draw(frame, app, self.theme, Rect { y: area.y + area.height - 1, height: 1, ..area });
     }
 
@@ -149,7 +149,7 @@ impl Painter {
         }
     }
 
-    fn pane(&mut self, frame: &mut Frame<'_>, app: &mut App, desk: &dyn Desk, area: Rect) {
+    fn pane(&mut self, frame: &mut Frame<'_>, app: &mut App, viewer: &Viewer, area: Rect) {
         let cells = usize::from(area.width);
         let (title, tabs) = title(app);
         let room = cells.saturating_sub(width(&tabs) + 2);
@@ -163,7 +163,7 @@ impl Painter {
         }
         let body = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
         if !matches!(&self.made, Some((revision, wide, _)) if (*revision, *wide) == (app.revision, cells)) {
-            self.made = Some((app.revision, cells, content(app, desk, self.theme, cells)));
+            self.made = Some((app.revision, cells, content(app, viewer, self.theme, cells)));
         }
         let Some((.., made)) = &self.made else { return };
         // What does not fit leaves its last line to how much more there is.

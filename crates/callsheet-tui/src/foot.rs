@@ -1,5 +1,6 @@
 //! The last line: what is typed, what a yes would do, or the keys that matter now.
 
+use callsheet_app::grantable;
 use callsheet_core::record::{EffectKey, GateKind};
 use callsheet_core::view::pressing_limit;
 use ratatui::Frame;
@@ -108,6 +109,9 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
                         keys.push(("a", "all tasks"));
                     }
                     GateKind::BeforeApply { .. } => keys.push(("h", "hunks")),
+                    GateKind::BeforeCall { .. } if app.shown_gate().and_then(grantable).is_some() => {
+                        keys.push(("a", "always allow"));
+                    }
                     GateKind::BeforeCall { .. } => {}
                 }
             }

@@ -1,18 +1,19 @@
 //! Keys and what they do. The table is what `?` shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use callsheet_core::record::{Answer, EffectKey, Gate, GateKind, Verdict};
+use callsheet_app::{Receipt, RunCommand, WordCount, grantable};
+use callsheet_core::record::{EffectKey, GateKind};
 use callsheet_core::run::State;
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkVerdict};
-use callsheet_runtime::ports::{AskingCall, InboxMessage};
+use callsheet_runtime::ports::AskingCall;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::app::{App, Leave, Page, Pick, Purpose, Sure, Tab};
-use crate::desk::Desk;
 use crate::input::{Input, Typed};
-use crate::review::{Review, answer};
+use crate::review::Review;
+use crate::viewer::Viewer;
 use crate::{limits, text, tree};
 
 /// The keys in groups, each with what it does.
@@ -37,7 +38,7 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("y", "approve"),
             ("n", "deny, with a reason"),
             ("o", "approve this task only"),
-            ("a", "approve this and all later tasks of the run"),
+            ("a", "approve all tasks of the run; always allow a command"),
             ("h", "decide hunk by hunk"),
             ("r", "answer a question"),
         ],
@@ -73,22 +74,22 @@ pub enum Next {
 }
 
 /// Takes a key.
-pub fn press(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
+pub fn press(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     app.revision += 1;
     if is_interrupt(key) {
         if !app.own {
             return Next::Leave(Leave::Quit);
         }
-        desk.interrupt();
+        viewer.outside.interrupt();
         return Next::Stay;
     }
     if app.input.is_some() {
-        return typed(app, desk, key);
+        return typed(app, viewer, key);
     }
     app.notice.clear();
     if let Some(sure) = app.sure.take() {
         if key.code == KeyCode::Char('y') {
-            confirmed(app, desk, sure);
+            confirmed(app, viewer, sure);
         }
         return Next::Stay;
     }
@@ -101,17 +102,17 @@ pub fn press(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
         return Next::Stay;
     }
     if app.review.is_some() && app.open_ask().is_some() {
-        return of_review(app, desk, key.code);
+        return of_review(app, viewer, key.code);
     }
     if let Some(ask) = app.open_ask().cloned()
-        && of_ask(app, desk, &ask, key.code)
+        && of_ask(app, viewer, &ask, key.code)
     {
         return Next::Stay;
     }
     if app.is_arming() && matches!(key.code, KeyCode::Char('y' | 'n' | 'o' | 'a' | 'h' | 'r')) {
         return Next::Stay;
     }
-    if looks(app, key.code) { Next::Stay } else { steers(app, desk, key.code) }
+    if looks(app, key.code) { Next::Stay } else { steers(app, viewer, key.code) }
 }
 
 /// Ctrl-C.
@@ -127,7 +128,7 @@ pub fn paste(app: &mut App, text: &str) {
     }
 }
 
-fn typed(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
+fn typed(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     let Some((purpose, mut input)) = app.input.take() else { return Next::Stay };
     let done = input.key(key);
     if let Purpose::Search = purpose {
@@ -136,39 +137,32 @@ fn typed(app: &mut App, desk: &dyn Desk, key: KeyEvent) -> Next {
     match done {
         Typed::On => app.input = Some((purpose, input)),
         Typed::Left => {}
-        Typed::Done => return said(app, desk, purpose, input.text()),
+        Typed::Done => return said(app, viewer, purpose, input.text()),
     }
     Next::Stay
 }
 
-fn said(app: &mut App, desk: &dyn Desk, purpose: Purpose, words: String) -> Next {
+fn said(app: &mut App, viewer: &Viewer, purpose: Purpose, words: String) -> Next {
     match purpose {
         Purpose::Search => {}
-        Purpose::Raise(one) => limits::raise(app, desk, &one, &words),
+        Purpose::Raise(one) => limits::raise(app, viewer, &one, &words),
         Purpose::FollowUp if words.trim().is_empty() => {}
         Purpose::FollowUp => return Next::Leave(Leave::FollowUp(words)),
         Purpose::Refuse(ask, one) => {
-            if let EffectKey::Gate(gate) = &ask.key {
-                let words = words.trim().to_owned();
-                match one {
-                    Some(task) => {
-                        let verdicts = BTreeMap::from([(task, Verdict::Deny)]);
-                        send(app, desk, &ask, answer(gate, Answer::Each { verdicts, words }));
-                    }
-                    None => answer_all(app, desk, &ask, gate, &Answer::Deny { words }),
-                }
-            }
+            let tasks = one.iter().map(ToString::to_string).collect();
+            let command = RunCommand::Deny { gates: seen(app, &ask), tasks, because: words.trim().to_owned() };
+            send(app, viewer, &ask, command);
         }
         Purpose::RefuseHunks(ask) => {
-            let message = app.review.take().and_then(|review| review.message(words.trim().to_owned()));
-            if let Some(message) = message {
-                send(app, desk, &ask, message);
+            let command = app.review.take().and_then(|review| review.command(words.trim().to_owned()));
+            if let Some(command) = command {
+                send(app, viewer, &ask, command);
             }
         }
         Purpose::Reply(ask) => {
             if let EffectKey::Question { task, run, call } = &ask.key {
                 let to = AskingCall { task: task.clone(), run: run.clone(), call: call.clone() };
-                send(app, desk, &ask, InboxMessage::Reply { text: words, to: Some(to) });
+                send(app, viewer, &ask, RunCommand::Reply { to, text: words });
             }
         }
     }
@@ -176,7 +170,7 @@ fn said(app: &mut App, desk: &dyn Desk, purpose: Purpose, words: String) -> Next
 }
 
 /// Keys that answer. True if the key was one.
-fn of_ask(app: &mut App, desk: &dyn Desk, ask: &Ask, code: KeyCode) -> bool {
+fn of_ask(app: &mut App, viewer: &Viewer, ask: &Ask, code: KeyCode) -> bool {
     let EffectKey::Gate(gate) = &ask.key else {
         let replies = matches!(code, KeyCode::Char('r' | 'y'));
         if replies {
@@ -186,15 +180,22 @@ fn of_ask(app: &mut App, desk: &dyn Desk, ask: &Ask, code: KeyCode) -> bool {
     };
     let before_run = matches!(&gate.kind, GateKind::BeforeRun(_));
     match code {
-        KeyCode::Char('y') => answer_all(app, desk, ask, gate, &Answer::Listed),
+        KeyCode::Char('y') => send(app, viewer, ask, approve(seen(app, ask))),
         KeyCode::Char('n') => {
             app.input = Some((Purpose::Refuse(ask.clone(), app.picked_of(gate).cloned()), Input::default()));
         }
-        KeyCode::Char('a') if before_run => answer_all(app, desk, ask, gate, &Answer::All),
+        KeyCode::Char('a') if before_run => {
+            let (gates, tasks) = (seen(app, ask), Vec::new());
+            send(app, viewer, ask, RunCommand::Approve { gates, tasks, later: true, always: None });
+        }
+        KeyCode::Char('a') if app.shown_gate().and_then(grantable).is_some() => {
+            let (gates, tasks) = (seen(app, ask), Vec::new());
+            let always = Some(WordCount::All);
+            send(app, viewer, ask, RunCommand::Approve { gates, tasks, later: false, always });
+        }
         KeyCode::Char('o') if app.picked_of(gate).is_some() => {
-            let named = app.picked_of(gate).cloned().map(|task| (task, Verdict::Approve));
-            let verdicts: BTreeMap<_, _> = named.into_iter().collect();
-            send(app, desk, ask, answer(gate, Answer::Each { verdicts, words: String::new() }));
+            let tasks = app.picked_of(gate).iter().map(ToString::to_string).collect();
+            send(app, viewer, ask, RunCommand::Approve { gates: vec![gate.n], tasks, later: false, always: None });
         }
         KeyCode::Char('h') if app.shown_gate().is_some_and(|view| !view.hunks.is_empty()) => {
             app.review = Some(Review::new(ask.clone()));
@@ -205,24 +206,29 @@ fn of_ask(app: &mut App, desk: &dyn Desk, ask: &Ask, code: KeyCode) -> bool {
     true
 }
 
-/// Answers a gate, and those that were shown with it as one question.
-fn answer_all(app: &mut App, desk: &dyn Desk, ask: &Ask, gate: &Gate, said: &Answer) {
-    let also = app.gates.get(&ask.key).map(|view| view.also.clone()).unwrap_or_default();
-    send(app, desk, ask, answer(gate, said.clone()));
-    for other in also {
-        let ask = Ask { key: EffectKey::Gate(other.gate.clone()), ..ask.clone() };
-        send(app, desk, &ask, answer(&other.gate, said.clone()));
-    }
+/// The gate on the screen, and those that are shown with it as one question.
+fn seen(app: &App, ask: &Ask) -> Vec<u32> {
+    let EffectKey::Gate(gate) = &ask.key else { return Vec::new() };
+    let also = app.gates.get(&ask.key).map(|view| view.also.as_slice()).unwrap_or_default();
+    std::iter::once(gate.n).chain(also.iter().map(|also| also.gate.n)).collect()
 }
 
-fn send(app: &mut App, desk: &dyn Desk, ask: &Ask, message: InboxMessage) {
-    match desk.send(&app.run, message) {
-        Ok(()) => {
+fn approve(gates: Vec<u32>) -> RunCommand {
+    RunCommand::Approve { gates, tasks: Vec::new(), later: false, always: None }
+}
+
+fn send(app: &mut App, viewer: &Viewer, ask: &Ask, command: RunCommand) {
+    match viewer.order(command) {
+        Ok(receipt) => {
             app.sent.insert(ask.key.clone());
+            let also = app.gates.get(&ask.key).map(|view| view.also.clone()).unwrap_or_default();
+            app.sent.extend(also.into_iter().map(|also| EffectKey::Gate(also.gate)));
             app.review = None;
             app.armed = None;
-            if app.rests() {
-                app.say("your answer is saved; r resumes the run with it");
+            let rests = app.rests().then(|| "your answer is saved; r resumes the run with it".to_owned());
+            let words: Vec<String> = receipt.notes.into_iter().chain(rests).collect();
+            if !words.is_empty() {
+                app.say(&words.join("; "));
             }
             // What waits next, or what runs.
             app.choose(None);
@@ -231,7 +237,7 @@ fn send(app: &mut App, desk: &dyn Desk, ask: &Ask, message: InboxMessage) {
     }
 }
 
-fn of_review(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
+fn of_review(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     let hunks = app.shown_gate().map(|view| view.hunks.clone()).unwrap_or_default();
     let Some(review) = &mut app.review else { return Next::Stay };
     app.scroll = None;
@@ -255,9 +261,9 @@ fn of_review(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
             app.input = Some((Purpose::RefuseHunks(review.ask.clone()), Input::default()));
         }
         KeyCode::Enter => {
-            let (ask, message) = (review.ask.clone(), review.message(String::new()));
-            if let Some(message) = message {
-                send(app, desk, &ask, message);
+            let (ask, command) = (review.ask.clone(), review.command(String::new()));
+            if let Some(command) = command {
+                send(app, viewer, &ask, command);
             }
         }
         KeyCode::Esc | KeyCode::Char('q' | 'h') => app.review = None,
@@ -319,7 +325,7 @@ pub fn scroll(app: &mut App, by: isize) {
 }
 
 /// Keys that change the course of the run.
-fn steers(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
+fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     match code {
         KeyCode::Char('q') if app.own => app.sure = Some(Sure::Cancel),
         KeyCode::Char('q') => return Next::Leave(Leave::Quit),
@@ -329,7 +335,7 @@ fn steers(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
         KeyCode::Char('f') if app.rests() && app.is_over() => {
             app.input = Some((Purpose::FollowUp, Input::default()));
         }
-        KeyCode::Char('R') => retry(app, desk),
+        KeyCode::Char('R') => retry(app, viewer),
         KeyCode::Char('+') => limits::ask(app),
         KeyCode::Char('u') => undo(app),
         KeyCode::Char('m') => return Next::Mouse,
@@ -342,14 +348,14 @@ fn steers(app: &mut App, desk: &dyn Desk, code: KeyCode) -> Next {
     Next::Stay
 }
 
-fn retry(app: &mut App, desk: &dyn Desk) {
+fn retry(app: &mut App, viewer: &Viewer) {
     let problem = |state: State| matches!(state, State::Failed | State::Denied | State::Blocked);
     let task = app.picked_row().filter(|row| problem(row.state)).map(|row| row.slug.clone());
     let task = task.filter(|slug| app.run.may_retry(slug));
     let Some(task) = task else {
         return app.say("choose a task that failed, was denied or is blocked: only such a one can be retried");
     };
-    let said = desk.send(&app.run, InboxMessage::Retry { tasks: vec![task.clone()] });
+    let said = viewer.order(RunCommand::Retry { tasks: vec![task.to_string()] });
     told(app, said, &format!("{task} is retried"));
 }
 
@@ -367,28 +373,29 @@ fn undo(app: &mut App) {
     app.sure = Some(Sure::Undo(files.into_iter().collect()));
 }
 
-fn confirmed(app: &mut App, desk: &dyn Desk, sure: Sure) {
+fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
     match sure {
-        Sure::Cancel if app.own => desk.interrupt(),
+        Sure::Cancel if app.own => viewer.outside.interrupt(),
         Sure::Cancel => {
-            let said = desk.send(&app.run, InboxMessage::Cancel);
+            let said = viewer.order(RunCommand::Stop);
             told(app, said, "the run is asked to stop");
         }
         Sure::Drop(task) => {
-            let said = desk.send(&app.run, InboxMessage::Drop { tasks: vec![task.clone()] });
+            let said = viewer.order(RunCommand::Remove { tasks: vec![task.to_string()] });
             told(app, said, &format!("{task} is dropped"));
         }
-        Sure::Undo(_) => match desk.undo() {
-            Ok(words) | Err(words) => app.say(&words),
+        Sure::Undo(_) => match viewer.order(RunCommand::Undo) {
+            Ok(receipt) => app.say(&receipt.words()),
+            Err(why) => app.say(&why),
         },
     }
 }
 
 /// Says what came of a message.
-pub fn told(app: &mut App, said: Result<(), String>, words: &str) {
+pub fn told(app: &mut App, said: Result<Receipt, String>, words: &str) {
     match said {
-        Ok(()) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),
-        Ok(()) => app.say(words),
+        Ok(_) if app.rests() => app.say(&format!("{words} when you resume the run (r)")),
+        Ok(_) => app.say(words),
         Err(why) => app.say(&why),
     }
 }

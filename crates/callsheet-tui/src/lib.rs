@@ -3,7 +3,6 @@
 //! is the same whether this process drives the run or another one does.
 
 mod app;
-mod desk;
 mod diff;
 mod draw;
 mod foot;
@@ -21,12 +20,13 @@ mod screen;
 mod text;
 mod theme;
 mod tree;
+mod viewer;
 
 pub use app::{App, Leave, Page, Pick, Tab};
-pub use desk::Desk;
 pub use draw::Painter;
 pub use keys::{Next, paste, press};
 pub use mouse::moved;
 pub use news::{News, Wire};
 pub use person::OnScreen;
 pub use screen::{Screen, restore, watch};
+pub use viewer::{Outside, Viewer};

@@ -1,13 +1,13 @@
 //! A limit of the run that the person raises: what is asked, and what is typed for it.
 
+use callsheet_app::RunCommand;
 use callsheet_core::run::LimitUse;
 use callsheet_core::view::{limit_number, limit_unit, limit_words, most_used_limit};
-use callsheet_runtime::ports::InboxMessage;
 
 use crate::app::{App, Purpose};
-use crate::desk::Desk;
 use crate::input::Input;
 use crate::keys::told;
+use crate::viewer::Viewer;
 
 /// Asks for a new bound; twice as much is there to be taken.
 pub fn ask(app: &mut App) {
@@ -27,12 +27,12 @@ pub fn question(one: &LimitUse) -> String {
 }
 
 /// Leaves the new bound for the run.
-pub fn raise(app: &mut App, desk: &dyn Desk, one: &LimitUse, typed: &str) {
+pub fn raise(app: &mut App, viewer: &Viewer, one: &LimitUse, typed: &str) {
     let name = one.limit.name();
     let max = typed.trim().trim_start_matches('$').replace(',', "").parse::<f64>().ok();
     let Some(max) = max.filter(|max| max.is_finite() && *max > one.max) else {
         return app.say(&format!("{name} stays at {}: type a number above that", limit_number(one.max)));
     };
-    let said = desk.send(&app.run, InboxMessage::Raise { limit: name.to_owned(), max });
+    let said = viewer.order(RunCommand::Raise { limits: vec![(name.to_owned(), max)] });
     told(app, said, &format!("{name} is raised to {}", limit_number(max)));
 }

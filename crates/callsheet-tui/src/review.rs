@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Answer, AnsweredBy, EffectKey, Gate};
+use callsheet_app::RunCommand;
+use callsheet_core::record::EffectKey;
 use callsheet_core::view::board::Ask;
-use callsheet_format::edit::{Hunk, HunkPick, HunkVerdict};
-use callsheet_runtime::ports::{InboxMessage, PartAnswer};
+use callsheet_format::edit::{Hunk, HunkVerdict};
 
 /// The verdicts so far, and where the person is.
 pub struct Review {
@@ -63,24 +63,16 @@ impl Review {
         }
     }
 
-    /// The message that says all of it.
-    pub fn message(&self, words: String) -> Option<InboxMessage> {
+    /// The command that says all of it.
+    pub fn command(&self, because: String) -> Option<RunCommand> {
         let EffectKey::Gate(gate) = &self.ask.key else { return None };
-        let refused = |verdict: &HunkVerdict| *verdict == HunkVerdict::Refuse;
-        if self.verdicts.values().all(refused) {
-            return Some(answer(gate, Answer::Deny { words }));
-        }
-        if self.verdicts.values().all(|verdict| *verdict == HunkVerdict::Keep) {
-            return Some(answer(gate, Answer::Listed));
-        }
-        let picks =
-            self.verdicts.iter().map(|(number, verdict)| HunkPick { number: *number, verdict: verdict.clone() });
-        let part = PartAnswer { hunks: picks.collect(), words };
-        Some(InboxMessage::Part { gate: Some(gate.clone()), part, by: Some(AnsweredBy::Terminal) })
+        let kept = self.verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
+        let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
+        let edit = |(number, verdict): (&u32, &HunkVerdict)| match verdict {
+            HunkVerdict::Edited(text) => Some((*number, text.clone())),
+            _ => None,
+        };
+        let edits = self.verdicts.iter().filter_map(edit).collect();
+        Some(RunCommand::Keep { gates: vec![gate.n], tasks: Vec::new(), hunks, edits, because })
     }
-}
-
-/// An answer to one gate, and to nothing else that waits.
-pub fn answer(gate: &Gate, answer: Answer) -> InboxMessage {
-    InboxMessage::Answer { gate: Some(gate.clone()), answer, named: true, by: Some(AnsweredBy::Terminal) }
 }

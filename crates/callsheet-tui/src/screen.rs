@@ -27,12 +27,12 @@ use ratatui::crossterm::terminal::{
 use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, Leave};
-use crate::desk::Desk;
 use crate::draw::Painter;
 use crate::hangup::Line;
 use crate::keys::{Next, is_interrupt, paste, press};
 use crate::mouse::moved;
 use crate::news::{News, Wire};
+use crate::viewer::Viewer;
 
 /// How long a key is waited for before news are looked at.
 const WAIT: Duration = Duration::from_millis(50);
@@ -121,7 +121,7 @@ impl Screen {
     ///
     /// # Errors
     /// The terminal cannot be used.
-    pub fn open(&self, desk: Box<dyn Desk>, colour: bool) -> std::io::Result<()> {
+    pub fn open(&self, viewer: Box<Viewer>, colour: bool) -> std::io::Result<()> {
         let Some(news) = self.news.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
         take().inspect_err(|_| restore())?;
         self.open.store(true, Ordering::SeqCst);
@@ -130,7 +130,7 @@ impl Screen {
         let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
             // A screen that ends by itself is as gone as its terminal. Whoever drives the run decides what follows.
             let guard = gone.clone().drop_guard();
-            if Loop::new(desk, news, (true, gone), colour).and_then(Loop::run).is_ok() {
+            if Loop::new(viewer, news, (true, gone), colour).and_then(Loop::run).is_ok() {
                 guard.disarm();
             }
             restore();
@@ -173,9 +173,9 @@ impl Observer for Screen {
 ///
 /// # Errors
 /// The terminal cannot be used.
-pub fn watch(desk: Box<dyn Desk>, news: Receiver<News>, colour: bool) -> std::io::Result<Leave> {
+pub fn watch(viewer: Box<Viewer>, news: Receiver<News>, colour: bool) -> std::io::Result<Leave> {
     let gone = CancellationToken::new();
-    let left = take().and_then(|()| Loop::new(desk, news, (false, gone.clone()), colour)).and_then(Loop::run);
+    let left = take().and_then(|()| Loop::new(viewer, news, (false, gone.clone()), colour)).and_then(Loop::run);
     restore();
     if gone.is_cancelled() { Ok(Leave::Gone) } else { left }
 }
@@ -183,7 +183,7 @@ pub fn watch(desk: Box<dyn Desk>, news: Receiver<News>, colour: bool) -> std::io
 struct Loop {
     app: App,
     line: Line,
-    desk: Box<dyn Desk>,
+    viewer: Box<Viewer>,
     news: Receiver<News>,
     painter: Painter,
     /// Never dropped: it would say that it cannot show the cursor, and fail over saying so where the terminal is gone.
@@ -198,7 +198,7 @@ struct Loop {
 
 impl Loop {
     fn new(
-        desk: Box<dyn Desk>,
+        viewer: Box<Viewer>,
         news: Receiver<News>,
         (own, gone): (bool, CancellationToken),
         colour: bool,
@@ -207,7 +207,7 @@ impl Loop {
         let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?);
         let painter = Painter::new(colour);
         let mut made =
-            Self { app: App::new(own), line, desk, news, painter, terminal, shown: None, drawn: None, mouse: true };
+            Self { app: App::new(own), line, viewer, news, painter, terminal, shown: None, drawn: None, mouse: true };
         made.set_mouse()?;
         Ok(made)
     }
@@ -226,7 +226,7 @@ impl Loop {
             if self.app.settle() {
                 self.ring()?;
             }
-            self.app.look(&*self.desk);
+            self.app.look(&self.viewer);
             self.draw()?;
             self.arm()?;
             if !self.line.has_key(WAIT)? {
@@ -265,8 +265,8 @@ impl Loop {
             return Ok(());
         }
         self.drawn = Some(now);
-        let Self { terminal, painter, app, desk, .. } = self;
-        terminal.draw(|frame| painter.draw(frame, app, &**desk)).map(drop)
+        let Self { terminal, painter, app, viewer, .. } = self;
+        terminal.draw(|frame| painter.draw(frame, app, viewer)).map(drop)
     }
 
     /// What was typed before a gate was on the screen answers nothing.
@@ -289,7 +289,7 @@ impl Loop {
                 // A line that is being typed goes on.
                 while self.app.input.is_none() && self.line.has_key(Duration::ZERO)? {
                     match self.line.key()? {
-                        Event::Key(key) if is_interrupt(key) => drop(press(&mut self.app, &*self.desk, key)),
+                        Event::Key(key) if is_interrupt(key) => drop(press(&mut self.app, &self.viewer, key)),
                         _ => self.drawn = None,
                     }
                 }
@@ -301,11 +301,11 @@ impl Loop {
     fn keys(&mut self) -> std::io::Result<Option<Leave>> {
         loop {
             match self.line.key()? {
-                Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut self.app, &*self.desk, key) {
+                Event::Key(key) if key.kind != KeyEventKind::Release => match press(&mut self.app, &self.viewer, key) {
                     Next::Stay => {}
                     Next::Leave(leave) => return Ok(Some(leave)),
                     Next::EditSheet => {
-                        let edited = self.outside(|desk| desk.edit_sheet())?;
+                        let edited = self.outside(|viewer| viewer.outside.edit_sheet())?;
                         let rests = self.app.rests();
                         self.app.say(&match edited {
                             Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
@@ -314,7 +314,7 @@ impl Loop {
                         });
                     }
                     Next::EditHunk(hunk) => {
-                        let edited = self.outside(|desk| desk.edit_hunk(&hunk))?;
+                        let edited = self.outside(|viewer| viewer.outside.edit_hunk(&hunk))?;
                         self.hunk(edited);
                     }
                     Next::Mouse => {
@@ -352,9 +352,9 @@ impl Loop {
     }
 
     /// Gives the terminal to another program for a while.
-    fn outside<T>(&mut self, work: impl FnOnce(&dyn Desk) -> T) -> std::io::Result<T> {
+    fn outside<T>(&mut self, work: impl FnOnce(&Viewer) -> T) -> std::io::Result<T> {
         restore();
-        let done = work(&*self.desk);
+        let done = work(&self.viewer);
         take()?;
         self.set_mouse()?;
         self.terminal.clear()?;

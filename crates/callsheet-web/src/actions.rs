@@ -6,17 +6,19 @@ use axum::Form;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
-use callsheet_core::spec::RunId;
+use callsheet_core::record::AnsweredBy;
+use callsheet_core::spec::{ExecutionId, RunId, Slug};
+use callsheet_runtime::ports::AskingCall;
 use maud::html;
 
 use crate::app::{Said, Visit, blocking};
-use crate::desk::{Refusal, SheetCheck, Verdict};
 use crate::drawn::Drawn;
 use crate::page::asks::Typed;
 use crate::page::layout::Frame;
 use crate::page::run::{RunPage, View};
 use crate::page::sheet;
 use crate::server::refused;
+use callsheet_app::{Kind, Order, Refusal, RunCommand, SheetCheck, WordCount};
 
 /// Fields of a form, in their order; a name may come several times.
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -67,19 +69,24 @@ pub(crate) async fn act(
         return save_sheet(&visit, id, fields).await;
     }
     let done = move |app: &Visit, id: &RunId| match what.as_str() {
-        "cancel" => app.desk.cancel(id),
-        "resume" => app.desk.resume(id),
-        "retry" => app.desk.retry(id, &fields.all("task")),
-        "undo" => app.desk.undo(id),
+        "cancel" => order(app, id, RunCommand::Stop),
+        "resume" => app.runs.resume(id).map(|receipt| receipt.words()),
+        "retry" => and_go_on(app, id, RunCommand::Retry { tasks: fields.all("task") }),
+        "undo" => undo(app, id),
         "raise" => match fields.one("max").trim().parse::<f64>() {
-            Ok(max) => app.desk.raise(id, &fields.one("limit"), max),
-            Err(_) => Err(Refusal { what: "the new limit is no number".to_owned(), advice: String::new() }),
+            Ok(max) => and_go_on(app, id, RunCommand::Raise { limits: vec![(fields.one("limit"), max)] }),
+            Err(_) => Err(Refusal::usage("the new limit is no number", "")),
         },
         "answer" => {
-            let said = app.desk.reply(id, &fields.one("task"), &fields.one("call"), &fields.one("text"));
+            let to = AskingCall {
+                task: Slug::new(fields.one("task")),
+                run: ExecutionId::new(fields.one("execution")),
+                call: fields.one("call"),
+            };
+            let said = order(app, id, RunCommand::Reply { to, text: fields.one("text") });
             and_resume(app, id, &fields, said)
         }
-        _ => Err(Refusal { what: format!("this page cannot do “{what}”"), advice: "reload it".to_owned() }),
+        _ => Err(Refusal::usage(format!("this page cannot do “{what}”"), "reload it")),
     };
     finished(&visit, id, &from, done).await
 }
@@ -96,7 +103,7 @@ pub(crate) async fn decide(
     let to = came_from(&visit, &from, &id);
     let decided = blocking(&visit, move |app| {
         app.record.summary(&id)?;
-        match verdict(&fields).and_then(|verdict| app.desk.decide(&id, gate, &verdict)) {
+        match verdict(&fields, gate).and_then(|command| order(app, &id, command)) {
             Err(refusal) if !fields.edits().is_empty() => typed_again(app, &id, gate, &fields, refusal).map(Some),
             said => {
                 let said = and_resume(app, &id, &fields, said);
@@ -125,27 +132,53 @@ fn typed_again(app: &Visit, id: &RunId, gate: u32, fields: &Fields, refusal: Ref
     })
 }
 
-fn verdict(fields: &Fields) -> Result<Verdict, Refusal> {
+/// The command that a form of a gate means.
+fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
     let because = fields.one("because").trim().to_owned();
     let hunks = fields.hunks();
     let tasks = fields.all("task");
-    let choose = |what: &str| Refusal {
-        what: format!("no {what} was chosen"),
-        advice: format!("choose at least one {what}, or deny"),
-    };
+    let also = fields.all("also").into_iter().filter_map(|number| number.parse().ok());
+    let gates: Vec<u32> = std::iter::once(gate).chain(also).collect();
+    let choose =
+        |what: &str| Refusal::usage(format!("no {what} was chosen"), format!("choose at least one {what}, or deny"));
+    let approve = |always| RunCommand::Approve { gates: gates.clone(), tasks: tasks.clone(), later: false, always };
     match fields.one("verdict").as_str() {
         "approve" if fields.has("hunks") && hunks.is_empty() => Err(choose("hunk")),
         "approve" if fields.has("hunks") => {
             let edits = fields.edits().into_iter().filter(|(number, _)| hunks.contains(number)).collect();
-            Ok(Verdict::Keep { hunks, edits, because })
+            let hunks = Some(hunks.into_iter().map(|number| (number, number)).collect());
+            Ok(RunCommand::Keep { gates, tasks: Vec::new(), hunks, edits, because })
         }
         "approve" if fields.has("tasks") && tasks.is_empty() => Err(choose("task")),
-        "approve" => Ok(Verdict::Approve { tasks }),
-        "deny" => Ok(Verdict::Deny { tasks, because }),
-        _ => Err(Refusal {
-            what: "the form says neither yes nor no".to_owned(),
-            advice: "use one of its buttons".to_owned(),
-        }),
+        "approve" => Ok(approve(None)),
+        "always" => Ok(approve(Some(WordCount::All))),
+        "deny" => Ok(RunCommand::Deny { gates, tasks, because }),
+        _ => Err(Refusal::usage("the form says neither yes nor no", "use one of its buttons")),
+    }
+}
+
+/// Gives a command. What came of it, in words.
+fn order(app: &Visit, id: &RunId, command: RunCommand) -> Said {
+    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command })?;
+    let notes: String = receipt.notes.iter().map(|note| format!(". {note}")).collect();
+    Ok(receipt.words() + &notes)
+}
+
+/// The same; a run that rests goes on with it.
+fn and_go_on(app: &Visit, id: &RunId, command: RunCommand) -> Said {
+    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command })?;
+    if receipt.is_sent() { Ok(receipt.words()) } else { app.runs.resume(id).map(|receipt| receipt.words()) }
+}
+
+/// Takes the changes of a run back. What could not be taken back makes it a refusal.
+fn undo(app: &Visit, id: &RunId) -> Said {
+    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command: RunCommand::Undo })?;
+    match receipt.undone.as_ref().is_none_or(|undone| undone.refused.is_empty()) {
+        true => Ok(receipt.words()),
+        false => {
+            let advice = "fix these files by hand; the diffs below hold the originals";
+            Err(Refusal { kind: Kind::Incomplete, ..Refusal::usage(receipt.words(), advice) })
+        }
     }
 }
 
@@ -155,7 +188,7 @@ fn and_resume(app: &Visit, id: &RunId, fields: &Fields, said: Said) -> Said {
     if fields.one("resume") != "1" {
         return Ok(words);
     }
-    app.desk.resume(id).map(|resumed| format!("{words}. {resumed}"))
+    app.runs.resume(id).map(|resumed| format!("{words}. {}", resumed.words()))
 }
 
 async fn finished(
@@ -193,7 +226,7 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     let run = id.clone();
     let shown = blocking(visit, move |app| {
         let (seen, text) = (fields.one("seen"), fields.one("text"));
-        let saved = app.desk.save_sheet(&id, &seen, &text);
+        let saved = order(app, &id, RunCommand::Edit { seen: seen.clone(), text: text.clone() });
         if saved.is_ok() {
             app.say(&id, saved);
             return Ok(None);
@@ -209,14 +242,14 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
 
 fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<Drawn, Refusal> {
     app.with_run(id, |page| {
-        let check = app.desk.check_sheet(page.run, id, text).unwrap_or_default();
+        let check = app.runs.check_sheet(page.run, id, text).unwrap_or_default();
         let body = html! {
             p.crumbs { a href="./" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
             h1 { "Sheet" }
             @if let Some(said) = said { (crate::page::run::told(said)) }
             (sheet::editor(page, &[], (seen, text), &check))
         };
-        let project = app.desk.project();
+        let project = app.runs.project();
         let frame = Frame { visit: app, title: "Sheet", project: &project, query: "", live: None };
         Ok(Drawn::page(frame.page(&body)))
     })
@@ -232,7 +265,7 @@ pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fiel
             return editor(app, &id, (&seen, &text), None);
         }
         app.with_run(&id, |page| {
-            let check: SheetCheck = app.desk.check_sheet(page.run, &id, &text)?;
+            let check: SheetCheck = app.runs.check_sheet(page.run, &id, &text)?;
             Ok(Drawn::page(sheet::checked(&check)))
         })
     });

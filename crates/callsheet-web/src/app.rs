@@ -13,25 +13,25 @@ use callsheet_core::view::Board;
 use callsheet_runtime::ports::GateView;
 use callsheet_runtime::shown::mask;
 
-use crate::desk::{Desk, Refusal};
 use crate::guard::Guard;
 use crate::page::run::RunPage;
 use crate::record::{Record, locked};
+use callsheet_app::{Refusal, RunControl};
 
 /// What came of the last thing that was done for a run.
 pub(crate) type Said = Result<String, Refusal>;
 
 /// The desk, the record, and what is to be said on the next page.
 pub(crate) struct App {
-    pub desk: Arc<dyn Desk>,
+    pub runs: Arc<dyn RunControl>,
     pub guard: Guard,
     pub record: Record,
     said: Mutex<BTreeMap<RunId, Said>>,
 }
 
 impl App {
-    pub fn new(desk: Arc<dyn Desk>, guard: Guard) -> Self {
-        Self { record: Record::new(Arc::clone(&desk)), desk, guard, said: Mutex::default() }
+    pub fn new(runs: Arc<dyn RunControl>, guard: Guard) -> Self {
+        Self { record: Record::new(Arc::clone(&runs)), runs, guard, said: Mutex::default() }
     }
 
     /// Says something on the next page of a run.
@@ -99,11 +99,11 @@ impl Visit {
         let store = self.record.store(id)?;
         let folded = self.record.folded(id)?;
         let folded = locked(&folded);
-        let gates: Vec<GateView> = self.desk.gates(&folded.run)?.into_iter().map(masked).collect();
+        let gates: Vec<GateView> = self.runs.gates(&folded.run)?.into_iter().map(masked).collect();
         let board = Board::of(&folded.run, summary.owner.is_some());
         see(&RunPage {
             visit: self,
-            desk: &*self.desk,
+            runs: &*self.runs,
             store: &*store,
             summary: &summary,
             run: &folded.run,
@@ -112,7 +112,7 @@ impl Visit {
             board: &board,
             gates: &gates,
             saved: store.has_messages(id).unwrap_or(false),
-            started: self.desk.started(id),
+            started: self.runs.started(id),
             typed: None,
             at: String::new(),
         })
@@ -135,10 +135,5 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let visit = visit.clone();
     let done = tokio::task::spawn_blocking(move || work(&visit)).await;
-    done.unwrap_or_else(|_| {
-        Err(Refusal {
-            what: "this page could not be made".to_owned(),
-            advice: "reload it; please report it".to_owned(),
-        })
-    })
+    done.unwrap_or_else(|_| Err(Refusal::internal("this page could not be made", "reload it; please report it")))
 }

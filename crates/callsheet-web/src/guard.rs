@@ -10,7 +10,7 @@ use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use subtle::ConstantTimeEq;
 
-use crate::desk::Refusal;
+use callsheet_app::Refusal;
 
 /// Random bytes of the name. In hexadecimal they fit a part of a host name, which has at most 63 characters.
 const NAME_BYTES: usize = 20;
@@ -141,10 +141,8 @@ impl Guard {
 
 fn random<const BYTES: usize>() -> Result<String, Refusal> {
     let mut bytes = [0_u8; BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| Refusal {
-        what: format!("the system gives no random bytes: {error}"),
-        advice: String::new(),
-    })?;
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), String::new()))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -1,9 +1,8 @@
 //! The live page: what a browser on this machine sees of the runs of a project, and what it can have done. It reads the
-//! record and asks a [`Desk`] for everything else; pages work without script, which only brings changes as they happen.
+//! record and gives commands to a [`callsheet_app::RunControl`]; pages work without script, which only brings changes as they happen.
 
 mod actions;
 mod app;
-mod desk;
 mod drawn;
 mod guard;
 mod live;
@@ -12,6 +11,5 @@ mod piece;
 mod record;
 mod server;
 
-pub use desk::{Desk, Refusal, SheetCheck, SheetIssue, Started, Verdict};
 pub use guard::Guard;
 pub use server::{Listeners, listen, router, serve};

@@ -11,10 +11,10 @@ use futures_util::stream::{Stream, unfold};
 use serde_json::Value;
 
 use crate::app::{Visit, blocking};
-use crate::desk::{Refusal, Started};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::piece::{Has, Piece};
+use callsheet_app::{Refusal, Started};
 
 /// How often a log is looked at.
 const TICK: Duration = Duration::from_millis(250);
@@ -136,7 +136,7 @@ fn mark(app: &Visit, id: &RunId, view: &View) -> Result<Mark, Refusal> {
     let summary = app.record.summary(id)?;
     let writing = match (view, &summary.owner) {
         (View::Board(task), Some(owner)) => {
-            let calls = app.desk.writing(id, owner).into_iter();
+            let calls = app.runs.writing(id, owner).into_iter();
             calls.filter(|call| call.key.task == *task).collect()
         }
         _ => Vec::new(),
@@ -146,7 +146,7 @@ fn mark(app: &Visit, id: &RunId, view: &View) -> Result<Mark, Refusal> {
         owner: summary.owner,
         outcome: summary.outcome,
         saved: app.record.store(id)?.has_messages(id).unwrap_or(false),
-        started: app.desk.started(id),
+        started: app.runs.started(id),
         writing,
     })
 }

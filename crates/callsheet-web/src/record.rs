@@ -9,7 +9,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 
-use crate::desk::{Desk, Refusal};
+use callsheet_app::{Refusal, RunControl};
 
 /// Runs that are kept folded.
 const KEPT: usize = 8;
@@ -94,7 +94,7 @@ impl Gist {
 
 /// The runs of the project.
 pub(crate) struct Record {
-    desk: Arc<dyn Desk>,
+    control: Arc<dyn RunControl>,
     /// Folded runs, that which was looked at last at the end.
     runs: Mutex<Vec<(RunId, Arc<Mutex<Folded>>)>>,
     gists: Mutex<BTreeMap<RunId, Gist>>,
@@ -112,12 +112,12 @@ fn refusal(fault: &StoreFault) -> Refusal {
         StoreFault::TooNew { .. } => "use a newer Callsheet",
         _ => "`callsheet doctor` shows where Callsheet stores runs",
     };
-    Refusal { what: fault.to_string(), advice: advice.to_owned() }
+    Refusal { advice: advice.to_owned(), ..Refusal::internal(fault.to_string(), "") }
 }
 
 impl Record {
-    pub fn new(desk: Arc<dyn Desk>) -> Self {
-        Self { desk, runs: Mutex::default(), gists: Mutex::default(), listed: Mutex::default() }
+    pub fn new(control: Arc<dyn RunControl>) -> Self {
+        Self { control, runs: Mutex::default(), gists: Mutex::default(), listed: Mutex::default() }
     }
 
     /// All runs, newest first.
@@ -128,7 +128,7 @@ impl Record {
         {
             return Ok(runs.clone());
         }
-        let Some(store) = self.desk.store()? else { return Ok(Vec::new()) };
+        let Some(store) = self.control.record()? else { return Ok(Vec::new()) };
         let runs = store.runs().map_err(|fault| refusal(&fault))?;
         *listed = Some((Instant::now(), runs.clone()));
         Ok(runs)
@@ -163,7 +163,7 @@ impl Record {
 
     /// The store, which has the run.
     pub fn store(&self, id: &RunId) -> Result<Arc<dyn Store>, Refusal> {
-        self.desk.store()?.ok_or_else(|| refusal(&StoreFault::NoRun(id.clone())))
+        self.control.record()?.ok_or_else(|| refusal(&StoreFault::NoRun(id.clone())))
     }
 
     /// What a run cost and says. Of its log only what is new is read.

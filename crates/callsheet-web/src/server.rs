@@ -21,7 +21,6 @@ use tokio::net::TcpListener;
 
 use crate::actions;
 use crate::app::{App, Visit, blocking};
-use crate::desk::{Desk, Refusal};
 use crate::drawn::Drawn;
 use crate::guard::{Guard, Passed, Refused, protect};
 use crate::live::{Watched, changes};
@@ -29,6 +28,7 @@ use crate::page::layout::{self, Frame};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
+use callsheet_app::{Refusal, RunControl};
 
 /// Bytes of a form: that of a change has the text of each hunk.
 const FORM: usize = 32 * 1_024 * 1_024;
@@ -39,8 +39,8 @@ const TRIES: usize = 20;
 type Asked = Query<BTreeMap<String, String>>;
 
 /// Everything that the page answers.
-pub fn router(desk: Arc<dyn Desk>, guard: Guard) -> Router {
-    let app = Arc::new(App::new(desk, guard));
+pub fn router(runs: Arc<dyn RunControl>, guard: Guard) -> Router {
+    let app = Arc::new(App::new(runs, guard));
     let pages = Router::new()
         .route("/", get(all_runs))
         .route("/live", get(live_runs))
@@ -156,7 +156,7 @@ pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Response {
 }
 
 async fn nothing(visit: Visit) -> Response {
-    refused(&visit, &Refusal { what: "there is no such page".to_owned(), advice: String::new() })
+    refused(&visit, &Refusal::usage("there is no such page".to_owned(), ""))
 }
 
 /// Makes a page beside the requests of others.
@@ -231,9 +231,11 @@ async fn one_call(visit: Visit, Path((run, number)): Path<(String, u32)>, Query(
     shown(&visit, move |app| {
         app.with_run(&id, |page| {
             let found = page.run.calls().iter().find(|call| call.number == number);
-            let found = found.ok_or_else(|| Refusal {
-                what: format!("this run has no call {number}"),
-                advice: format!("it has {}", counted(page.run.calls().len(), "call")),
+            let found = found.ok_or_else(|| {
+                Refusal::internal(
+                    format!("this run has no call {number}"),
+                    format!("it has {}", counted(page.run.calls().len(), "call")),
+                )
             })?;
             if is_part { call::part(page, found) } else { call::page(page, found) }
         })
@@ -246,7 +248,7 @@ async fn text(visit: Visit, Path((run, blob)): Path<(String, String)>) -> Respon
     let (id, blob) = (RunId::new(run), BlobId::new(blob));
     let read = blocking(&visit, move |app| {
         let bytes = app.record.store(&id)?.blob(&blob);
-        let bytes = bytes.map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
+        let bytes = bytes.map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
         Ok(Shown::text(&String::from_utf8_lossy(&bytes)))
     });
     plain(&visit, read.await)
@@ -257,8 +259,7 @@ async fn entry(visit: Visit, Path((run, number)): Path<(String, u64)>) -> Respon
     let read = blocking(&visit, move |app| {
         app.with_run(&id, |page| {
             let found = page.entries.iter().find(|entry| entry.n == number);
-            let found =
-                found.ok_or_else(|| Refusal { what: format!("there is no entry {number}"), advice: String::new() })?;
+            let found = found.ok_or_else(|| Refusal::usage(format!("there is no entry {number}"), ""))?;
             Ok(Shown::json(&serde_json::to_string_pretty(found).unwrap_or_default()))
         })
     });
@@ -270,7 +271,7 @@ async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let id = RunId::new(run);
     let made = blocking(&visit, move |app| {
         let summary = app.record.summary(&id)?;
-        Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.desk.report(&id)?))
+        Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.runs.report(&id)?))
     });
     match made.await {
         Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Drawn::whole(text)).into_response(),

@@ -45,7 +45,7 @@ impl<'a> Teller<'a> {
     }
 
     fn prompt(&mut self, call: &CallRecord) {
-        let record = self.desk.blob(&call.prompt).and_then(|text| serde_json::from_str::<PromptRecord>(&text).ok());
+        let record = self.viewer.blob(&call.prompt).and_then(|text| serde_json::from_str::<PromptRecord>(&text).ok());
         let Some(record) = record else { return self.bad("the prompt cannot be read") };
         let what = call_words(&call.key, &call.part);
         let cached =
@@ -88,7 +88,7 @@ impl<'a> Teller<'a> {
             self.quiet(&format!("repaired {} (lines {first}-{last})", repair.code));
         }
         call.issues.iter().chain(&call.rejected).for_each(|issue| self.bad(&issue.to_string()));
-        let reply = self.desk.blob(&call.reply).and_then(|text| serde_json::from_str::<ModelReply>(&text).ok());
+        let reply = self.viewer.blob(&call.reply).and_then(|text| serde_json::from_str::<ModelReply>(&text).ok());
         match reply {
             Some(reply) => {
                 self.text(&reply.text);
@@ -119,11 +119,11 @@ impl<'a> Teller<'a> {
             self.heading(&format!("{} {}, {state}", call.call.name, call.call.arguments));
             match call.output() {
                 Some(ToolOutput::Text { blob, error }) => {
-                    let text = self.desk.blob(blob).unwrap_or_default();
+                    let text = self.viewer.blob(blob).unwrap_or_default();
                     if *error { self.bad(&text) } else { self.text(&text) }
                 }
                 Some(ToolOutput::Answered(blob)) => {
-                    let text = self.desk.blob(blob).unwrap_or_default();
+                    let text = self.viewer.blob(blob).unwrap_or_default();
                     self.text(&text);
                 }
                 Some(ToolOutput::Applied { set }) => self.quiet(&format!("its changes are made (set {set})")),
@@ -147,8 +147,8 @@ impl<'a> Teller<'a> {
             any = true;
             let back = if set.reverted { ", reverted" } else { "" };
             self.heading(&format!("{}{back}", task.task.slug));
-            if let Some(text) = set.changes.diff.as_ref().and_then(|id| self.desk.blob(id)) {
-                let paint = |path: &str, text: &str| self.desk.colours(path, text);
+            if let Some(text) = set.changes.diff.as_ref().and_then(|id| self.viewer.blob(id)) {
+                let paint = |path: &str, text: &str| self.viewer.colours(path, text);
                 let lines = diff::unified(&text, "", (self.theme, &paint), self.cells);
                 self.lines.extend(lines);
             }

@@ -8,9 +8,9 @@ use callsheet_core::view::Summary;
 use ratatui::text::Line;
 
 use crate::app::{App, Page, Pick, Tab};
-use crate::desk::Desk;
 use crate::text::{one_line, wrap, wrapped};
 use crate::theme::Theme;
+use crate::viewer::Viewer;
 
 /// What the pane says.
 pub struct Content {
@@ -25,7 +25,7 @@ pub struct Teller<'a> {
     /// What is known.
     pub app: &'a App,
     /// The record.
-    pub desk: &'a dyn Desk,
+    pub viewer: &'a Viewer,
     /// How it looks.
     pub theme: Theme,
     /// Cells of a line.
@@ -35,8 +35,8 @@ pub struct Teller<'a> {
 }
 
 /// What the pane says now.
-pub fn content(app: &App, desk: &dyn Desk, theme: Theme, cells: usize) -> Content {
-    let mut teller = Teller { app, desk, theme, cells, lines: Vec::new(), at: 0 };
+pub fn content(app: &App, viewer: &Viewer, theme: Theme, cells: usize) -> Content {
+    let mut teller = Teller { app, viewer, theme, cells, lines: Vec::new(), at: 0 };
     match (app.page, app.pick()) {
         (Some(Page::Keys), _) => teller.keys(),
         (Some(Page::Timeline), _) => teller.timeline(),
@@ -113,7 +113,7 @@ impl Teller<'_> {
         for problem in problems {
             self.bad(&one_line(&problem));
         }
-        let answer = self.desk.answer(&self.app.run);
+        let answer = self.viewer.answer(&self.app.run);
         if !answer.trim().is_empty() {
             self.heading("answer");
             self.text(&answer);

@@ -45,7 +45,7 @@ impl Strip {
 
 impl Teller<'_> {
     pub(super) fn timeline(&mut self) {
-        let entries = self.desk.entries();
+        let entries = self.viewer.entries();
         let (bars, waits) = (timeline(&entries), waits(&entries));
         let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
         let run = &self.app.run;
@@ -97,7 +97,7 @@ impl Teller<'_> {
 
     pub(super) fn sheet(&mut self) {
         let text = sheet_text(&self.app.run);
-        let file = self.desk.sheet_file().display().to_string();
+        let file = self.viewer.outside.sheet_file().display().to_string();
         self.quiet(&format!("{} (e edits it)", cut(&one_line(&file), self.cells.saturating_sub(14))));
         self.blank();
         self.text(&text);

@@ -76,7 +76,7 @@ impl Teller<'_> {
         }
         let document: Option<&BlobId> = result.document.as_ref();
         if let Some(text) =
-            document.and_then(|id| self.desk.blob(id)).filter(|text| text.trim() != result.summary.trim())
+            document.and_then(|id| self.viewer.blob(id)).filter(|text| text.trim() != result.summary.trim())
         {
             self.heading("document");
             self.text(&text);
@@ -93,7 +93,7 @@ impl Teller<'_> {
     fn gate(&mut self) {
         let Some(view) = self.app.shown_gate() else { return self.bad("what it asks cannot be read") };
         let GateKind::BeforeApply { task, .. } = &view.gate.kind else {
-            let text = self.desk.gate_text(view);
+            let text = self.viewer.outside.gate_text(view);
             self.lines.extend(exact_lines(text.trim(), self.cells));
             return;
         };
@@ -102,13 +102,13 @@ impl Teller<'_> {
         self.check(view.check.as_ref());
         self.hidden(view);
         if view.hunks.is_empty() {
-            let paint = |path: &str, text: &str| self.desk.colours(path, text);
+            let paint = |path: &str, text: &str| self.viewer.colours(path, text);
             let lines = diff::unified(&view.diff, "", (self.theme, &paint), self.cells);
             self.lines.extend(lines);
             return;
         }
         let above = self.lines.len();
-        let paint = |path: &str, text: &str| self.desk.colours(path, text);
+        let paint = |path: &str, text: &str| self.viewer.colours(path, text);
         let (lines, at) = diff::hunks(&view.hunks, self.app.review.as_ref(), (self.theme, &paint), self.cells);
         self.lines.extend(lines);
         self.at = if self.app.review.is_some() { above + at } else { 0 };

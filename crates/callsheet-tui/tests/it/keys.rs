@@ -1,9 +1,10 @@
 //! What keys do, and what they do not.
 
-use callsheet_core::record::{Answer, AnsweredBy, Event, GateKind};
+use std::collections::BTreeMap;
+
+use callsheet_app::RunCommand;
+use callsheet_core::record::{Event, GateKind};
 use callsheet_core::spec::Slug;
-use callsheet_format::edit::HunkVerdict;
-use callsheet_runtime::ports::InboxMessage;
 use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -23,12 +24,17 @@ fn before_apply(recorded: &Recorded) -> App {
     at(recorded, |kind| matches!(kind, GateKind::BeforeApply { .. }))
 }
 
-fn answered(recorded: &Recorded) -> Vec<Answer> {
-    let answer = |message: InboxMessage| match message {
-        InboxMessage::Answer { answer, gate: Some(_), named: true, by: Some(AnsweredBy::Terminal) } => answer,
-        other => panic!("{other:?}"),
-    };
-    recorded.sent.take().into_iter().map(answer).collect()
+fn approve(app: &App, later: bool) -> RunCommand {
+    RunCommand::Approve { gates: vec![gate(app)], tasks: Vec::new(), later, always: None }
+}
+
+fn deny(app: &App, because: &str) -> RunCommand {
+    RunCommand::Deny { gates: vec![gate(app)], tasks: Vec::new(), because: because.to_owned() }
+}
+
+/// The number of the gate that waits first.
+fn gate(app: &App) -> u32 {
+    callsheet_runtime::effects::open_gates(&app.run).next().unwrap().n
 }
 
 #[test]
@@ -36,19 +42,19 @@ fn a_gate_is_answered_once() {
     let recorded = Recorded::garden();
     let mut app = before_run(&recorded);
     recorded.type_in(&mut app, "yy");
-    assert_eq!(answered(&recorded), [Answer::Listed]);
+    assert_eq!(recorded.sent(), [approve(&app, false)]);
     let mut app = before_run(&recorded);
     recorded.type_in(&mut app, "a");
-    assert_eq!(answered(&recorded), [Answer::All]);
+    assert_eq!(recorded.sent(), [approve(&app, true)]);
     let mut app = before_run(&recorded);
     recorded.type_in(&mut app, "nnot now");
-    assert!(answered(&recorded).is_empty());
+    assert!(recorded.sent().is_empty());
     recorded.press(&mut app, [KeyCode::Enter]);
-    assert_eq!(answered(&recorded), [Answer::Deny { words: "not now".to_owned() }]);
+    assert_eq!(recorded.sent(), [deny(&app, "not now")]);
     let mut app = before_run(&recorded);
     recorded.type_in(&mut app, "nnot");
     recorded.press(&mut app, [KeyCode::Esc]);
-    assert!(answered(&recorded).is_empty() && app.input.is_none());
+    assert!(recorded.sent().is_empty() && app.input.is_none());
 }
 
 /// What was typed or pasted before a gate was on the screen for a while answers nothing.
@@ -58,14 +64,14 @@ fn keys_of_before_answer_nothing() {
     let mut app = before_run(&recorded);
     app.armed = None;
     for key in "yanohr".chars() {
-        callsheet_tui::press(&mut app, &recorded, KeyCode::Char(key).into());
+        callsheet_tui::press(&mut app, recorded.viewer(), KeyCode::Char(key).into());
     }
     paste(&mut app, "y\ny\n");
-    assert!(recorded.sent.take().is_empty() && app.input.is_none() && app.sure.is_none());
+    assert!(recorded.sent().is_empty() && app.input.is_none() && app.sure.is_none());
     // Nor do they while another part of the screen is looked at.
     recorded.type_in(&mut app, "s");
     recorded.type_in(&mut app, "y");
-    assert!(recorded.sent.take().is_empty());
+    assert!(recorded.sent().is_empty());
 }
 
 #[test]
@@ -76,27 +82,28 @@ fn a_change_is_decided_hunk_by_hunk() {
     assert!(count > 1, "the recording has a change of several hunks");
     recorded.type_in(&mut app, "h");
     recorded.press(&mut app, [KeyCode::Enter]);
-    assert!(recorded.sent.borrow().is_empty() && app.notice.contains("no verdict"), "{}", app.notice);
+    assert!(recorded.sent().is_empty() && app.notice.contains("no verdict"), "{}", app.notice);
     recorded.type_in(&mut app, &format!("{}n", "y".repeat(count - 1)));
     recorded.press(&mut app, [KeyCode::Enter]);
     recorded.type_in(&mut app, "the first only");
     recorded.press(&mut app, [KeyCode::Enter]);
-    match recorded.sent.take().as_slice() {
-        [InboxMessage::Part { gate: Some(_), part, .. }] => {
-            assert_eq!(part.words, "the first only");
-            let refused = part.hunks.iter().filter(|pick| pick.verdict == HunkVerdict::Refuse).count();
-            assert_eq!((part.hunks.len(), refused), (count, 1));
-        }
-        other => panic!("{other:?}"),
-    }
+    let keep = |app: &App, hunks: u32, because: &str| RunCommand::Keep {
+        gates: vec![gate(app)],
+        tasks: Vec::new(),
+        hunks: Some((1..=hunks).map(|number| (number, number)).collect()),
+        edits: BTreeMap::new(),
+        because: because.to_owned(),
+    };
+    let all = u32::try_from(count).unwrap();
+    assert_eq!(recorded.sent(), [keep(&app, all - 1, "the first only")]);
     let mut app = before_apply(&recorded);
     recorded.type_in(&mut app, &format!("h{}", "y".repeat(count)));
     recorded.press(&mut app, [KeyCode::Enter]);
-    assert_eq!(answered(&recorded), [Answer::Listed]);
+    assert_eq!(recorded.sent(), [keep(&app, all, "")]);
     let mut app = before_apply(&recorded);
     recorded.type_in(&mut app, &format!("h{}", "n".repeat(count)));
     recorded.press(&mut app, [KeyCode::Enter, KeyCode::Enter]);
-    assert_eq!(answered(&recorded), [Answer::Deny { words: String::new() }]);
+    assert_eq!(recorded.sent(), [keep(&app, 0, "")]);
 }
 
 #[test]
@@ -104,13 +111,13 @@ fn a_run_is_stopped_or_left() {
     let recorded = Recorded::garden();
     let mut app = before_run(&recorded);
     recorded.type_in(&mut app, "qn");
-    assert_eq!(*recorded.interrupts.borrow(), 0);
+    assert_eq!(recorded.interrupts(), 0);
     recorded.type_in(&mut app, "qy");
-    assert_eq!(*recorded.interrupts.borrow(), 1);
+    assert_eq!(recorded.interrupts(), 1);
     let mut app = recorded.first(false, 3);
     assert!(matches!(recorded.type_in(&mut app, "q"), Next::Leave(Leave::Quit)));
     recorded.type_in(&mut app, "xy");
-    assert_eq!(recorded.sent.take(), [InboxMessage::Cancel]);
+    assert_eq!(recorded.sent(), [RunCommand::Stop]);
 }
 
 #[test]
@@ -134,7 +141,7 @@ fn looking_around_changes_nothing() {
     recorded.type_in(&mut app, all);
     recorded.press(&mut app, [KeyCode::Tab, KeyCode::BackTab, KeyCode::PageDown, KeyCode::PageUp, KeyCode::End]);
     recorded.press(&mut app, [KeyCode::Home, KeyCode::Enter, KeyCode::Esc, KeyCode::Esc, KeyCode::Esc]);
-    assert!(recorded.sent.take().is_empty() && *recorded.interrupts.borrow() == 0);
+    assert!(recorded.sent().is_empty() && recorded.interrupts() == 0);
     assert!(app.shown_ask().is_some(), "it comes back to what waits");
 }
 
@@ -148,12 +155,12 @@ fn a_limit_is_raised_to_more_than_it_is() {
         "twice as much is there to be taken"
     );
     recorded.press(&mut app, [KeyCode::Enter]);
-    assert_eq!(recorded.sent.take(), [InboxMessage::Raise { limit: "max_calls".to_owned(), max: 2_000.0 }]);
+    assert_eq!(recorded.sent(), [RunCommand::Raise { limits: vec![("max_calls".to_owned(), 2_000.0)] }]);
     recorded.type_in(&mut app, "+");
     recorded.press(&mut app, [KeyCode::Backspace; 4]);
     recorded.type_in(&mut app, "1000");
     recorded.press(&mut app, [KeyCode::Enter]);
-    assert!(recorded.sent.take().is_empty() && app.notice.contains("stays at 1000"), "{}", app.notice);
+    assert!(recorded.sent().is_empty() && app.notice.contains("stays at 1000"), "{}", app.notice);
 }
 
 #[test]
@@ -166,9 +173,9 @@ fn changes_are_reverted_after_a_yes_that_names_them() {
     recorded.type_in(&mut app, "u");
     assert!(recorded.drawn(&mut app, 80, 24).contains("Revert plan.md?"));
     recorded.type_in(&mut app, "n");
-    assert_eq!(*recorded.undone.borrow(), 0);
+    assert_eq!(recorded.sent(), []);
     recorded.type_in(&mut app, "uy");
-    assert_eq!((*recorded.undone.borrow(), app.notice.as_str()), (1, "restored plan.md"));
+    assert_eq!((recorded.sent().as_slice(), app.notice.as_str()), ([RunCommand::Undo].as_slice(), "restored plan.md"));
 }
 
 #[test]
@@ -177,7 +184,7 @@ fn the_mouse_chooses_and_scrolls_and_answers_nothing() {
     let mut app = before_run(&recorded);
     let mut terminal = Terminal::new(TestBackend::new(120, 35)).unwrap();
     let mut painter = Painter::new(false);
-    terminal.draw(|frame| painter.draw(frame, &mut app, &recorded)).unwrap();
+    terminal.draw(|frame| painter.draw(frame, &mut app, recorded.viewer())).unwrap();
     let drawn = recorded.drawn(&mut app, 120, 35);
     let lines: Vec<&str> = drawn.lines().collect();
     let row = lines.iter().position(|line| line.contains("Check Plan")).unwrap();
@@ -200,5 +207,5 @@ fn the_mouse_chooses_and_scrolls_and_answers_nothing() {
     let chosen = app.pick();
     at(&mut app, click, 5, row);
     assert_eq!(app.pick(), chosen);
-    assert!(recorded.sent.take().is_empty());
+    assert!(recorded.sent().is_empty());
 }

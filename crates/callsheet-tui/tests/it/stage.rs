@@ -1,27 +1,30 @@
 //! A recorded run, the record behind it, and a screen in memory.
 
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
+use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
 use callsheet_core::record::{Event, Gate, LogEntry};
 use callsheet_core::run::Run;
-use callsheet_core::spec::BlobId;
+use callsheet_core::spec::RunId;
+use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::gate_view;
-use callsheet_runtime::ports::{GateView, InboxMessage, Store};
+use callsheet_runtime::ports::{GateView, LiveText, Store};
+use callsheet_runtime::shown::Shown;
 use callsheet_store::MemoryStore;
-use callsheet_tui::{App, Desk, News, Next, Painter, press};
+use callsheet_tui::{App, News, Next, Outside, Painter, Viewer, press};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-/// A desk without a world: it remembers what was sent.
+/// A recorded run, and somebody who looks at it.
 pub struct Recorded {
-    store: MemoryStore,
     pub entries: Vec<LogEntry>,
-    pub sent: RefCell<Vec<InboxMessage>>,
-    pub interrupts: RefCell<u32>,
-    pub undone: RefCell<u32>,
+    interrupts: Arc<AtomicU32>,
+    runs: Arc<Runs>,
+    viewer: Viewer,
 }
 
 pub fn folder() -> PathBuf {
@@ -31,9 +34,30 @@ pub fn folder() -> PathBuf {
 impl Recorded {
     /// The garden's run, from its request to its end.
     pub fn garden() -> Self {
-        let store = MemoryStore::default();
+        let store = Arc::new(MemoryStore::default());
         let entries = crate::story::entries(&store);
-        Self { store, entries, sent: RefCell::default(), interrupts: RefCell::default(), undone: RefCell::default() }
+        let run = RunId::new(crate::story::RUN);
+        let lock = store.lock(&run).unwrap();
+        store.append(&lock, &entries).unwrap();
+        let (runs, interrupts) = (Arc::new(Runs { store, sent: Mutex::default() }), Arc::new(AtomicU32::new(0)));
+        let outside = Box::new(NoEditor { interrupts: Arc::clone(&interrupts) });
+        let viewer = Viewer { runs: Arc::clone(&runs) as Arc<dyn RunControl>, run, outside };
+        Self { entries, interrupts, runs, viewer }
+    }
+
+    /// The commands that were given since this was asked last.
+    pub fn sent(&self) -> Vec<RunCommand> {
+        std::mem::take(&mut *self.runs.sent.lock().unwrap())
+    }
+
+    /// Whoever looks at it.
+    pub fn viewer(&self) -> &Viewer {
+        &self.viewer
+    }
+
+    /// How often the run was interrupted.
+    pub fn interrupts(&self) -> u32 {
+        self.interrupts.load(Ordering::Relaxed)
     }
 
     /// The run up to the last entry before one that fits, as this process drives it or as it is watched.
@@ -54,7 +78,7 @@ impl Recorded {
     /// As the screen does before it draws; what is shown was on it for a while.
     pub fn look(&self, app: &mut App) {
         app.settle();
-        app.look(self);
+        app.look(&self.viewer);
         app.armed = app.shown_ask().map(|ask| ask.key.clone());
         app.now_ms = app.run.now_ms() + 41_000;
     }
@@ -63,7 +87,7 @@ impl Recorded {
     pub fn press(&self, app: &mut App, codes: impl IntoIterator<Item = KeyCode>) -> Next {
         let mut next = Next::Stay;
         for code in codes {
-            next = press(app, self, KeyEvent::from(code));
+            next = press(app, &self.viewer, KeyEvent::from(code));
             self.look(app);
         }
         next
@@ -77,7 +101,7 @@ impl Recorded {
     pub fn drawn(&self, app: &mut App, width: u16, height: u16) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         let mut painter = Painter::new(false);
-        terminal.draw(|frame| painter.draw(frame, app, self)).unwrap();
+        terminal.draw(|frame| painter.draw(frame, app, &self.viewer)).unwrap();
         let buffer = terminal.backend().buffer();
         let mut text = String::new();
         for y in 0..height {
@@ -97,32 +121,78 @@ impl Recorded {
     }
 }
 
-impl Desk for Recorded {
-    fn blob(&self, id: &BlobId) -> Option<String> {
-        self.store.blob(id).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+/// The garden's runs: they remember which commands they were given.
+pub struct Runs {
+    store: Arc<MemoryStore>,
+    sent: Mutex<Vec<RunCommand>>,
+}
+
+impl RunControl for Runs {
+    fn project(&self) -> String {
+        "garden".to_owned()
     }
 
-    fn entries(&self) -> Vec<LogEntry> {
-        self.entries.clone()
+    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
+        Ok(Some(Arc::clone(&self.store) as Arc<dyn Store>))
     }
 
-    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, String> {
-        gate_view(&self.store, Path::new("/project"), run, gate).map_err(|fault| fault.to_string())
+    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
+        gate_view(&*self.store, Path::new("/project"), run, gate).map_err(Refusal::from)
     }
 
+    fn gates(&self, _: &Run) -> Result<Vec<GateView>, Refusal> {
+        Ok(Vec::new())
+    }
+
+    fn writing(&self, _: &RunId, _: &str) -> Vec<LiveText> {
+        Vec::new()
+    }
+
+    fn colours(&self, _: &str, _: &str) -> Vec<Coloured> {
+        Vec::new()
+    }
+
+    fn answer(&self, run: &Run, _: &RunId) -> String {
+        callsheet_core::view::answer(run, &|_, text| text.to_owned())
+    }
+
+    fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
+        self.sent.lock().unwrap().push(order.command.clone());
+        let what = "restored plan.md".to_owned();
+        Ok(Receipt { run: run.clone(), what, arrival: Arrival::Done, notes: Vec::new(), undone: None })
+    }
+
+    fn resume(&self, _: &RunId) -> Result<Receipt, Refusal> {
+        Err(Refusal::usage("nothing is resumed here", ""))
+    }
+
+    fn started(&self, _: &RunId) -> Option<Started> {
+        None
+    }
+
+    fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
+        Ok(Shown::html(""))
+    }
+
+    fn sheet(&self, _: &Run, _: &RunId) -> Result<String, Refusal> {
+        Ok(String::new())
+    }
+
+    fn check_sheet(&self, _: &Run, _: &RunId, _: &str) -> Result<SheetCheck, Refusal> {
+        Ok(SheetCheck::default())
+    }
+}
+
+/// A terminal on which nothing is edited.
+struct NoEditor {
+    interrupts: Arc<AtomicU32>,
+}
+
+impl Outside for NoEditor {
     fn gate_text(&self, view: &GateView) -> String {
         let writers =
             view.writers.iter().map(|writer| format!("{}\n  needed: {}\n", writer.task.name, writer.task.need));
         writers.collect()
-    }
-
-    fn send(&self, _: &Run, message: InboxMessage) -> Result<(), String> {
-        self.sent.borrow_mut().push(message);
-        Ok(())
-    }
-
-    fn answer(&self, run: &Run) -> String {
-        callsheet_core::view::answer(run, &|_, text| text.to_owned())
     }
 
     fn sheet_file(&self) -> PathBuf {
@@ -137,12 +207,7 @@ impl Desk for Recorded {
         Ok(None)
     }
 
-    fn undo(&self) -> Result<String, String> {
-        *self.undone.borrow_mut() += 1;
-        Ok("restored plan.md".to_owned())
-    }
-
     fn interrupt(&self) {
-        *self.interrupts.borrow_mut() += 1;
+        self.interrupts.fetch_add(1, Ordering::Relaxed);
     }
 }

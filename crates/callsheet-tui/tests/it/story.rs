@@ -66,13 +66,15 @@ const SECTIONS: &[&[Told]] = &[
 
 const BEFORE: &str = "# Plan for the year\n\n## Before spring\n- Order seeds.\n- Check the rain barrels for cracks after the frost.\n\n## Spring\n- Sow beans.\n- Plant out tomatoes.\n\n## Summer\n- Open the gate.\n\n## Autumn\n- Cover the beds and empty the barrels before the first frost.\n";
 
+/// Name of the run.
+pub const RUN: &str = "20261103-101500-which-trouble";
+
 /// The log of the whole run, its texts in the store.
 pub fn entries(store: &MemoryStore) -> Vec<LogEntry> {
     let settings =
         Settings { plan: Policy::Always, iterate: Policy::Never, join: Policy::Never, ..Settings::default() };
     let entry = Entry::Prompt { prompt: REQUEST.to_owned() };
-    let started =
-        Event::RunStarted { run: RunId::new("20261103-101500-which-trouble"), entry, settings, tools: BTreeMap::new() };
+    let started = Event::RunStarted { run: RunId::new(RUN), entry, settings, tools: BTreeMap::new() };
     let mut story = Story { run: Run::new(), entries: Vec::new(), at: 1_793_700_900_000, store };
     story.record(started);
     while let Some(event) = story.next() {

@@ -14,8 +14,8 @@ use maud::{Markup, html};
 use super::diff;
 use super::layout::{WAITS, one_line};
 use super::run::{RunPage, told};
-use crate::desk::Refusal;
 use crate::piece::{Piece, Tag};
+use callsheet_app::{Refusal, grantable};
 
 /// The form of a change as the person left it, and why it was not taken.
 pub(crate) struct Typed {
@@ -50,6 +50,7 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
             pre.text { (visible(&open.question)) }
             form method="post" action=(page.action("answer")) {
                 input type="hidden" name="task" value=(asking.task);
+                input type="hidden" name="execution" value=(asking.run);
                 input type="hidden" name="call" value=(asking.call);
                 label { span { "Your answer" } textarea name="text" rows="3" required {} }
                 (buttons(page, &[("", "Answer", "main")]))
@@ -197,10 +198,18 @@ fn before_call(page: &RunPage<'_>, view: &GateView) -> Markup {
             p { "Tool " strong.mono { (visible(&call.name)) } }
             pre.text { (arguments(&call.arguments)) }
         }
-        @for also in &view.also { p { "Also for " (visible(also.task.as_str())) ":" } pre.text { (arguments(&also.call.arguments)) } }
+        @for also in &view.also {
+            p { "Also for " (visible(also.task.as_str())) ":" }
+            pre.text { (arguments(&also.call.arguments)) }
+            input type="hidden" name="also" value=(also.gate.n);
+        }
         @if let Some(directory) = &view.directory { p.soft { "In " span.mono { (visible(directory)) } } }
         (because("Why not?", ""))
-        (buttons(page, &[("approve", "Approve", "main"), ("deny", "Deny", "")]))
+        @if grantable(view).is_some() {
+            (buttons(page, &[("approve", "Approve", "main"), ("always", "Always allow this command here", ""), ("deny", "Deny", "")]))
+        } @else {
+            (buttons(page, &[("approve", "Approve", "main"), ("deny", "Deny", "")]))
+        }
     }
 }
 

@@ -11,11 +11,11 @@ use maud::{Markup, html};
 use super::layout::{WAITS, one_line};
 use super::run::RunPage;
 use super::task;
-use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
+use callsheet_app::Refusal;
 
 pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
-    let answer = page.desk.answer(page.run, page.id());
+    let answer = page.runs.answer(page.run, page.id());
     pieces.push(Piece::new(Tag::Block, "answer-box", "answer", "answer-inner", answer_words(page, &answer)));
     for section in &page.board.sections {
         let empty = shell(section, |_| html! {});

@@ -14,14 +14,14 @@ use super::asks::arguments;
 use super::layout::{Frame, one_line};
 use super::run::RunPage;
 use super::task::{blob, call_line};
-use crate::desk::Refusal;
+use callsheet_app::Refusal;
 
 /// Lines of a reply beyond which notes stand below it and not in it.
 const LINES: usize = 2_000;
 
 /// The call as a page of its own.
 pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
-    let project = page.desk.project();
+    let project = page.runs.project();
     let body = html! {
         div.run-head {
             p.crumbs {
@@ -39,10 +39,8 @@ pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
 
 /// The call, for a page or a part of one.
 pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
-    let unreadable = |error: serde_json::Error| Refusal {
-        what: format!("can't read the recorded call: {error}"),
-        advice: String::new(),
-    };
+    let unreadable =
+        |error: serde_json::Error| Refusal::internal(format!("can't read the recorded call: {error}"), String::new());
     let prompt: PromptRecord = serde_json::from_str(&blob(page, &call.prompt)?).map_err(unreadable)?;
     let reply: ModelReply = serde_json::from_str(&blob(page, &call.reply)?).map_err(unreadable)?;
     Ok(html! {

@@ -13,8 +13,8 @@ use super::diff;
 use super::layout::{Standing, WAITS, one_line};
 use super::run::RunPage;
 use super::task::blob;
-use crate::desk::Refusal;
 use crate::piece::{Piece, Tag};
+use callsheet_app::Refusal;
 
 type Set = (Slug, ExecutionId, u32);
 

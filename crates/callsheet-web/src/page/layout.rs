@@ -8,7 +8,7 @@ use callsheet_runtime::shown::Shown;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::app::Visit;
-use crate::desk::Refusal;
+use callsheet_app::Refusal;
 
 /// The frame of a page.
 pub(crate) struct Frame<'a> {
@@ -69,7 +69,7 @@ fn logo() -> Markup {
 
 /// A page that says why something could not be shown.
 pub(crate) fn refused(visit: &Visit, refusal: &Refusal) -> Markup {
-    let project = visit.desk.project();
+    let project = visit.runs.project();
     let frame = Frame { visit, title: "Not available", project: &project, query: "", live: None };
     frame.page(&html! {
         section.empty {

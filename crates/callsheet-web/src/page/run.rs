@@ -14,8 +14,8 @@ use super::layout::{Frame, Standing, one_line, worked};
 use super::runs::encoded;
 use super::{asks, board, changes, log, sheet, timeline};
 use crate::app::Visit;
-use crate::desk::{Desk, Refusal, Started};
 use crate::piece::{Piece, Tag, listed};
+use callsheet_app::{Refusal, RunControl, Started};
 
 /// Longest request that is shown whole above a page.
 const REQUEST: usize = 240;
@@ -63,7 +63,7 @@ impl View {
 #[derive(Clone)]
 pub(crate) struct RunPage<'a> {
     pub visit: &'a Visit,
-    pub desk: &'a dyn Desk,
+    pub runs: &'a dyn RunControl,
     pub store: &'a dyn Store,
     pub summary: &'a RunSummary,
     pub run: &'a Run,
@@ -84,7 +84,7 @@ pub(crate) struct RunPage<'a> {
 impl RunPage<'_> {
     /// What the pieces of code are.
     pub fn painter(&self) -> impl Fn(&str, &str) -> Vec<Coloured> {
-        |path, text| self.desk.colours(path, text)
+        |path, text| self.runs.colours(path, text)
     }
 
     pub fn id(&self) -> &RunId {
@@ -113,7 +113,7 @@ impl RunPage<'_> {
 
     /// What has been streamed of calls under way: of those of a task, or of those that are of none.
     pub fn writing(&self, task: Option<&Slug>) -> Vec<LiveText> {
-        let calls = self.summary.owner.as_ref().map(|owner| self.desk.writing(self.id(), owner)).unwrap_or_default();
+        let calls = self.summary.owner.as_ref().map(|owner| self.runs.writing(self.id(), owner)).unwrap_or_default();
         let is_meant = |call: &LiveText| {
             call.key.task.as_ref() == task && self.run.is_in_flight(&EffectKey::Ask(call.key.clone()))
         };
@@ -160,7 +160,7 @@ impl RunPage<'_> {
     /// # Errors
     /// What the store says.
     pub fn page(&self, view: &View, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
-        let project = self.desk.project();
+        let project = self.runs.project();
         let pieces = self.pieces(view)?;
         let inner = match view {
             View::Board(task) => board::page(self, task.as_ref(), &pieces),

@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::layout::{Frame, Standing, ago, one_line};
 use crate::app::Visit;
-use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
 use crate::record::Record;
+use callsheet_app::Refusal;
 
 /// Runs of one page.
 pub(crate) const PAGE: usize = 40;
@@ -96,7 +96,7 @@ fn row(record: &Record, run: &RunSummary, now: u64) -> Result<Markup, Refusal> {
 
 /// The page.
 pub(crate) fn page(visit: &Visit, which: &Which, now: u64) -> Result<Markup, Refusal> {
-    let (record, project) = (&visit.record, visit.desk.project());
+    let (record, project) = (&visit.record, visit.runs.project());
     let found = which.find(record)?;
     let pieces = pieces(record, &found, now)?;
     let shown = which.skip + found.runs.len();

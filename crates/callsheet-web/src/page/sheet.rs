@@ -6,8 +6,8 @@ use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
 use super::run::RunPage;
-use crate::desk::{Refusal, SheetCheck};
 use crate::piece::{Piece, Tag};
+use callsheet_app::{Refusal, SheetCheck};
 
 /// What is said beside the editor. The text itself is never sent again: a person may be typing.
 pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
@@ -26,8 +26,8 @@ pub(crate) fn page(page: &RunPage<'_>, pieces: &[Piece]) -> Result<Markup, Refus
     if !page.run.has_list() {
         return Ok(html! { section.empty { p { "There is no sheet yet: the model is making the list of tasks." } } });
     }
-    let text = page.desk.sheet(page.run, page.id())?;
-    let check = page.desk.check_sheet(page.run, page.id(), &text)?;
+    let text = page.runs.sheet(page.run, page.id())?;
+    let check = page.runs.check_sheet(page.run, page.id(), &text)?;
     Ok(editor(page, pieces, (&text, &text), &check))
 }
 

@@ -17,8 +17,8 @@ use super::asks::arguments;
 use super::diff;
 use super::layout::{WAITS, one_line};
 use super::run::RunPage;
-use crate::desk::Refusal;
 use crate::piece::{Piece, Tag, listed};
+use callsheet_app::Refusal;
 
 /// Characters of a text that are shown at once; the whole of it is a page of its own.
 const SHOWN: usize = 12_000;
@@ -200,7 +200,7 @@ fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
 
 /// The text of a blob.
 pub(crate) fn blob(page: &RunPage<'_>, id: &BlobId) -> Result<String, Refusal> {
-    let bytes = page.store.blob(id).map_err(|fault| Refusal { what: fault.to_string(), advice: String::new() })?;
+    let bytes = page.store.blob(id).map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
     Ok(mask(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 

@@ -70,7 +70,7 @@ async fn a_page_of_a_number_has_no_cookie_and_only_relative_links() {
     assert_eq!(site.send(form("null", "same-site")).await.status, StatusCode::FORBIDDEN);
     let done = site.send(form("null", "same-origin")).await;
     assert_eq!(done.headers[header::LOCATION], format!("../../runs/{RUN}/tasks/a%0D%0Ab"));
-    assert_eq!(*site.desk.asked.lock().unwrap(), [format!("cancel {RUN}")]);
+    assert_eq!(*site.runs.asked.lock().unwrap(), [r#"{"by":"page","command":"stop"}"#]);
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn other_hosts_and_other_origins_are_refused() {
         let answer = site.send(request.body(Body::empty()).unwrap()).await;
         assert_eq!(answer.status, StatusCode::FORBIDDEN, "{origin:?}");
     }
-    assert!(site.desk.asked.lock().unwrap().is_empty());
+    assert!(site.runs.asked.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     .await;
     site.post(&run("/gates/1"), "verdict=approve&hunks=1").await;
     assert!(site.get(&run("")).await.text.contains("no hunk was chosen"));
-    site.post(&run("/answer"), "task=a&call=b&text=line%0D%0Atwo").await;
+    site.post(&run("/answer"), "task=a&execution=e&call=b&text=line%0D%0Atwo").await;
     site.post(&run("/retry"), "task=write-notes").await;
     site.post(&run("/cancel"), "").await;
     site.post(&run("/raise"), "limit=max_calls&max=40").await;
@@ -94,20 +94,23 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
     site.post(&run("/sheet"), "seen=a&text=b%0D%0A").await;
     site.post(&run("/undo"), "").await;
     assert!(site.get(&run("")).await.text.contains("notes.md &lt;changed&gt; after the run"));
-    let asked = site.desk.asked.lock().unwrap().join("\n");
+    let asked = site.runs.asked.lock().unwrap().join("\n");
     assert_eq!(
         asked,
-        format!(
-            "decide {RUN} 1 Approve {{ tasks: [\"write-notes\"] }}\n\
-             decide {RUN} 1 Deny {{ tasks: [], because: \"not now\" }}\n\
-             decide {RUN} 1 Keep {{ hunks: [1, 3], edits: {{3: \" a\\n+b\\n\"}}, because: \"too much\" }}\n\
-             resume {RUN}\n\
-             reply {RUN} a b line\ntwo\n\
-             retry {RUN} [\"write-notes\"]\n\
-             cancel {RUN}\n\
-             raise {RUN} max_calls 40\n\
-             save {RUN} \"a\" \"b\\n\""
-        )
+        [
+            r#"{"by":"page","command":"approve","gates":[1],"tasks":["write-notes"],"later":false,"always":null}"#,
+            r#"{"by":"page","command":"deny","gates":[1],"tasks":[],"because":"not now"}"#,
+            r#"{"by":"page","command":"keep","gates":[1],"tasks":[],"hunks":[[1,1],[3,3]],"edits":{"3":" a\n+b\n"},"because":"too much"}"#,
+            "resume",
+            r#"{"by":"page","command":"reply","to":{"task":"a","run":"e","call":"b"},"text":"line\ntwo"}"#,
+            r#"{"by":"page","command":"retry","tasks":["write-notes"]}"#,
+            "resume",
+            r#"{"by":"page","command":"stop"}"#,
+            r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#,
+            "resume",
+            r#"{"by":"page","command":"edit","seen":"a","text":"b\n"}"#,
+        ]
+        .join("\n")
     );
 }
 
@@ -156,7 +159,7 @@ async fn what_a_model_writes_is_shown_while_its_call_is_under_way() {
     let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
     let gone = CallKey { n: key.n + 1, ..key.clone() };
     let live = |key: CallKey, text: &str| LiveText { key, text: text.to_owned(), count: 1_234 };
-    *site.desk.writing.lock().unwrap() = vec![live(key, &format!("Bed 4 {HOSTILE}")), live(gone, "is over")];
+    *site.runs.writing.lock().unwrap() = vec![live(key, &format!("Bed 4 {HOSTILE}")), live(gone, "is over")];
     let page = site.get(&run("/tasks/read-notes")).await.text;
     assert!(page.contains("Writing: execute read-notes") && page.contains("1,234 characters"), "{page}");
     assert!(page.contains("…Bed 4 &lt;script&gt;") && !page.contains("is over"), "{page}");
@@ -167,9 +170,9 @@ async fn what_a_model_writes_is_shown_while_its_call_is_under_way() {
         assert!(!site.get(&run(other)).await.text.contains("Bed 4"), "{other}");
     }
     recorded.release();
-    let writing = site.desk.writing.lock().unwrap().clone();
+    let writing = site.runs.writing.lock().unwrap().clone();
     let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
-    *site.desk.writing.lock().unwrap() = writing;
+    *site.runs.writing.lock().unwrap() = writing;
     assert!(!site.get(&run("/tasks/read-notes")).await.text.contains("Bed 4"), "no process drives it");
 }
 

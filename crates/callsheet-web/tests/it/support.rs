@@ -1,4 +1,4 @@
-//! A desk that notes what it is asked, a run that is made event by event, and requests.
+//! Runs that note what they are asked, a run that is made event by event, and requests.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -6,18 +6,21 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
+use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
 use callsheet_core::issue::{Repair, RepairCode, Span};
 use callsheet_core::record::{
-    CallKey, Entry, Event, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage, VERSION,
+    CallKey, Entry, Event, Gate, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage,
+    VERSION,
 };
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task};
+use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, Store};
 use callsheet_runtime::prompting::PromptRecord;
 use callsheet_runtime::shown::Shown;
 use callsheet_store::MemoryStore;
-use callsheet_web::{Desk, Guard, Refusal, SheetCheck, Started, Verdict, router};
+use callsheet_web::{Guard, router};
 use serde_json::json;
 use tower::ServiceExt;
 
@@ -28,67 +31,57 @@ pub const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(2)>
 pub const RUN: &str = "20260301-101112-which-counts";
 
 /// Notes what it is asked.
-pub struct TestDesk {
+pub struct TestRuns {
     pub store: Option<Arc<dyn Store>>,
     pub asked: Mutex<Vec<String>>,
     pub writing: Mutex<Vec<LiveText>>,
 }
 
-impl TestDesk {
-    fn note(&self, words: String) -> Result<String, Refusal> {
+impl TestRuns {
+    fn note(&self, run: &RunId, words: String) -> Receipt {
         self.asked.lock().unwrap().push(words);
-        Ok("Done".to_owned())
+        Receipt { run: run.clone(), what: "Done".to_owned(), arrival: Arrival::Done, notes: Vec::new(), undone: None }
     }
 }
 
-impl Desk for TestDesk {
+impl RunControl for TestRuns {
     fn project(&self) -> String {
         "garden".to_owned()
     }
 
-    fn store(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
+    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
         Ok(self.store.clone())
     }
 
+    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
+        Ok(gate_view(&**self.store.as_ref().unwrap(), Path::new("."), run, gate).unwrap())
+    }
+
     fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
-        let store = self.store.as_ref().unwrap();
-        Ok(open_gates(run).map(|gate| gate_view(&**store, Path::new("."), run, &gate).unwrap()).collect())
+        open_gates(run).map(|gate| self.gate(run, &gate)).collect()
     }
 
     fn writing(&self, _: &RunId, _: &str) -> Vec<LiveText> {
         self.writing.lock().unwrap().clone()
     }
 
+    fn colours(&self, _: &str, _: &str) -> Vec<Coloured> {
+        Vec::new()
+    }
+
     fn answer(&self, _: &Run, _: &RunId) -> String {
         String::new()
     }
 
-    fn decide(&self, run: &RunId, gate: u32, verdict: &Verdict) -> Result<String, Refusal> {
-        self.note(format!("decide {run} {gate} {verdict:?}"))
+    fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
+        if order.command == RunCommand::Undo {
+            return Err(Refusal::usage("notes.md <changed> after the run", "fix it by hand"));
+        }
+        Ok(self.note(run, serde_json::to_string(order).unwrap()))
     }
 
-    fn reply(&self, run: &RunId, task: &str, call: &str, text: &str) -> Result<String, Refusal> {
-        self.note(format!("reply {run} {task} {call} {text}"))
-    }
-
-    fn cancel(&self, run: &RunId) -> Result<String, Refusal> {
-        self.note(format!("cancel {run}"))
-    }
-
-    fn retry(&self, run: &RunId, tasks: &[String]) -> Result<String, Refusal> {
-        self.note(format!("retry {run} {tasks:?}"))
-    }
-
-    fn resume(&self, run: &RunId) -> Result<String, Refusal> {
-        self.note(format!("resume {run}"))
-    }
-
-    fn raise(&self, run: &RunId, limit: &str, max: f64) -> Result<String, Refusal> {
-        self.note(format!("raise {run} {limit} {max}"))
-    }
-
-    fn undo(&self, _: &RunId) -> Result<String, Refusal> {
-        Err(Refusal { what: "notes.md <changed> after the run".to_owned(), advice: "fix it by hand".to_owned() })
+    fn resume(&self, run: &RunId) -> Result<Receipt, Refusal> {
+        Ok(self.note(run, "resume".to_owned()))
     }
 
     fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
@@ -105,10 +98,6 @@ impl Desk for TestDesk {
 
     fn check_sheet(&self, _: &Run, _: &RunId, _: &str) -> Result<SheetCheck, Refusal> {
         Ok(SheetCheck::default())
-    }
-
-    fn save_sheet(&self, run: &RunId, seen: &str, text: &str) -> Result<String, Refusal> {
-        self.note(format!("save {run} {seen:?} {text:?}"))
     }
 }
 
@@ -249,10 +238,10 @@ fn planned(name: &str, writes: bool) -> PlannedTask {
     }
 }
 
-/// A page, the desk behind it, and its addresses.
+/// A page, what is behind it, and its addresses.
 pub struct Site {
     router: Router,
-    pub desk: Arc<TestDesk>,
+    pub runs: Arc<TestRuns>,
     /// `NAME.localhost:4000`.
     pub host: String,
     pub token: String,
@@ -267,12 +256,12 @@ pub struct Answered {
 
 impl Site {
     pub fn of(store: Option<Arc<dyn Store>>) -> Self {
-        let desk = Arc::new(TestDesk { store, asked: Mutex::default(), writing: Mutex::default() });
+        let runs = Arc::new(TestRuns { store, asked: Mutex::default(), writing: Mutex::default() });
         let guard = Guard::new(4_000).unwrap();
         let address = guard.address();
         let (host, token) = address.trim_start_matches("http://").trim_end_matches('/').split_once('/').unwrap();
         let (host, token) = (host.to_owned(), token.to_owned());
-        Self { router: router(Arc::clone(&desk) as Arc<dyn Desk>, guard), desk, host, token }
+        Self { router: router(Arc::clone(&runs) as Arc<dyn RunControl>, guard), runs, host, token }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answered {

@@ -7,26 +7,24 @@ use callsheet_core::view::{answer, joined, listed, results, unsupported_of_answe
 use callsheet_format::reply::task::relinked;
 use serde_json::{Value, json};
 
-use crate::setup::Setup;
-
-use super::drive::run_folder;
+use crate::host::Host;
 
 /// The answer of a run that is finished; empty for another.
-pub(super) fn answer_text(setup: &Setup, run: &Run, id: &RunId) -> String {
-    answer(run, &|tasks, text| relinked(text, &|target| place(setup, run, id, (tasks, target))))
+pub fn answer_text(host: &dyn Host, run: &Run, id: &RunId) -> String {
+    answer(run, &|tasks, text| relinked(text, &|target| place(host, run, id, (tasks, target))))
 }
 
 /// The results behind the answer of a run that is finished, if a model joined them: a list, as the answer would be without.
-pub(super) fn joined_results(setup: &Setup, run: &Run, id: &RunId) -> String {
+pub fn joined_results(host: &dyn Host, run: &Run, id: &RunId) -> String {
     match joined(run) {
-        Some(Joined::Answer { .. }) => listed(&relinked_results(setup, run, id)),
+        Some(Joined::Answer { .. }) => listed(&relinked_results(host, run, id)),
         Some(Joined::Failed(_)) | None => String::new(),
     }
 }
 
 /// The results that answer the request.
-pub(super) fn results_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
-    let results = relinked_results(setup, run, id).into_iter().map(|(task, text)| {
+pub fn results_json(host: &dyn Host, run: &Run, id: &RunId) -> Value {
+    let results = relinked_results(host, run, id).into_iter().map(|(task, text)| {
         let unsupported = task.result().map(|result| result.unsupported.as_slice()).unwrap_or_default();
         json!({ "task": task.task.slug, "name": task.task.name, "text": text, "unsupported": unsupported })
     });
@@ -34,7 +32,7 @@ pub(super) fn results_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
 }
 
 /// Whether a model joined the results: `joined`, and `failed`, why it did not.
-pub(super) fn join_json(run: &Run) -> Value {
+pub fn join_json(run: &Run) -> Value {
     let failed = match joined(run) {
         Some(Joined::Failed(why)) => Some(why),
         _ => None,
@@ -43,12 +41,12 @@ pub(super) fn join_json(run: &Run) -> Value {
     json!({ "joined": joined, "failed": failed, "unsupported": unsupported_of_answer(run) })
 }
 
-fn relinked_results<'a>(setup: &Setup, run: &'a Run, id: &RunId) -> Vec<(&'a TaskRun, String)> {
-    results(run, &|tasks, text| relinked(text, &|target| place(setup, run, id, (tasks, target))))
+fn relinked_results<'a>(host: &dyn Host, run: &'a Run, id: &RunId) -> Vec<(&'a TaskRun, String)> {
+    results(run, &|tasks, text| relinked(text, &|target| place(host, run, id, (tasks, target))))
 }
 
 /// The file that a link of these tasks means, as a link from where the person stands; `None`: there is none.
-fn place(setup: &Setup, run: &Run, id: &RunId, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
+fn place(host: &dyn Host, run: &Run, id: &RunId, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
     let folder = run_folder(id);
     let detail = |slug: &str, file: &str| format!("{folder}details/{slug}/{file}");
     let (path, fragment) = match parse_name(target).ok()? {
@@ -61,13 +59,18 @@ fn place(setup: &Setup, run: &Run, id: &RunId, (tasks, target): (&[&TaskRun], &s
         Target::Directory(path) => (path, None),
         // A details file may be named by its plain name.
         Target::File { path, fragment } => {
-            let exists = |path: &String| setup.project.join(path).exists();
+            let exists = |path: &String| host.project().join(path).exists();
             let own = || tasks.iter().map(|task| detail(task.task.slug.as_str(), &path)).find(exists);
             let path = if exists(&path) { path } else { own()? };
             (path, fragment)
         }
         _ => return None,
     };
-    let there = setup.project.join(&path).exists();
-    there.then(|| link_target(&Target::File { path: setup.seen_from_here(&path), fragment }))
+    let there = host.project().join(&path).exists();
+    there.then(|| link_target(&Target::File { path: host.seen_from_here(&path), fragment }))
+}
+
+/// Where the files of a run are, from the project folder.
+pub fn run_folder(id: &RunId) -> String {
+    format!(".callsheet/runs/{id}/")
 }

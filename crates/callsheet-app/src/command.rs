@@ -1,0 +1,160 @@
+//! What a person does to a run, as data, and what came of it.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::AnsweredBy;
+use callsheet_core::spec::RunId;
+use callsheet_runtime::driver::Undone;
+use callsheet_runtime::ports::AskingCall;
+use serde::{Deserialize, Serialize};
+
+/// Ranges of hunk numbers, both ends included.
+pub type HunkRanges = Vec<(u32, u32)>;
+
+/// How much of a command a grant covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WordCount {
+    /// The whole command.
+    All,
+    /// Its first words, and whatever follows them.
+    First(u32),
+}
+
+/// What a person does to a run. Empty lists of gates and tasks mean all that wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+pub enum RunCommand {
+    /// Approve what gates ask.
+    Approve {
+        /// Numbers of the gates that the person saw.
+        gates: Vec<u32>,
+        /// Names of tasks.
+        tasks: Vec<String>,
+        /// Also approve all later plans of the run, but no change of files.
+        later: bool,
+        /// Also allow commands like these from now on.
+        always: Option<WordCount>,
+    },
+    /// Approve some hunks of a change.
+    Keep {
+        /// Numbers of the gates that the person saw.
+        gates: Vec<u32>,
+        /// Names of tasks.
+        tasks: Vec<String>,
+        /// Hunks to keep; `None`: all.
+        hunks: Option<HunkRanges>,
+        /// Edited texts of hunks by number. A text that is unchanged is no edit.
+        edits: BTreeMap<u32, String>,
+        /// Why the other hunks are rejected; may be empty.
+        because: String,
+    },
+    /// Deny what gates ask.
+    Deny {
+        /// Numbers of the gates that the person saw.
+        gates: Vec<u32>,
+        /// Names of tasks.
+        tasks: Vec<String>,
+        /// Why; may be empty.
+        because: String,
+    },
+    /// Answer a question that a task asks.
+    Reply {
+        /// The question.
+        to: AskingCall,
+        /// The answer, verbatim.
+        text: String,
+    },
+    /// Have tasks done again; all that failed if none is named.
+    Retry {
+        /// Names of tasks.
+        tasks: Vec<String>,
+    },
+    /// Take tasks off the plan.
+    Remove {
+        /// Names of tasks.
+        tasks: Vec<String>,
+    },
+    /// Raise limits: all, or none if one is not higher.
+    Raise {
+        /// New bounds by the names of the limits, in the unit of each.
+        limits: Vec<(String, f64)>,
+    },
+    /// Write an edit of the run's plan file, as an editor would.
+    Edit {
+        /// The text that the person began with.
+        seen: String,
+        /// The edited text.
+        text: String,
+    },
+    /// Stop the run.
+    Stop,
+    /// Take all changes of the run back.
+    Undo,
+}
+
+/// A command, and who gives it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Where the person is.
+    pub by: AnsweredBy,
+    /// What to do.
+    #[serde(flatten)]
+    pub command: RunCommand,
+}
+
+/// When a command takes effect.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrival {
+    /// The named process drives the run and has it at once.
+    Sent {
+        /// Process id and host.
+        owner: String,
+    },
+    /// It counts when the run resumes.
+    Saved,
+    /// It is done.
+    Done,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// The run.
+    pub run: RunId,
+    /// What was left or done, in a few words: `the answer`, `2 answers`.
+    pub what: String,
+    /// When it takes effect.
+    pub arrival: Arrival,
+    /// What else the person should know, a line each.
+    pub notes: Vec<String>,
+    /// What `undo` took back.
+    pub undone: Option<Undone>,
+}
+
+impl Receipt {
+    pub(crate) fn new(run: &RunId, what: impl Into<String>, owner: Option<&String>) -> Self {
+        let arrival = owner.map_or(Arrival::Saved, |owner| Arrival::Sent { owner: owner.clone() });
+        Self { run: run.clone(), what: what.into(), arrival, notes: Vec::new(), undone: None }
+    }
+
+    pub(crate) fn done(run: &RunId, what: impl Into<String>) -> Self {
+        Self { run: run.clone(), what: what.into(), arrival: Arrival::Done, notes: Vec::new(), undone: None }
+    }
+
+    /// Whether a process drives the run.
+    pub fn is_sent(&self) -> bool {
+        matches!(self.arrival, Arrival::Sent { .. })
+    }
+
+    /// What happened, in one sentence without its full stop.
+    pub fn words(&self) -> String {
+        let Self { what, run, arrival, .. } = self;
+        match arrival {
+            Arrival::Sent { owner } => format!("sent {what} to {run} ({owner})"),
+            Arrival::Saved => format!("saved {what} for {run}; it counts when the run resumes"),
+            Arrival::Done => what.clone(),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Runs by name, and as they are recorded.
+
+use std::sync::Arc;
+
+use callsheet_core::record::LogEntry;
+use callsheet_core::run::Run;
+use callsheet_runtime::driver::Session;
+use callsheet_runtime::ports::{RunSummary, Store};
+
+use crate::refusal::Refusal;
+
+/// A run as it is recorded.
+pub struct Folded {
+    /// Its state.
+    pub run: Run,
+    /// Its record.
+    pub facts: Vec<LogEntry>,
+}
+
+/// A run as it is recorded. An edit of its plan file that nobody read yet is not in it.
+///
+/// # Errors
+/// The record cannot be read.
+pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Refusal> {
+    let id = &found.run;
+    let viewed = Session::view(store, id);
+    let (run, facts) = viewed.map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
+    Ok(Folded { run, facts })
+}
+
+/// Finds a run by a unique beginning of its name; without one, the newest that fits. `which`: a word for those that fit.
+///
+/// # Errors
+/// None or several fit.
+pub fn find_run(
+    store: &Arc<dyn Store>,
+    asked: Option<&str>,
+    fits: impl Fn(&RunSummary) -> bool,
+    which: &str,
+) -> Result<RunSummary, Refusal> {
+    let runs = store.runs()?;
+    let kind = || if which.is_empty() { "run".to_owned() } else { format!("{which} run") };
+    let Some(asked) = asked else {
+        if runs.is_empty() {
+            return Err(Refusal::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
+        }
+        return runs
+            .into_iter()
+            .find(fits)
+            .ok_or_else(|| Refusal::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
+    };
+    let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
+    if found.is_empty() {
+        found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Refusal::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
+        _ => {
+            let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
+            Err(Refusal::usage(
+                format!("{asked} matches several runs: {}", names.join(", ")),
+                "give more characters of the name",
+            ))
+        }
+    }
+}

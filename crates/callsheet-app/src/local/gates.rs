@@ -1,0 +1,251 @@
+//! Answers at the gates of a run.
+
+use callsheet_core::fuzzy;
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{RunId, Slug};
+use callsheet_runtime::effects::{gate_view, open_gates};
+use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command_text};
+use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};
+use std::sync::Arc;
+
+use super::{LocalRuns, parts, recorded};
+use crate::command::{Order, Receipt, RunCommand, WordCount};
+use crate::refusal::Refusal;
+
+/// The gates of a run that wait.
+pub(super) struct Asked {
+    pub store: Arc<dyn Store>,
+    pub found: RunSummary,
+    pub run: Run,
+    /// In the order they were opened. Never empty.
+    open: Vec<Gate>,
+}
+
+/// A gate, and the tasks of it that were named.
+type Chosen<'a> = Vec<(&'a Gate, Vec<Slug>)>;
+
+/// The tasks a gate asks about.
+pub fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
+    let tasks = match &gate.kind {
+        GateKind::BeforeRun(tasks) => tasks.as_slice(),
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => std::slice::from_ref(task),
+    };
+    tasks.iter()
+}
+
+/// The command that a gate asks about, if a grant can cover calls like it. No grant covers a call that was interrupted, or that
+/// nothing on this machine holds.
+pub fn grantable(view: &GateView) -> Option<CommandCall> {
+    view.call.as_ref().filter(|_| !view.again && !view.unheld).and_then(CommandCall::of)
+}
+
+/// Carries out an answer.
+pub(super) fn answer(runs: &LocalRuns, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
+    let asked = Asked::of(runs, run)?;
+    let mut notes = Vec::new();
+    let messages = match &order.command {
+        RunCommand::Approve { gates, tasks, later, always } => {
+            let chosen = asked.chosen(gates, tasks)?;
+            if *later && chosen.iter().all(|(gate, _)| is_change(gate)) {
+                return Err(Refusal::usage(
+                    format!("run {run} has only pending changes, and --all does not approve changes"),
+                    format!("inspect them: callsheet show {run}; then: callsheet approve {run}"),
+                ));
+            }
+            let chosen =
+                if gates.is_empty() { asked.without_interrupted(chosen, *later, tasks, &mut notes)? } else { chosen };
+            if let Some(words) = always {
+                notes.extend(asked.grant(runs, &chosen, *words)?);
+            }
+            let chosen = chosen.into_iter().filter(|(gate, _)| !later || !is_change(gate));
+            let approve = |(gate, named): (&Gate, Vec<Slug>)| {
+                let is_named = asked.is_named(gates, gate, &named);
+                let answer = match gate.kind {
+                    GateKind::BeforeRun(_) if *later => Answer::All,
+                    _ => verdict(gate, named, "", Verdict::Approve),
+                };
+                message(gate, answer, is_named, order.by)
+            };
+            chosen.map(approve).collect::<Vec<_>>()
+        }
+        RunCommand::Deny { gates, tasks, because } => {
+            let chosen = asked.chosen(gates, tasks)?.into_iter();
+            let deny = |(gate, named): (&Gate, Vec<Slug>)| {
+                let is_named = asked.is_named(gates, gate, &named);
+                message(gate, verdict(gate, named, because, Verdict::Deny), is_named, order.by)
+            };
+            chosen.map(deny).collect()
+        }
+        RunCommand::Keep { gates, tasks, hunks, edits, because } => {
+            let chosen = asked.chosen(gates, tasks)?;
+            let gate = asked.change(&chosen)?;
+            vec![parts::message(runs, &asked, gate, (hunks.as_ref(), edits, because), order.by)?]
+        }
+        _ => Vec::new(),
+    };
+    runs.post(&asked.store, &asked.found, &messages)?;
+    let what = match messages.len() {
+        1 => "the answer".to_owned(),
+        several => format!("{several} answers"),
+    };
+    Ok(Receipt { notes, ..Receipt::new(run, what, asked.found.owner.as_ref()) })
+}
+
+fn message(gate: &Gate, answer: Answer, named: bool, by: AnsweredBy) -> InboxMessage {
+    InboxMessage::Answer { gate: Some(gate.clone()), answer, named, by: Some(by) }
+}
+
+impl Asked {
+    fn of(runs: &LocalRuns, id: &RunId) -> Result<Self, Refusal> {
+        let (store, mut found) = runs.found(id)?;
+        let mut run = recorded(&store, &found)?.run;
+        let edited = runs.take_in(&found, &run)?;
+        if edited {
+            (_, found) = runs.found(id)?;
+            run = recorded(&store, &found)?.run;
+        }
+        let open: Vec<Gate> = open_gates(&run).collect();
+        if open.is_empty() && edited {
+            return Err(Refusal::usage(
+                format!("after the edit of its sheet, run {id} no longer waits for approval"),
+                format!("resume it to apply the edit: callsheet resume {id}"),
+            ));
+        }
+        if open.is_empty() {
+            return Err(Refusal::usage(
+                format!("run {id} is not waiting for approval"),
+                format!("inspect it: callsheet show {id}"),
+            ));
+        }
+        Ok(Self { store, found, run, open })
+    }
+
+    /// The gates that were seen and ask about the named tasks, each with those of them that it asks about.
+    fn chosen(&self, gates: &[u32], tasks: &[String]) -> Result<Chosen<'_>, Refusal> {
+        let seen = || self.open.iter().filter(|gate| gates.is_empty() || gates.contains(&gate.n));
+        if seen().next().is_none() {
+            return Err(Refusal::usage(
+                "this question was answered or withdrawn meanwhile",
+                "look at what is asked now",
+            ));
+        }
+        let named = |gate: &Gate, tasks: &[String]| {
+            let asked = asked_about(gate).filter(|task| tasks.iter().any(|name| means(name, task)));
+            asked.cloned().collect::<Vec<_>>()
+        };
+        let waits = |name: &String| seen().any(|gate| !named(gate, std::slice::from_ref(name)).is_empty());
+        if let Some(name) = tasks.iter().find(|name| !waits(name)) {
+            let offered: Vec<&str> = seen().flat_map(asked_about).map(Slug::as_str).collect();
+            let near = fuzzy::did_you_mean(name, offered.iter().copied());
+            let advice = format!("{near} pending: {}", offered.join(", "));
+            return Err(Refusal::usage(format!("{name} is not waiting for approval"), advice.trim_start().to_owned()));
+        }
+        let chosen = seen().map(|gate| (gate, named(gate, tasks)));
+        Ok(chosen.filter(|(_, named)| tasks.is_empty() || !named.is_empty()).collect())
+    }
+
+    /// The one change among the gates. Hunks are numbered in each change by itself.
+    fn change<'a>(&self, chosen: &Chosen<'a>) -> Result<&'a Gate, Refusal> {
+        let id = &self.found.run;
+        let changes: Vec<&Gate> = chosen.iter().map(|(gate, _)| *gate).filter(|gate| is_change(gate)).collect();
+        if changes.len() > 1 {
+            let tasks: Vec<&str> = changes.iter().flat_map(|gate| asked_about(gate)).map(Slug::as_str).collect();
+            return Err(Refusal::usage(
+                format!("run {id} has {} pending changes: {}", tasks.len(), tasks.join(", ")),
+                format!("name the task whose hunks you mean: callsheet approve {id} SLUG --hunks …"),
+            ));
+        }
+        let gate = changes.first().copied().or_else(|| chosen.first().map(|(gate, _)| *gate));
+        gate.ok_or_else(|| Refusal::internal(format!("run {id} has no gate to answer"), ""))
+    }
+
+    /// Leaves out the calls that were interrupted. A yes lets such a call be made again only if it names the task, or if
+    /// nothing else waits.
+    fn without_interrupted<'a>(
+        &self,
+        mut chosen: Chosen<'a>,
+        later: bool,
+        tasks: &[String],
+        notes: &mut Vec<String>,
+    ) -> Result<Chosen<'a>, Refusal> {
+        let alone = self.open.len() == 1 && !later;
+        let named = |gate: &Gate| asked_about(gate).all(|task| tasks.iter().any(|name| name == task.as_str()));
+        let is_left_out = |gate: &Gate| self.run.needs_own_answer(gate) && !alone && !named(gate);
+        let left_out: Vec<&str> = chosen
+            .iter()
+            .filter(|(gate, _)| is_left_out(gate))
+            .flat_map(|(gate, _)| asked_about(gate))
+            .map(Slug::as_str)
+            .collect();
+        if left_out.is_empty() {
+            return Ok(chosen);
+        }
+        let tasks = left_out.join(" ");
+        chosen.retain(|(gate, _)| !is_left_out(gate));
+        let what = format!("started and never finished: {tasks}; to run again, each has to be named");
+        let advice = format!("callsheet approve {} {tasks}", self.found.run);
+        if chosen.is_empty() {
+            return Err(Refusal::usage(what, advice));
+        }
+        notes.push(format!("{what}: {advice}"));
+        Ok(chosen)
+    }
+
+    /// Whether an answer speaks of a gate alone, and not of what else waits: the person looked at it, its tasks were all
+    /// named, or nothing else waits.
+    fn is_named(&self, gates: &[u32], gate: &Gate, named: &[Slug]) -> bool {
+        let all = asked_about(gate).count();
+        let waiting = self.open.iter().map(|gate| asked_about(gate).count()).sum::<usize>();
+        waiting == 1 || named.len() == all || named.is_empty() && !gates.is_empty()
+    }
+
+    /// Allows commands like those that these gates ask about. Nothing is granted if one of them asks about something else.
+    fn grant(&self, runs: &LocalRuns, chosen: &Chosen<'_>, words: WordCount) -> Result<Vec<String>, Refusal> {
+        let commands = chosen.iter().map(|(gate, _)| self.command_of(runs, gate, words));
+        let commands = commands.collect::<Result<Vec<_>, _>>()?;
+        commands.into_iter().map(|command| runs.host.grant(GrantedThing::Command(command))).collect()
+    }
+
+    fn command_of(&self, runs: &LocalRuns, gate: &Gate, words: WordCount) -> Result<CommandGrant, Refusal> {
+        let view = gate_view(&*self.store, runs.host.project(), &self.run, gate)?;
+        let Some(call) = grantable(&view) else {
+            let tasks: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
+            let tasks = tasks.join(", ");
+            return Err(Refusal::usage(
+                format!("a grant can't answer for {tasks}: it is no command, was interrupted, or nothing holds it"),
+                format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
+            ));
+        };
+        let all = call.words().len();
+        let count = match words {
+            WordCount::All => all,
+            WordCount::First(words) => usize::try_from(words).unwrap_or(usize::MAX),
+        };
+        if (1..=all).contains(&count) {
+            return Ok(call.grant(count));
+        }
+        let what = format!("the command has {all} words: {}", command_text(call.words()));
+        Err(Refusal::usage(what, format!("give a number from 1 to {all}")))
+    }
+}
+
+/// Whether a person who says `name` means the task: by its own name, or by that of the task whose call it is part of.
+fn means(name: &str, task: &Slug) -> bool {
+    name == task.as_str() || task.as_str().split_once('/').is_some_and(|(caller, _)| name == caller)
+}
+
+fn is_change(gate: &Gate) -> bool {
+    matches!(gate.kind, GateKind::BeforeApply { .. })
+}
+
+/// An answer to the tasks of a gate that were named: to the whole gate if none or all were.
+fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
+    if named.is_empty() || named.len() == asked_about(gate).count() {
+        return match verdict {
+            Verdict::Approve => Answer::Listed,
+            Verdict::Deny => Answer::Deny { words: words.to_owned() },
+        };
+    }
+    Answer::Each { verdicts: named.into_iter().map(|slug| (slug, verdict)).collect(), words: words.to_owned() }
+}

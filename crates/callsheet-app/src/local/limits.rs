@@ -1,0 +1,33 @@
+//! A person raises limits of a run. Whoever drives the run records them.
+
+use callsheet_core::run::LimitUse;
+use callsheet_core::spec::RunId;
+use callsheet_core::view::limit_number;
+use callsheet_runtime::ports::InboxMessage;
+
+use super::{LocalRuns, recorded};
+use crate::command::Receipt;
+use crate::refusal::Refusal;
+
+pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> Result<Receipt, Refusal> {
+    let (store, found) = runs.found(id)?;
+    let run = recorded(&store, &found)?.run;
+    let uses = run.limit_uses();
+    for (name, max) in limits {
+        let is_it = |one: &&LimitUse| one.limit.name() == *name;
+        let Some(now) = uses.iter().find(is_it).map(|one| one.max) else {
+            return Err(Refusal::usage(format!("the limit was not raised: run {id} has no {name}"), ""));
+        };
+        if !max.is_finite() || *max <= now {
+            let now = limit_number(now);
+            return Err(Refusal::usage(
+                format!("the limit was not raised: {name} is {now} now"),
+                format!("give a number above {now}"),
+            ));
+        }
+    }
+    let messages = limits.iter().map(|(limit, max)| InboxMessage::Raise { limit: limit.clone(), max: *max });
+    runs.post(&store, &found, &messages.collect::<Vec<_>>())?;
+    let raised: Vec<String> = limits.iter().map(|(name, max)| format!("{name} {}", limit_number(*max))).collect();
+    Ok(Receipt::new(id, raised.join(", "), found.owner.as_ref()))
+}

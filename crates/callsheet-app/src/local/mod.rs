@@ -1,0 +1,171 @@
+//! The runs of a project on this machine.
+
+mod find;
+mod gates;
+mod limits;
+mod parts;
+mod questions;
+mod sheet;
+mod tasks;
+mod undo;
+
+use std::sync::{Arc, OnceLock};
+
+use callsheet_core::record::Gate;
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+use callsheet_core::symbols::Coloured;
+use callsheet_runtime::effects::{gate_view, open_gates};
+use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, RunSummary, Store};
+use callsheet_runtime::shown::Shown;
+
+use crate::answer::answer_text;
+use crate::command::{Order, Receipt, RunCommand};
+use crate::control::{RunControl, SheetCheck, Started};
+use crate::host::Host;
+use crate::refusal::Refusal;
+use crate::report::report_html;
+
+pub use find::{Folded, find_run, recorded};
+pub use gates::{asked_about, grantable};
+pub use questions::{Question, questions};
+pub use undo::undo_lines;
+
+/// The runs of a project on this machine.
+pub struct LocalRuns {
+    host: Arc<dyn Host>,
+    store: OnceLock<Arc<dyn Store>>,
+}
+
+impl LocalRuns {
+    /// The runs of the host's project.
+    pub fn new(host: Arc<dyn Host>) -> Self {
+        Self { host, store: OnceLock::new() }
+    }
+
+    /// The store, which exists.
+    ///
+    /// # Errors
+    /// The project has no runs, or the store cannot be used.
+    pub fn store(&self) -> Result<Arc<dyn Store>, Refusal> {
+        if let Some(store) = self.store.get() {
+            return Ok(Arc::clone(store));
+        }
+        let store = self.host.store()?.ok_or_else(|| self.host.no_runs())?;
+        Ok(Arc::clone(self.store.get_or_init(|| store)))
+    }
+
+    /// A run of this name.
+    fn found(&self, run: &RunId) -> Result<(Arc<dyn Store>, RunSummary), Refusal> {
+        let store = self.store()?;
+        let found = find_run(&store, Some(run.as_str()), |_| true, "")?;
+        Ok((store, found))
+    }
+
+    /// Has the edited plan file of a run read before anything is decided about the run. True if more is recorded than before.
+    ///
+    /// # Errors
+    /// The edited file has errors, or it cannot be looked at.
+    pub fn take_in(&self, found: &RunSummary, run: &Run) -> Result<bool, Refusal> {
+        sheet::take_in(self, found, run)
+    }
+
+    /// Leaves messages for the run.
+    fn post(&self, store: &Arc<dyn Store>, run: &RunSummary, messages: &[InboxMessage]) -> Result<(), Refusal> {
+        messages.iter().try_for_each(|message| store.post(&run.run, message)).map_err(Refusal::from)
+    }
+
+    fn stop(&self, run: &RunId) -> Result<Receipt, Refusal> {
+        let (store, found) = self.found(run)?;
+        if found.owner.is_none() {
+            // The message would wait, and stop the next resume at once.
+            let waits = found.outcome == Some(callsheet_core::record::Outcome::ApprovalRequired);
+            let advice = if waits { format!("to reject what is pending: callsheet deny {run}") } else { String::new() };
+            return Err(Refusal::usage(format!("run {run} is not running; there is nothing to cancel"), advice));
+        }
+        self.post(&store, &found, &[InboxMessage::Cancel])?;
+        Ok(Receipt::new(run, "the cancel request", found.owner.as_ref()))
+    }
+}
+
+impl RunControl for LocalRuns {
+    fn project(&self) -> String {
+        let project = self.host.project();
+        let name = project.file_name().map(|name| name.to_string_lossy().into_owned());
+        Shown::text(&name.unwrap_or_else(|| project.display().to_string())).into_string()
+    }
+
+    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
+        if self.store.get().is_none() && self.host.store()?.is_none() {
+            return Ok(None);
+        }
+        self.store().map(Some)
+    }
+
+    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
+        let mut view = gate_view(&*self.store()?, self.host.project(), run, gate)?;
+        for writer in &mut view.writers {
+            if let Some(model) = self.host.executing_model(run, &writer.task) {
+                writer.model = model;
+            }
+        }
+        Ok(view)
+    }
+
+    fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
+        open_gates(run).map(|gate| self.gate(run, &gate)).collect()
+    }
+
+    fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {
+        self.host.writing(run, owner)
+    }
+
+    fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
+        self.host.colours(path, text)
+    }
+
+    fn answer(&self, run: &Run, id: &RunId) -> String {
+        answer_text(&*self.host, run, id)
+    }
+
+    fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
+        match &order.command {
+            RunCommand::Approve { .. } | RunCommand::Keep { .. } | RunCommand::Deny { .. } => {
+                gates::answer(self, run, order)
+            }
+            RunCommand::Reply { to, text } => questions::reply(self, run, to, text),
+            RunCommand::Retry { tasks } => tasks::retry(self, run, tasks),
+            RunCommand::Remove { tasks } => tasks::remove(self, run, tasks),
+            RunCommand::Raise { limits } => limits::raise(self, run, limits),
+            RunCommand::Edit { seen, text } => sheet::save(self, run, seen, text),
+            RunCommand::Stop => self.stop(run),
+            RunCommand::Undo => undo::undo(self, run),
+        }
+    }
+
+    fn resume(&self, run: &RunId) -> Result<Receipt, Refusal> {
+        let (_, found) = self.found(run)?;
+        if let Some(owner) = &found.owner {
+            return Err(Refusal::usage(format!("run {run} is running already ({owner})"), ""));
+        }
+        self.host.start(run).map(|words| Receipt::done(run, words))
+    }
+
+    fn started(&self, run: &RunId) -> Option<Started> {
+        self.host.started(run)
+    }
+
+    fn report(&self, run: &RunId) -> Result<Shown, Refusal> {
+        let (store, found) = self.found(run)?;
+        let folded = recorded(&store, &found)?;
+        Ok(report_html(&store, &found, &folded))
+    }
+
+    fn sheet(&self, run: &Run, id: &RunId) -> Result<String, Refusal> {
+        sheet::text(self, run, id)
+    }
+
+    fn check_sheet(&self, run: &Run, id: &RunId, text: &str) -> Result<SheetCheck, Refusal> {
+        sheet::check(self, run, id, text)
+    }
+}

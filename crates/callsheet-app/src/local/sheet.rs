@@ -1,0 +1,90 @@
+//! The plan file of a run, edited by a person.
+
+use callsheet_core::issue::Severity;
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+use callsheet_runtime::driver;
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::RunSummary;
+use callsheet_runtime::runfiles::{RunFileFault, RunFiles};
+use callsheet_runtime::sheetfile::{is_edited, preview_edit, sheet_text};
+use callsheet_runtime::shown::{Shown, edited};
+
+use super::{LocalRuns, recorded};
+use crate::command::Receipt;
+use crate::control::{SheetCheck, SheetIssue};
+use crate::refusal::Refusal;
+
+fn files(runs: &LocalRuns, id: &RunId) -> Result<RunFiles, Refusal> {
+    let workspace = Workspace::new(runs.host.project(), &[]).map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
+    RunFiles::new(&workspace, id).map_err(|fault| Refusal::usage(fault.to_string(), ""))
+}
+
+fn unusable(fault: &RunFileFault) -> Refusal {
+    Refusal::internal(fault.to_string(), "")
+}
+
+fn of_drive(fault: &callsheet_runtime::fault::DriveFault, id: &RunId) -> Refusal {
+    Refusal::of_drive(fault, id, &format!("callsheet resume {id}"))
+}
+
+pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &Run) -> Result<bool, Refusal> {
+    if found.owner.is_some() || !run.may_edit() || !is_edited(&files(runs, &found.run)?, run) {
+        return Ok(false);
+    }
+    let services = runs.host.reading(runs.store()?, &found.run, run)?;
+    driver::apply_edit_if_idle(&services, &found.run).map_err(|fault| of_drive(&fault, &found.run))
+}
+
+pub(super) fn text(runs: &LocalRuns, run: &Run, id: &RunId) -> Result<String, Refusal> {
+    let found = files(runs, id)?.sheet().map_err(|fault| unusable(&fault))?;
+    Ok(found.map_or_else(|| sheet_text(run), |file| String::from_utf8_lossy(&file.bytes).into_owned()))
+}
+
+pub(super) fn check(runs: &LocalRuns, run: &Run, id: &RunId, text: &str) -> Result<SheetCheck, Refusal> {
+    let services = runs.host.reading(runs.store()?, id, run)?;
+    let preview = preview_edit(&services, run, text).map_err(|fault| of_drive(&fault, id))?;
+    let issues = preview.issues.into_iter().map(|(line, column, issue)| SheetIssue {
+        line,
+        column,
+        severity: issue.severity,
+        words: format!("{}: {issue}", issue.code),
+    });
+    let done = run.done().count();
+    let effect = preview.changes.map(|(added, changed, removed)| {
+        let stay = if done == 1 { "1 finished task stays".to_owned() } else { format!("{done} finished tasks stay") };
+        format!("This edit adds {added}, changes {changed} and removes {removed} tasks; {stay}.")
+    });
+    Ok(SheetCheck { issues: issues.collect(), effect: effect.unwrap_or_default() })
+}
+
+pub(super) fn save(runs: &LocalRuns, id: &RunId, seen: &str, text: &str) -> Result<Receipt, Refusal> {
+    let (store, found) = runs.found(id)?;
+    let run = recorded(&store, &found)?.run;
+    let files = files(runs, id)?;
+    let on_disk = files.sheet().map_err(|fault| unusable(&fault))?.map(|file| file.bytes);
+    let is_seen = on_disk.as_deref().is_none_or(|bytes| same_text(bytes, seen));
+    if !is_seen && is_edited(&files, &run) {
+        let what = format!("somebody else edited {}/sheet.md meanwhile", files.directory().display());
+        return Err(Refusal::usage(what, "copy your text, reload the page, and edit again"));
+    }
+    let check = check(runs, &run, id, text)?;
+    if check.issues.iter().any(|issue| issue.severity == Severity::Error) {
+        return Err(Refusal::usage("the sheet has errors; nothing was saved", "fix the lines below"));
+    }
+    let as_it_was = on_disk.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    files.write_sheet(&edited(&as_it_was, Shown::text, text)).map_err(|fault| unusable(&fault))?;
+    if found.owner.is_none() {
+        take_in(runs, &found, &run)?;
+    }
+    let counts =
+        if found.owner.is_some() || run.may_edit() { "the run has it" } else { "it counts when the run resumes" };
+    let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
+    Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
+}
+
+/// Whether a form has the text of a file. Browsers send its lines in their own way.
+fn same_text(bytes: &[u8], text: &str) -> bool {
+    let shown = Shown::text(&String::from_utf8_lossy(bytes));
+    shown.as_str().trim_end() == text.trim_end()
+}

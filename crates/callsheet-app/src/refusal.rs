@@ -1,0 +1,95 @@
+//! Why something was not done, and what to do instead.
+
+use callsheet_core::spec::RunId;
+use callsheet_runtime::fault::{DriveFault, InputFault};
+use callsheet_runtime::ports::StoreFault;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::run_folder;
+
+/// Whose fault a refusal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The person asked for something that cannot be done. It helps to ask for something else.
+    Usage,
+    /// The machine or this program failed.
+    Internal,
+    /// A part of it was done. The words say which.
+    Incomplete,
+}
+
+/// A command that was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// Whose fault it is.
+    pub kind: Kind,
+    /// What went wrong, and where.
+    pub what: String,
+    /// What to do; may be empty.
+    pub advice: String,
+}
+
+/// What helps where the store may not be written.
+pub const READ_ONLY_ADVICE: &str =
+    "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
+
+impl Refusal {
+    /// The person asked for something that cannot be done.
+    pub fn usage(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { kind: Kind::Usage, what: what.into(), advice: advice.into() }
+    }
+
+    /// The machine or this program failed.
+    pub fn internal(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { kind: Kind::Internal, what: what.into(), advice: advice.into() }
+    }
+
+    /// A drive that ended with a fault. `again` is the command that reads an edited sheet once more.
+    pub fn of_drive(fault: &DriveFault, run: &RunId, again: &str) -> Self {
+        match fault {
+            DriveFault::Input(InputFault::EditedSheet(lines)) => Self::usage(
+                format!("the edited sheet has errors; nothing was changed\n{}", lines.join("\n")),
+                format!("fix {}sheet.md, or delete it to keep the previous task list; then: {again}", run_folder(run)),
+            ),
+            DriveFault::Input(fault) => Self::usage(fault.to_string(), ""),
+            DriveFault::Store(StoreFault::Full(_)) => Self::internal(
+                fault.to_string(),
+                format!("free some disk space, then run `callsheet resume {run}`; everything recorded so far is safe"),
+            ),
+            DriveFault::Store(StoreFault::ReadOnly(_)) => Self::internal(fault.to_string(), READ_ONLY_ADVICE),
+            DriveFault::Store(store) => {
+                let (kind, advice) = store_advice(store);
+                Self { kind, what: fault.to_string(), advice: advice.to_owned() }
+            }
+            _ => Self::internal(
+                fault.to_string(),
+                format!("the record is intact; `callsheet show {run} --events` prints it"),
+            ),
+        }
+    }
+}
+
+impl From<StoreFault> for Refusal {
+    fn from(fault: StoreFault) -> Self {
+        let (kind, advice) = store_advice(&fault);
+        Self { kind, what: fault.to_string(), advice: advice.to_owned() }
+    }
+}
+
+fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
+    let advice = match fault {
+        StoreFault::Locked { .. } => "wait for it, or stop it with `callsheet cancel`",
+        StoreFault::NoRun(_) => return (Kind::Usage, "`callsheet runs` lists all runs"),
+        StoreFault::Full(_) => "free some disk space, then run `callsheet resume`; everything recorded so far is safe",
+        StoreFault::TooNew { .. } => "use a newer Callsheet",
+        StoreFault::Broken(_) => {
+            "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
+        }
+        StoreFault::ReadOnly(_) => {
+            "`show`, `runs` and `report` work all the same; for more, make its folder yours to write"
+        }
+        StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
+    };
+    (Kind::Internal, advice)
+}

@@ -1,0 +1,85 @@
+//! The run on the screen: where it is read, and who carries commands out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callsheet_app::{Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_core::record::{AnsweredBy, Gate, LogEntry};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::symbols::Coloured;
+use callsheet_format::edit::Hunk;
+use callsheet_runtime::ports::GateView;
+
+/// What the screen needs of the terminal that it is drawn on. Errors are words for the person.
+pub trait Outside: Send {
+    /// A gate as text, whole: what is approved must be what was seen.
+    fn gate_text(&self, view: &GateView) -> String;
+
+    /// The plan file of the run, which a person may edit.
+    fn sheet_file(&self) -> PathBuf;
+
+    /// Opens the plan file in the person's editor and waits until they are done. The screen is theirs meanwhile.
+    ///
+    /// # Errors
+    /// There is no editor, or it failed.
+    fn edit_sheet(&self) -> Result<(), String>;
+
+    /// The same with a hunk; `None`: nothing of it was left.
+    ///
+    /// # Errors
+    /// There is no editor, or it failed.
+    fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String>;
+
+    /// Stops the run as Ctrl-C does; the second time at once.
+    fn interrupt(&self);
+}
+
+/// A run that somebody looks at.
+pub struct Viewer {
+    /// The runs of the project.
+    pub runs: Arc<dyn RunControl>,
+    /// The run on the screen.
+    pub run: RunId,
+    /// The terminal.
+    pub outside: Box<dyn Outside>,
+}
+
+impl Viewer {
+    /// A recorded text.
+    pub(crate) fn blob(&self, id: &BlobId) -> Option<String> {
+        let store = self.runs.record().ok()??;
+        store.blob(id).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// All log entries of the run so far.
+    pub(crate) fn entries(&self) -> Vec<LogEntry> {
+        let store = self.runs.record().ok().flatten();
+        store.and_then(|store| store.read(&self.run, 1).ok()).unwrap_or_default()
+    }
+
+    /// What an open gate shows.
+    pub(crate) fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, String> {
+        self.runs.gate(run, gate).map_err(|refusal| words(&refusal))
+    }
+
+    /// The answer of a run that has ended; empty: there is none.
+    pub(crate) fn answer(&self, run: &Run) -> String {
+        self.runs.answer(run, &self.run)
+    }
+
+    /// The kinds of the pieces of a code text.
+    pub(crate) fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
+        self.runs.colours(path, text)
+    }
+
+    /// Gives a command.
+    pub(crate) fn order(&self, command: RunCommand) -> Result<Receipt, String> {
+        let order = Order { by: AnsweredBy::Terminal, command };
+        self.runs.order(&self.run, &order).map_err(|refusal| words(&refusal))
+    }
+}
+
+fn words(refusal: &Refusal) -> String {
+    if refusal.advice.is_empty() { refusal.what.clone() } else { format!("{}: {}", refusal.what, refusal.advice) }
+}

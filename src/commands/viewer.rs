@@ -1,0 +1,46 @@
+//! The terminal that a full screen is drawn on: the gates as text, and the person's editor.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callsheet_app::run_folder;
+use callsheet_core::spec::RunId;
+use callsheet_format::edit::Hunk;
+use callsheet_runtime::ports::GateView;
+use callsheet_tui::{Outside, Viewer};
+
+use crate::setup::Setup;
+use crate::term::{edit_file, edit_hunk, gate_text};
+
+/// A run on the full screen of this terminal.
+pub(super) fn viewer(setup: &Setup, id: &RunId) -> Box<Viewer> {
+    let sheet = setup.project.join(run_folder(id)).join("sheet.md");
+    Box::new(Viewer { runs: Arc::new(setup.runs()), run: id.clone(), outside: Box::new(Terminal { sheet }) })
+}
+
+struct Terminal {
+    sheet: PathBuf,
+}
+
+impl Outside for Terminal {
+    fn gate_text(&self, view: &GateView) -> String {
+        gate_text(view, false).as_str().to_owned()
+    }
+
+    fn sheet_file(&self) -> PathBuf {
+        self.sheet.clone()
+    }
+
+    fn edit_sheet(&self) -> Result<(), String> {
+        edit_file(&self.sheet)
+    }
+
+    fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String> {
+        edit_hunk(hunk)
+    }
+
+    fn interrupt(&self) {
+        // The same way as a key of the terminal would go: this process listens for it.
+        let _gone = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+    }
+}

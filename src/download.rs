@@ -2,11 +2,20 @@
 
 use async_trait::async_trait;
 use callsheet_local::weights::{Chunks, Download, DownloadFault, Opened};
+use secrecy::{ExposeSecret, SecretString};
 
 /// One client, made at the first download.
-#[derive(Default)]
 pub struct HttpDownload {
     client: std::sync::OnceLock<reqwest::Client>,
+    token: Option<SecretString>,
+}
+
+impl HttpDownload {
+    /// Downloads with this token of the hub, if there is one. A redirect to another host goes without it.
+    pub fn new(token: Option<String>) -> Self {
+        let token = token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+        Self { client: std::sync::OnceLock::new(), token: token.map(SecretString::from) }
+    }
 }
 
 struct Body(reqwest::Response);
@@ -18,6 +27,9 @@ impl Download for HttpDownload {
         let _chosen = rustls::crypto::ring::default_provider().install_default();
         let client = self.client.get_or_init(reqwest::Client::new);
         let mut request = client.get(url);
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token.expose_secret());
+        }
         if from > 0 {
             request = request.header("Range", format!("bytes={from}-"));
         }

@@ -46,11 +46,11 @@ pub async fn pull_row(
 ) -> Result<PullReport, WeightsFault> {
     let options = PullOptions {
         folder: models_folder(folders),
-        hub: std::env::var("HF_ENDPOINT").ok().filter(|address| !address.is_empty()),
+        hub: weights::hub_address(|name| std::env::var(name).ok()),
         python: None,
         allow_unverified: false,
     };
-    let download = crate::download::HttpDownload::default();
+    let download = crate::download::HttpDownload::new(std::env::var("HF_TOKEN").ok());
     let bar = Bar::new(&format!("downloading {} ({} parameters, {})", row.name, row.parameters, size(row)));
     let progress = |progress: Progress| bar.show(progress.done, progress.total);
     let fallback = |fallback: Fallback<'_>| bar.say(&crate::term::harmless(&fallback.to_string()));

@@ -121,7 +121,7 @@ impl Place {
     ) -> Result<Pulled, WeightsFault> {
         let options = PullOptions {
             folder: self.models(),
-            hub: Some("http://hub".into()),
+            hub: "http://hub".into(),
             python: Some(python.into()),
             ..PullOptions::default()
         };

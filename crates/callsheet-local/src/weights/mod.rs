@@ -11,5 +11,5 @@ mod pull;
 pub use catalogue::{Offer, Source, SourceFault, WeightsRow, catalogue, row, unasked};
 pub use download::{Chunks, Download, DownloadFault, Opened};
 pub use fault::WeightsFault;
-pub use find::{HubCache, installed};
+pub use find::{HubCache, hub_address, installed};
 pub use pull::{Fallback, Progress, PullOptions, Pulled, pull};

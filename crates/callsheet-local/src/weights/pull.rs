@@ -40,8 +40,8 @@ impl fmt::Display for Fallback<'_> {
 pub struct PullOptions {
     /// Folder of the weights; made if it is missing.
     pub folder: PathBuf,
-    /// Address of the model hub: the variable `HF_ENDPOINT` or the configuration. None: hub sources cannot be used.
-    pub hub: Option<String>,
+    /// Address of the model hub ([`hub_address`](super::hub_address)).
+    pub hub: String,
     /// Python to start pip with; none: the usual names are tried.
     pub python: Option<PathBuf>,
     /// Fetch from a source whose checksum is not known. The checksum of what came is in [`Pulled`].
@@ -132,7 +132,7 @@ async fn from(
     let python = options.python.as_deref();
     match source {
         Source::Hub { .. } => {
-            download::fetch(source, options.hub.as_deref(), download, &mut part, progress, cancel).await?;
+            download::fetch(source, &options.hub, download, &mut part, progress, cancel).await?;
         }
         Source::Pip { .. } => pip::fetch(source, python, &mut part, progress, cancel).await?,
     }

@@ -248,3 +248,22 @@ fn prices_come_from_the_settings_or_the_table() {
         assert_eq!(prices(name, "any"), Prices::FREE, "{name}");
     }
 }
+
+/// covers: 12.1
+#[test]
+fn a_key_with_stray_characters_is_said_and_not_shown() {
+    let provider = Provider::resolve("mistral", &BTreeMap::new()).unwrap();
+    for (key, what) in [
+        ("\"sk-abc\"", "a quotation mark (character 1)"),
+        ("sk-\nabc", "a line break (character 4)"),
+        ("Bearer sk-abc", "the word Bearer in front (character 7)"),
+        ("sk-abc def", "a blank (character 7)"),
+        ("sk-\u{200b}abc", "the character U+200B (character 4)"),
+    ] {
+        let Err(fault) = build(&provider, "m", &environment(&[("MISTRAL_API_KEY", key)])) else { panic!("{key}") };
+        let words = fault.to_string();
+        assert_eq!(words, format!("the key in MISTRAL_API_KEY cannot be one: it holds {what}"));
+    }
+    // Blanks around a key come from files and are no part of it.
+    assert!(build(&provider, "m", &environment(&[("MISTRAL_API_KEY", " sk-abc\n")])).is_ok());
+}

@@ -1,9 +1,11 @@
 //! A tiny HTTP server that plays recorded traffic: `fixtures/…/NAME.http` holds head lines, a blank line, and the body.
 //! A body line `%stall` keeps the connection open in silence until the client leaves; `%break` cuts it there; `%close`
-//! ends the answer properly and then closes the connection without having said so.
+//! ends the answer properly and then closes the connection without having said so. A body whose head says
+//! `content-encoding: gzip` is compressed as it is sent.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -137,6 +139,16 @@ fn parse(text: &str) -> Answer {
     answer
 }
 
+fn body_of(answer: &Answer) -> Vec<u8> {
+    let mut body = answer.body.clone().into_bytes();
+    if answer.head.iter().any(|line| line == "content-encoding: gzip") {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        packed.write_all(&body).unwrap();
+        body = packed.finish().unwrap();
+    }
+    body
+}
+
 /// Writes the body in small pieces, so that frames and characters are cut. False: the connection is over.
 async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> bool {
     let mut head = format!("HTTP/1.1 {} Recorded\r\ntransfer-encoding: chunked\r\n", answer.status);
@@ -146,7 +158,7 @@ async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> bool {
     }
     head.push_str("\r\n");
     let mut out = head.into_bytes();
-    for piece in answer.body.as_bytes().chunks(23) {
+    for piece in body_of(answer).chunks(23) {
         out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
         out.extend_from_slice(piece);
         out.extend_from_slice(b"\r\n");

@@ -10,7 +10,12 @@ fn main() -> ExitCode {
     if let Some(ended) = callsheet::supervise() {
         return ended;
     }
-    let words = as_command(std::env::args_os().collect());
+    let mut words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == callsheet::relay::DRIVE) {
+        words.remove(1);
+        callsheet::relay::begin();
+    }
+    let words = as_command(words);
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {

@@ -143,11 +143,16 @@ impl Setup {
         })
     }
 
+    /// Whether the person named the project folder.
+    pub fn is_named(&self) -> bool {
+        self.command != "callsheet"
+    }
+
     /// What a person should know of where they work: a project that was found above, runs of another path.
     pub fn place_words(&self) -> Option<String> {
         let here = std::env::current_dir().and_then(|here| here.canonicalize()).unwrap_or_default();
         let above = self.project != here && here.starts_with(&self.project);
-        let named = self.command != "callsheet";
+        let named = self.is_named();
         let above = (above && !named).then(|| {
             format!("the project is {}, which this folder is in", visible_line(&self.project.display().to_string()))
         });

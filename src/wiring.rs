@@ -11,7 +11,7 @@ use callsheet_format::prompt::{Environment, Templates};
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
-    Clock, Fetch, Index, ModelSource, Observer, Outline, Person, Signal, Store, SystemClock, Tool,
+    Attendance, Clock, Fetch, Index, ModelSource, Observer, Outline, Signal, Store, SystemClock, Tool, Unattended,
 };
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
@@ -27,7 +27,6 @@ use callsheet_tools::{HttpFetch, HttpSettings};
 use crate::cli::{Failure, OpenArgs};
 use crate::models::NoModels;
 use crate::setup::{Setup, civil};
-use crate::term::NobodyThere;
 
 /// Files edited last that count as open where that is asked for.
 const RECENT: usize = 10;
@@ -36,8 +35,8 @@ const RECENT: usize = 10;
 pub struct Parts {
     /// Store of the project.
     pub store: Arc<dyn Store>,
-    /// Who is asked.
-    pub person: Arc<dyn Person>,
+    /// Whether somebody is there to answer.
+    pub attendance: Arc<dyn Attendance>,
     /// Who watches.
     pub observer: Arc<dyn Observer>,
     /// Models by phase.
@@ -75,7 +74,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     Ok(Services {
         store: parts.store,
         clock: Arc::new(SystemClock),
-        person: parts.person,
+        attendance: parts.attendance,
         grants: Arc::new(setup.grants()),
         observer: Arc::new(LiveWriter::new(&setup.store_folder(), run, parts.observer)),
         slots: Slots::new(parts.slots, 1),
@@ -132,7 +131,7 @@ pub fn without_model(
 ) -> Result<Services, Failure> {
     let parts = Parts {
         store,
-        person: Arc::new(NobodyThere),
+        attendance: Arc::new(Unattended),
         observer,
         slots: BTreeMap::new(),
         models: Arc::new(NoModels),

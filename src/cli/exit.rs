@@ -30,6 +30,24 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The exit that has this code.
+    pub fn of_code(code: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|exit| i32::from(*exit as u8) == code)
+    }
+
+    /// All of them.
+    const ALL: [Self; 9] = [
+        Self::Complete,
+        Self::Internal,
+        Self::Usage,
+        Self::Waiting,
+        Self::NoPlan,
+        Self::Incomplete,
+        Self::Limit,
+        Self::Unreachable,
+        Self::Cancelled,
+    ];
+
     /// The word that `--json` gives a failure with this code.
     pub fn name(self) -> &'static str {
         match self {

@@ -91,7 +91,7 @@ pub(super) async fn prepare(
     }
     let parts = Parts {
         store,
-        person: Arc::clone(&front.person),
+        attendance: front.attendance(setup, run),
         observer: Arc::clone(&front.observer),
         slots,
         models,
@@ -143,9 +143,8 @@ pub(super) async fn to_the_end(
     let stop = CancellationToken::new();
     front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
     setup.note_place();
-    front.open(setup, id)?;
+    front.begins(id);
     let ended = drive(services, session, stop).await;
-    front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
     last_words(setup, &run, id, outcome)?;
     Ok(Exit::from(outcome))

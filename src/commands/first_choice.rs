@@ -2,7 +2,7 @@
 
 use callsheet_models::config::ProcessEnvironment;
 
-use crate::cli::{Failure, WorkArgs};
+use crate::cli::{Cli, Command, Failure, WorkArgs};
 use crate::models::{Choice, Fetch, choose, choose_recorded, is_forced};
 use crate::setup::{Setup, project_config};
 use crate::term;
@@ -13,7 +13,7 @@ pub(super) async fn first_choice(setup: &Setup, work: &WorkArgs) -> Result<Choic
         Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder),
         _ => {
             refuse_untrusted_model(setup, work)?;
-            let fetch = match (work.download, is_asked(setup, work)) {
+            let fetch = match (work.download, is_asked(setup, work) && term::is_interactive()) {
                 (true, _) => Fetch::Agreed,
                 (false, true) => Fetch::Ask,
                 (false, false) => Fetch::Never,
@@ -23,9 +23,28 @@ pub(super) async fn first_choice(setup: &Setup, work: &WorkArgs) -> Result<Choic
     }
 }
 
+/// Offers a model for download to a person whose run has none, before another process drives the run: that one can't ask.
+pub(super) fn download_first(setup: &Setup, cli: &Cli, work: Option<&WorkArgs>) -> Result<(), Failure> {
+    let begins = matches!(&cli.command, Some(Command::Run(_) | Command::Plan(_)));
+    let Some(work) = work.filter(|work| begins && work.replay.is_none() && !work.download) else { return Ok(()) };
+    if setup.config.values.contains_key("model") {
+        return Ok(());
+    }
+    super::runtime()?.block_on(async {
+        refuse_untrusted_model(setup, work)?;
+        let found = choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Never).await;
+        if found.is_err() { offer_download(setup).await } else { Ok(()) }
+    })
+}
+
+/// Offers a model for download to a person who has none.
+pub(super) async fn offer_download(setup: &Setup) -> Result<(), Failure> {
+    choose(&setup.config, &setup.folders, &ProcessEnvironment, Fetch::Ask).await.map(drop)
+}
+
 /// Whether somebody sits at the terminal who can be asked before a run begins.
 fn is_asked(setup: &Setup, work: &WorkArgs) -> bool {
-    !setup.json && !work.print && term::is_interactive()
+    !setup.json && !work.print && term::is_attended()
 }
 
 /// A project that asks for a model gets no other one in silence: without trust it gets none.

@@ -1,56 +1,65 @@
-//! Who watches a run that a command drives, who is asked, and what ends it from outside.
+//! Who hears of a run that this process drives, and what ends it from outside.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{Observer, Person, Signal};
-use callsheet_tui::OnScreen;
+use callsheet_runtime::ports::{Attendance, Observer, Signal, Unattended};
+use callsheet_store::is_looked_at;
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Failure, OutputFormat, WorkArgs};
+use crate::cli::{OutputFormat, WorkArgs};
+use crate::relay::{self, Relayed, ToViewer};
 use crate::setup::Setup;
-use crate::term::{self, FullScreen, JsonLines, NobodyThere, PlainLines, TerminalPerson};
+use crate::term::{JsonLines, PlainLines};
 
-use super::viewer::viewer;
-use super::watch::screen_failure;
+/// How often it is looked whether somebody watches.
+const LOOK: Duration = Duration::from_millis(500);
 
-/// Somebody who watches and somebody who is asked, as the terminal allows.
+/// Whoever hears of the run: a viewer in another process, a reader of JSON, or a log.
 pub(super) struct Front {
     pub(super) observer: Arc<dyn Observer>,
-    pub(super) person: Arc<dyn Person>,
-    screen: Option<Arc<FullScreen>>,
     plain: Option<Arc<PlainLines>>,
+    /// Facts of the run that were recorded before.
+    facts: AtomicU64,
 }
 
 impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
-        let colours = term::colours();
+        let facts = AtomicU64::new(0);
         if setup.json && work.output_format != Some(OutputFormat::Json) {
-            return Self { observer: Arc::new(JsonLines), person: Arc::new(NobodyThere), screen: None, plain: None };
+            return Self { observer: Arc::new(JsonLines), plain: None, facts };
         }
-        let silent = setup.json || work.print;
-        if term::has_screen() && !work.plain && !silent {
-            let screen = Arc::new(FullScreen::default());
-            let observer = Arc::clone(&screen) as Arc<dyn Observer>;
-            let person = Arc::new(OnScreen { gone: screen.0.gone() });
-            return Self { observer, person, screen: Some(screen), plain: None };
+        if relay::is_on() {
+            return Self { observer: Arc::new(ToViewer), plain: None, facts };
         }
         let lines = Arc::new(PlainLines::default());
-        let person: Arc<dyn Person> = if term::is_interactive() && !silent {
-            Arc::new(TerminalPerson::new(colours, setup.grants()))
-        } else {
-            Arc::new(NobodyThere)
-        };
-        Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, person, screen: None, plain: Some(lines) }
+        Self { observer: Arc::clone(&lines) as Arc<dyn Observer>, plain: Some(lines), facts }
+    }
+
+    /// Whether somebody is there to answer.
+    pub fn attendance(&self, setup: &Setup, run: &RunId) -> Arc<dyn Attendance> {
+        match relay::viewer_left() {
+            Some(left) => Arc::new(Watched { left, setup: setup.clone(), run: run.clone() }),
+            None => Arc::new(Unattended),
+        }
     }
 
     /// A resumed run: the view starts from what is recorded.
     pub fn begin_with(&self, run: &Run) {
-        if let Some(screen) = &self.screen {
-            screen.0.begin_with(run.clone());
-        } else if let Some(plain) = &self.plain {
+        self.facts.store(run.last_fact(), Ordering::Relaxed);
+        if let Some(plain) = &self.plain {
             plain.begin_with(run);
+        }
+    }
+
+    /// The run is about to be driven.
+    pub fn begins(&self, id: &RunId) {
+        if relay::is_on() {
+            relay::tell(&Relayed::Run { run: id.clone(), facts: self.facts.load(Ordering::Relaxed) });
         }
     }
 
@@ -59,43 +68,16 @@ impl Front {
         self.observer.see(&Signal::Notice(words));
     }
 
-    /// Takes the terminal, if there is a screen to draw.
-    pub fn open(&self, setup: &Setup, id: &RunId) -> Result<(), Failure> {
-        let Some(screen) = &self.screen else { return Ok(()) };
-        screen.0.open(viewer(setup, id), term::colours()).map_err(screen_failure)
-    }
-
-    /// Gives the terminal back.
-    pub fn close(&self) {
-        if let Some(screen) = &self.screen {
-            screen.0.close();
-        }
-    }
-
     /// Ctrl-C, or the end of the terminal, stops cleanly the first time and at once the second. `resume`: the command that goes on.
     pub fn listen_for_interrupt(&self, stop: CancellationToken, resume: String) {
-        let screen = self.screen.clone();
+        let observer = Arc::clone(&self.observer);
         tokio::spawn(async move {
-            // Where hangups are ignored, the run goes on without its terminal.
-            let gone = screen.as_ref().map(|screen| screen.0.gone()).filter(|_| !ignores_hangup());
-            let left = async {
-                match &gone {
-                    Some(gone) => gone.cancelled().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                told = wait_for_signal() => if told.is_none() { return },
-                () = left => {}
+            if wait_for_signal().await.is_none() {
+                return;
             }
-            let words = format!("Stopping; a second interrupt stops at once. Next: {resume}");
-            match &screen {
-                Some(screen) if screen.0.is_open() => screen.see(&Signal::Notice(&words)),
-                _ => tell!("\n{words}"),
-            }
+            observer.see(&Signal::Notice(&format!("Stopping; a second interrupt stops at once. Next: {resume}")));
             stop.cancel();
             if wait_for_signal().await.is_some() {
-                callsheet_tui::restore();
                 // The log is on disk; a resume settles what was in flight.
                 callsheet_tools::run_command::kill_all();
                 std::process::exit(130);
@@ -104,8 +86,25 @@ impl Front {
     }
 }
 
+/// A viewer at the other end of the line, or whoever else looks at the run.
+struct Watched {
+    left: CancellationToken,
+    setup: Setup,
+    run: RunId,
+}
+
+#[async_trait]
+impl Attendance for Watched {
+    async fn ended(&self) {
+        self.left.cancelled().await;
+        while is_looked_at(&self.setup.store_folder(), &self.run) {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+}
+
 /// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.
-fn ignores_hangup() -> bool {
+pub(super) fn ignores_hangup() -> bool {
     static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *IGNORED.get_or_init(|| {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -116,7 +115,7 @@ fn ignores_hangup() -> bool {
 }
 
 /// Ctrl-C, a polite kill, or a terminal that goes away.
-async fn wait_for_signal() -> Option<()> {
+pub(super) async fn wait_for_signal() -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).ok()?;
     // Under `nohup` a hangup is ignored, and stays so.

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod attend;
 mod check;
 mod continuation;
 mod demo;
@@ -8,11 +9,13 @@ mod doctor;
 mod drive;
 mod estimate;
 mod first_choice;
+mod follow;
 mod front;
 mod gc;
 mod grants;
 mod index;
 mod init;
+mod lines;
 mod man;
 mod model;
 mod model_test;
@@ -81,7 +84,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
             | Command::Continue(_)
             | Command::Retry(_)
     );
-    if works || cli.verbose > 0 {
+    // The viewer of a driver said this already.
+    if (works || cli.verbose > 0) && !crate::relay::is_on() {
         if let Some(words) = setup.place_words() {
             tell!("note: {words}");
         }
@@ -91,6 +95,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
             tell!("note: {words}");
         }
+    }
+    if attend::is_attended(cli, command) {
+        return attend::attend(&setup, cli);
     }
     match command {
         Command::Init(arguments) => init::init(cli, &setup, arguments),
@@ -184,6 +191,13 @@ fn runtime() -> Result<Waiting, Failure> {
 struct Waiting(Option<tokio::runtime::Runtime>);
 
 impl Waiting {
+    /// Lets something go on beside what is waited for.
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        if let Some(runtime) = &self.0 {
+            drop(runtime.spawn(future));
+        }
+    }
+
     fn block_on<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         match &self.0 {
             Some(runtime) => runtime.block_on(future),

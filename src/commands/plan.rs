@@ -52,9 +52,8 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let stop = CancellationToken::new();
         front.listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
         setup.note_place();
-        front.open(setup, &id)?;
+        front.begins(&id);
         let planned = plan_only(services, session, stop).await;
-        front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
         Ok((id, planned))
     })?;

@@ -8,6 +8,7 @@ use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
+use crate::relay;
 use crate::setup::{Setup, config_failure, new_run};
 
 use crate::term;
@@ -21,6 +22,9 @@ const PIPED: &str = include_str!("prompts/piped.md");
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     if request != "-" {
         return Ok(request.to_owned());
+    }
+    if let Some(request) = relay::request() {
+        return Ok(request);
     }
     let mut bytes = Vec::new();
     std::io::stdin()

@@ -2,15 +2,21 @@
 
 use std::io::IsTerminal;
 
+use callsheet_app::RunControl;
 use callsheet_core::record::Outcome;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_models::probe;
 use callsheet_runtime::ports::RunSummary;
+use callsheet_tui::{Home, Wish};
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::models::{Choice, Fetch, choose};
 use crate::setup::{Setup, store_failure};
-use crate::term::{harmless, one_line, outcome_words};
+use crate::term::{self, harmless, one_line, outcome_words};
+
+use super::attend::attend_command;
+use super::first_choice::offer_download;
+use super::watch::{screen_failure, watch_screen};
 
 /// Commands that are suggested.
 const SUGGESTED: usize = 3;
@@ -29,6 +35,9 @@ pub(super) fn start(cli: &Cli) -> Result<Exit, Failure> {
     }
     let setup = Setup::new(cli, Vec::new())?;
     let found = super::runtime()?.block_on(async { Found::here(&setup).await })?;
+    if term::has_screen() {
+        return found.on_screen(&setup);
+    }
     super::print(&harmless(&found.text(&setup)))?;
     // A script that forgot the command has to notice.
     Ok(if std::io::stdout().is_terminal() { Exit::Complete } else { Exit::Usage })
@@ -44,37 +53,64 @@ impl Found {
         })
     }
 
+    /// The first screen, again after each run that was looked at there.
+    fn on_screen(self, setup: &Setup) -> Result<Exit, Failure> {
+        let runs = self.runs.iter().map(|run| (state_of(run).to_owned(), run.request.clone())).collect();
+        let home = Home::new(setup.runs().project(), self.rows(setup), runs);
+        match callsheet_tui::home(home, term::colours()).map_err(screen_failure)? {
+            Wish::Leave => Ok(Exit::Complete),
+            Wish::Request(request) => {
+                if self.model.is_err() {
+                    super::runtime()?.block_on(offer_download(setup))?;
+                }
+                attend_command(setup, &["run", "--", &request])
+            }
+            Wish::Run(at) => match self.runs.get(at) {
+                Some(run) => watch_screen(setup, &run.run, None),
+                None => Ok(Exit::Complete),
+            },
+        }
+    }
+
     fn text(&self, setup: &Setup) -> String {
         let mut text = String::from(
             "Callsheet turns a request into small tasks, runs them with a language model, and asks you before it changes\n\
              anything.\n\n",
         );
-        let mut row = |name: &str, value: &str| text.push_str(&format!("  {name:<14} {value}\n"));
-        let file = setup.folders.config_file();
-        match file.exists() {
-            true => row("configuration", &file.display().to_string()),
-            false => row("configuration", "none yet, which is fine"),
+        for (name, value) in self.rows(setup) {
+            text.push_str(&format!("  {name:<14} {value}\n"));
         }
-        let servers = self.servers.iter().map(|server| match server.models.len() {
-            1 => format!("{} at {}, 1 model", server.provider, server.base_url),
-            count => format!("{} at {}, {count} models", server.provider, server.base_url),
-        });
-        row("servers", &or_none(servers.collect(), "none responds on its default port"));
-        let keys = self.keys.iter().map(|key| key.variable.clone());
-        row("keys", &or_none(keys.collect(), "none in the environment"));
-        row(
-            "model",
-            &match &self.model {
-                Ok(choice) => format!("{} ({})", choice.model, choice.reason),
-                Err(_) => "none yet".to_owned(),
-            },
-        );
-        row("runs here", &self.runs_words());
         text.push_str("\nNext:\n");
         for (command, about) in self.next(setup).into_iter().take(SUGGESTED) {
             text.push_str(&format!("  {command}\n      {about}\n"));
         }
         text + "`callsheet --help` lists all commands.\n"
+    }
+
+    /// What was found, each with its name.
+    fn rows(&self, setup: &Setup) -> Vec<(String, String)> {
+        let file = setup.folders.config_file();
+        let configured = match file.exists() {
+            true => file.display().to_string(),
+            false => "none yet, which is fine".to_owned(),
+        };
+        let servers = self.servers.iter().map(|server| match server.models.len() {
+            1 => format!("{} at {}, 1 model", server.provider, server.base_url),
+            count => format!("{} at {}, {count} models", server.provider, server.base_url),
+        });
+        let keys = self.keys.iter().map(|key| key.variable.clone());
+        let model = match &self.model {
+            Ok(choice) => format!("{} ({})", choice.model, choice.reason),
+            Err(_) => "none yet".to_owned(),
+        };
+        let rows = [
+            ("configuration", configured),
+            ("servers", or_none(servers.collect(), "none responds on its default port")),
+            ("keys", or_none(keys.collect(), "none in the environment")),
+            ("model", model),
+            ("runs here", self.runs_words()),
+        ];
+        rows.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     fn runs_words(&self) -> String {
@@ -111,6 +147,15 @@ impl Found {
             ("callsheet doctor".to_owned(), "every value that is set, and how to fix what is wrong".to_owned());
         next.extend([doctor]);
         next
+    }
+}
+
+/// How a run stands, in a few words.
+fn state_of(run: &RunSummary) -> &'static str {
+    match (&run.owner, run.outcome) {
+        (Some(_), _) => "running",
+        (None, Some(outcome)) => outcome_words(outcome),
+        (None, None) => "interrupted",
     }
 }
 

@@ -20,7 +20,7 @@ use crate::cli::{Failure, OpenArgs};
 use crate::config::Folders;
 use crate::models::{Choice, Models};
 use crate::setup::Setup;
-use crate::term::{NobodyThere, one_line};
+use crate::term::one_line;
 use crate::wiring::{Parts, services};
 
 use super::drive::drive_failure;
@@ -212,7 +212,7 @@ impl Trial<'_> {
         let settings = job.settings();
         let parts = Parts {
             store: Arc::new(MemoryStore::new()),
-            person: Arc::new(NobodyThere),
+            attendance: Arc::new(callsheet_runtime::ports::Unattended),
             observer: Arc::new(Quiet),
             slots: self.models.slots(self.choice),
             models: Arc::<Models>::clone(&self.models),

@@ -8,18 +8,21 @@ use callsheet_core::spec::RunId;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::GateView;
 use callsheet_tui::{Outside, Viewer};
+use rustix::process::Pid;
 
+use crate::driver::interrupt;
 use crate::setup::Setup;
 use crate::term::{edit_file, edit_hunk, gate_text};
 
-/// A run on the full screen of this terminal.
-pub(super) fn viewer(setup: &Setup, id: &RunId) -> Box<Viewer> {
+/// A run on the full screen of this terminal. `driver`: the process that this one started for it.
+pub(super) fn viewer(setup: &Setup, id: &RunId, driver: Option<Pid>) -> Box<Viewer> {
     let sheet = setup.project.join(run_folder(id)).join("sheet.md");
-    Box::new(Viewer { runs: Arc::new(setup.runs()), run: id.clone(), outside: Box::new(Terminal { sheet }) })
+    Box::new(Viewer { runs: Arc::new(setup.runs()), run: id.clone(), outside: Box::new(Terminal { sheet, driver }) })
 }
 
 struct Terminal {
     sheet: PathBuf,
+    driver: Option<Pid>,
 }
 
 impl Outside for Terminal {
@@ -39,8 +42,7 @@ impl Outside for Terminal {
         edit_hunk(hunk)
     }
 
-    fn interrupt(&self) {
-        // The same way as a key of the terminal would go: this process listens for it.
-        let _gone = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::INT);
+    fn interrupt(&self) -> bool {
+        self.driver.map(interrupt).is_some()
     }
 }

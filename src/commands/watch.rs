@@ -1,67 +1,43 @@
-//! `watch`: a run on the whole screen, whoever drives it.
+//! `watch`, and whatever is shown of a run at work: on the full screen or in plain lines, whoever drives it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::Store;
-use callsheet_store::LiveReader;
+use callsheet_runtime::ports::{Observer, RunSummary, Signal};
 use callsheet_tui::{Leave, News, Wire};
+use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::cli::{ContinueArgs, Exit, Failure, ResumeArgs, RunNameArgs, WorkArgs};
-use crate::setup::{Setup, find_run, recorded, store_failure};
-use crate::term::{self, outcome_words};
+use crate::cli::{Exit, Failure, RunNameArgs};
+use crate::driver::{Driver, interrupt};
+use crate::relay::Relayed;
+use crate::setup::{Setup, find_run, recorded};
+use crate::term::{self, outcome_words, print_relayed};
 
+use super::attend::attend_command;
+use super::follow::Follower;
+use super::front::ignores_hangup;
+use super::lines::watch_lines;
 use super::viewer::viewer;
 
 /// How often the record is looked at.
 const LOOK: Duration = Duration::from_millis(150);
-/// Looks between two questions whether a process drives the run.
-const OWNER_EVERY: u32 = 6;
 
 pub(super) fn watch(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
-    if setup.json || !term::has_screen() {
+    if setup.json || !term::is_interactive() {
         return Err(Failure::usage(
-            "`watch` needs a terminal for its screen",
+            "`watch` needs a terminal",
             format!("inspect a run without one: {} show", setup.command),
         ));
     }
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let id = found.run.clone();
-    let (wire, news) = Wire::new();
-    wire.tell(News::Driven(found.owner.is_some()));
-    let first = follow(&*store, &id, 1, &wire)?;
-    let reader = Arc::clone(&store);
-    let read = id.clone();
-    let live = LiveReader::new(&setup.store_folder(), &id);
-    let owner = found.owner.clone();
-    std::thread::spawn(move || keep_following(&*reader, &live, (&read, owner), first, &wire));
-    let left = callsheet_tui::watch(viewer(setup, &id), news, term::colours()).map_err(screen_failure)?;
-    match left {
-        Leave::Gone => Ok(Exit::Cancelled),
-        Leave::Quit => {
-            let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
-            let run = recorded(&store, &found)?.run;
-            let state = match (run.outcome(), &found.owner) {
-                (Some(outcome), _) => outcome_words(outcome).to_owned(),
-                (None, Some(owner)) => format!("running ({owner})"),
-                (None, None) => format!("not running. Next: {} resume {id}", setup.command),
-            };
-            super::say(setup, &format!("run {id}: {state}"))?;
-            Ok(Exit::Complete)
-        }
-        Leave::Resume => {
-            let run = Some(id.as_str().to_owned());
-            super::resume::resume(setup, &ResumeArgs { run, answer: None, work: WorkArgs::default() })
-        }
-        Leave::FollowUp(text) => {
-            let run = id.as_str().to_owned();
-            let request = vec![text];
-            let arguments = ContinueArgs { run, request, withdraw: false, work: WorkArgs::default() };
-            super::continuation::continuation(setup, &arguments)
-        }
+    if term::has_screen() {
+        return watch_screen(setup, &found.run, None);
     }
+    let runtime = super::runtime()?;
+    runtime.block_on(watch_lines(setup, store, &found.run, None, found.facts))
 }
 
 /// A screen that cannot be had.
@@ -69,42 +45,123 @@ pub(super) fn screen_failure(error: std::io::Error) -> Failure {
     Failure::internal(format!("can't use this terminal for a full screen: {error}"), "use --plain")
 }
 
-/// Tells what was recorded from an entry on; gives the number of the next.
-fn follow(store: &dyn Store, id: &RunId, from: u64, wire: &Wire) -> Result<u64, Failure> {
-    let entries = store.read(id, from).map_err(store_failure)?;
-    let next = entries.last().map_or(from, |entry| entry.n.saturating_add(1));
-    for entry in entries {
-        wire.tell(News::Entry(Box::new(entry)));
+/// What a driver printed for the time after the screen.
+type LastWords = Arc<Mutex<Vec<Relayed>>>;
+
+/// Shows a run on the full screen until the person leaves. The screen stays when the run ends.
+pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>) -> Result<Exit, Failure> {
+    let store = setup.existing_store()?;
+    let (wire, news) = Wire::new();
+    let wire = Arc::new(wire);
+    let last_words = LastWords::default();
+    let pid = driver.as_ref().and_then(Driver::pid);
+    let told = driver.as_mut().map(|driver| {
+        let (closed, empty) = tokio::sync::mpsc::unbounded_channel();
+        drop(closed);
+        let messages = std::mem::replace(&mut driver.messages, empty);
+        let (wire, last_words) = (Arc::clone(&wire), Arc::clone(&last_words));
+        std::thread::spawn(move || pass_on(messages, &wire, &last_words))
+    });
+    let follower = Follower::new(setup, Arc::clone(&store), id);
+    let mut teller = Teller { follower, wire, driven: None, silent: true };
+    teller.tell();
+    std::thread::spawn(move || teller.go_on());
+    let left = callsheet_tui::watch(viewer(setup, id, pid), news, term::colours()).map_err(screen_failure)?;
+    match left {
+        Leave::Gone => gone(driver),
+        Leave::Resume => attend_command(setup, &["resume", id.as_str()]),
+        Leave::FollowUp(text) => attend_command(setup, &["continue", id.as_str(), "--", &text]),
+        Leave::Quit => {
+            let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
+            let run = recorded(&store, &found)?.run;
+            match (driver, told) {
+                (Some(driver), Some(told)) if run.outcome().is_some() || found.owner.is_none() => {
+                    let exit = driver.end()?;
+                    let _panicked = told.join();
+                    last_words.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(print_relayed);
+                    Ok(exit)
+                }
+                _ => say_left(setup, &found, &run),
+            }
+        }
     }
-    Ok(next)
 }
 
-/// The same until nobody looks any more, and what the process that drives the run streams.
-fn keep_following(
-    store: &dyn Store,
-    live: &LiveReader,
-    (id, mut owner): (&RunId, Option<String>),
-    mut from: u64,
-    wire: &Wire,
-) {
-    let (mut looks, mut silent) = (0_u32, true);
-    loop {
-        std::thread::sleep(LOOK);
-        // What cannot be read now may be read the next time.
-        from = follow(store, id, from, wire).unwrap_or(from);
-        looks = (looks + 1) % OWNER_EVERY;
-        if looks == 0 {
-            let runs = store.runs().unwrap_or_default();
-            owner = runs.into_iter().find(|run| run.run == *id).and_then(|run| run.owner);
+/// How the run stands that the person leaves.
+fn say_left(setup: &Setup, found: &RunSummary, run: &Run) -> Result<Exit, Failure> {
+    let (id, call) = (&found.run, &setup.command);
+    let state = match (run.outcome(), &found.owner) {
+        (Some(outcome), _) => outcome_words(outcome).to_owned(),
+        (None, Some(owner)) => {
+            format!(
+                "continues without this screen ({owner}). Look at it: {call} watch {id}; stop it: {call} cancel {id}"
+            )
         }
+        (None, None) => format!("not running. Next: {call} resume {id}"),
+    };
+    super::say(setup, &format!("run {id}: {state}")).map(|()| Exit::Complete)
+}
+
+/// The terminal is gone. The run stops, unless this process was told to outlive its terminal.
+fn gone(driver: Option<Driver>) -> Result<Exit, Failure> {
+    let Some(mut driver) = driver else { return Ok(Exit::Cancelled) };
+    if ignores_hangup() {
+        driver.leave();
+    } else if let Some(pid) = driver.pid() {
+        interrupt(pid);
+    }
+    driver.end()
+}
+
+/// Tells the screen what the driver says, and keeps what it prints.
+fn pass_on(mut messages: UnboundedReceiver<Relayed>, wire: &Wire, last_words: &LastWords) {
+    while let Some(relayed) = messages.blocking_recv() {
+        match &relayed {
+            Relayed::Out(_) | Relayed::Err(_) => {
+                last_words.lock().unwrap_or_else(PoisonError::into_inner).push(relayed);
+            }
+            Relayed::Run { .. } => {}
+            Relayed::Notice(text) => wire.see(&Signal::Notice(text)),
+            Relayed::Retry { key, send, wait_ms, message } => {
+                wire.see(&Signal::Retry { key, send: *send, wait_ms: *wait_ms, message });
+            }
+            Relayed::Silent { key, seconds } => wire.see(&Signal::Silent { key, seconds: *seconds }),
+        }
+    }
+}
+
+/// Tells the screen what is new.
+struct Teller {
+    follower: Follower,
+    wire: Arc<Wire>,
+    driven: Option<bool>,
+    silent: bool,
+}
+
+impl Teller {
+    /// False: nobody listens any more.
+    fn tell(&mut self) -> bool {
         // Before it is told that nobody drives the run: nothing that was streamed outlives that.
-        let streams = owner.as_deref().map(|owner| live.read(owner)).unwrap_or_default();
-        let was_silent = std::mem::replace(&mut silent, streams.is_empty());
-        if !(was_silent && silent || wire.tell(News::Streams(streams))) {
-            return;
+        let (driven, is_fresh) = self.follower.owner();
+        let mut listens = true;
+        for entry in self.follower.entries() {
+            listens &= self.wire.tell(News::Entry(Box::new(entry)));
         }
-        if looks == 0 && !wire.tell(News::Driven(owner.is_some())) {
-            return;
+        let streams = self.follower.streams();
+        let was_silent = std::mem::replace(&mut self.silent, streams.is_empty());
+        if !(was_silent && self.silent) {
+            listens &= self.wire.tell(News::Streams(streams));
+        }
+        if is_fresh || self.driven != Some(driven) {
+            self.driven = Some(driven);
+            listens &= self.wire.tell(News::Driven(driven));
+        }
+        listens
+    }
+
+    fn go_on(mut self) {
+        while self.tell() {
+            std::thread::sleep(LOOK);
         }
     }
 }

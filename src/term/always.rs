@@ -1,8 +1,7 @@
 //! "Always allow" at the gate before a command (spec 11.14).
 
-use callsheet_core::record::Answer;
-use callsheet_runtime::grants::{CommandCall, CommandLine, GrantedThing, command_text};
-use callsheet_runtime::ports::GateAnswer;
+use callsheet_app::WordCount;
+use callsheet_runtime::grants::{CommandCall, CommandLine, command_text};
 use tokio_util::sync::CancellationToken;
 
 use super::Words;
@@ -10,7 +9,7 @@ use super::person::{TerminalPerson, show};
 
 impl TerminalPerson {
     /// Asks which commands like this one are allowed from now on. The inner `None`: none; the gate is still open.
-    pub(super) async fn always(&self, call: &CommandCall, cancel: &CancellationToken) -> Option<Option<GateAnswer>> {
+    pub(super) async fn always(&self, call: &CommandCall, cancel: &CancellationToken) -> Option<Option<WordCount>> {
         let question = match &call.command {
             CommandLine::Words(words) => {
                 let numbered = words.iter().enumerate();
@@ -26,21 +25,12 @@ impl TerminalPerson {
             }
         };
         let answer = self.ask(&question, cancel).await?;
-        let count = answer.parse().ok().filter(|count| (1..=call.words().len()).contains(count));
-        let Some(count) = count else {
+        let count = answer.parse::<u32>().ok();
+        let fits = |count: &u32| usize::try_from(*count).is_ok_and(|count| (1..=call.words().len()).contains(&count));
+        let words = count.filter(fits).map(WordCount::First);
+        if words.is_none() {
             show(&Words::of("Nothing is granted.\n"));
-            return Some(None);
-        };
-        match self.grants.add(GrantedThing::Command(call.grant(count)), false, None) {
-            Ok(grant) => {
-                show(&Words::of(&format!("{}\n", grant.told())));
-                Some(Some(GateAnswer::Answered(Answer::Listed)))
-            }
-            Err(error) => {
-                let file = self.grants.file().display();
-                show(&Words::of(&format!("can't write {file}: {error}\n")));
-                Some(None)
-            }
         }
+        Some(words)
     }
 }

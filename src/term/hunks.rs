@@ -5,9 +5,10 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use callsheet_app::RunCommand;
 use callsheet_core::view::{DiffKind, DiffLine, diff_lines};
-use callsheet_format::edit::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
-use callsheet_runtime::ports::{GateAnswer, PartAnswer};
+use callsheet_format::edit::{Hunk, HunkKind, HunkVerdict, header};
+use callsheet_runtime::ports::GateView;
 use callsheet_runtime::shown::Shown;
 use console::Style;
 use tokio_util::sync::CancellationToken;
@@ -30,20 +31,20 @@ enum Step {
 
 impl TerminalPerson {
     /// Asks hunk by hunk. Inner `None`: the person left the review, and the gate asks as before. `None`: nobody is there.
-    pub(super) async fn review(&self, hunks: &[Hunk], cancel: &CancellationToken) -> Option<Option<GateAnswer>> {
+    pub(super) async fn review(&self, view: &GateView, cancel: &CancellationToken) -> Option<Option<RunCommand>> {
+        let hunks = view.hunks.as_slice();
         let mut verdicts: BTreeMap<u32, HunkVerdict> = BTreeMap::new();
         let mut at = 0;
         loop {
             let Some(hunk) = hunks.get(at) else {
-                let words = match told(hunks.len(), &verdicts) {
+                let because = match told(hunks.len(), &verdicts) {
                     Some(said) => {
                         show(&Words::of(&format!("{said}\n")));
                         self.ask("Why not all of it? (Enter: no reason)\n> ", cancel).await?
                     }
                     None => String::new(),
                 };
-                let picks = verdicts.into_iter().map(|(number, verdict)| HunkPick { number, verdict });
-                return Some(Some(GateAnswer::Part(PartAnswer { hunks: picks.collect(), words })));
+                return Some(Some(keep(view.gate.n, &verdicts, because)));
             };
             match self.one(hunk, hunks, &mut verdicts, cancel).await? {
                 Step::Next => at += 1,
@@ -143,6 +144,18 @@ impl TerminalPerson {
             }
         })
     }
+}
+
+/// The command that says all verdicts.
+fn keep(gate: u32, verdicts: &BTreeMap<u32, HunkVerdict>, because: String) -> RunCommand {
+    let kept = verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
+    let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
+    let edit = |(number, verdict): (&u32, &HunkVerdict)| match verdict {
+        HunkVerdict::Edited(text) => Some((*number, text.clone())),
+        _ => None,
+    };
+    let edits = verdicts.iter().filter_map(edit).collect();
+    RunCommand::Keep { gates: vec![gate], tasks: Vec::new(), hunks, edits, because }
 }
 
 /// Later hunks that have no verdict yet get this one.

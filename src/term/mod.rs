@@ -3,7 +3,6 @@
 
 mod always;
 mod bar;
-mod full;
 mod hunks;
 mod json;
 mod lines;
@@ -17,12 +16,12 @@ mod words;
 
 pub use bar::Bar;
 pub use callsheet_core::view::state_mark;
-pub use full::FullScreen;
 pub use hunks::{edit_file, edit_hunk, hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use out::Words;
+pub(crate) use out::{print_relayed, to_viewer};
 pub use pager::page;
-pub use person::{NobodyThere, TerminalPerson, gate_text};
+pub use person::{Decision, TerminalPerson, gate_text};
 pub use piped::{Piped, piped};
 pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
@@ -33,6 +32,11 @@ use std::io::IsTerminal;
 /// Whether both ends of a conversation are a terminal.
 pub fn is_interactive() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether somebody sits at this terminal, or at that of a viewer.
+pub fn is_attended() -> bool {
+    is_interactive() || crate::relay::is_on()
 }
 
 /// Whether the terminal can show a full screen, and somebody sits at it.

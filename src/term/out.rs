@@ -5,6 +5,29 @@ use std::io::{self, Write};
 use callsheet_runtime::shown::Shown;
 use console::Style;
 
+use crate::relay::{self, Relayed};
+
+/// Prints what a driver of a run printed: it came through the door there.
+pub(crate) fn print_relayed(relayed: &Relayed) {
+    let printed = match relayed {
+        Relayed::Out(text) => Words(text.clone()).print(),
+        Relayed::Err(text) => {
+            Words(text.clone()).tell();
+            Ok(())
+        }
+        _ => Ok(()),
+    };
+    // A reader that went away is no failure of the run.
+    drop(printed);
+}
+
+/// A line for the viewer of this process, which prints what it came for.
+pub(crate) fn to_viewer(line: &str) {
+    let mut out = io::stdout().lock();
+    // A viewer that has ended hears nothing.
+    let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
 /// Words for a terminal. The only escapes in them are those of their own colours.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words(String);
@@ -46,12 +69,19 @@ impl Words {
     /// # Errors
     /// What the system says.
     pub fn print(&self) -> io::Result<()> {
+        if relay::is_on() {
+            relay::tell(&Relayed::Out(self.0.clone()));
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
         out.write_all(self.0.as_bytes()).and_then(|()| out.flush())
     }
 
     /// To the person, on stderr. Nobody may listen any more, which is no failure of the command.
     pub fn tell(&self) {
+        if relay::is_on() {
+            return relay::tell(&Relayed::Err(self.0.clone()));
+        }
         let mut out = io::stderr().lock();
         let _closed = out.write_all(self.0.as_bytes()).and_then(|()| out.flush());
     }

@@ -1,49 +1,33 @@
 //! A person at the terminal: the gates and the questions of tools.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 
-use async_trait::async_trait;
-use callsheet_app::grantable;
+use callsheet_app::{RunCommand, grantable};
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
-use callsheet_core::record::{Answer, CheckEnd, GateKind, Verdict};
-use callsheet_core::spec::{Slug, Task, ToolCall};
+use callsheet_core::record::{CheckEnd, GateKind};
+use callsheet_core::spec::{Task, ToolCall};
 use callsheet_core::template::Inherit;
-use callsheet_runtime::ports::{
-    CheckView, EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, UNHELD,
-};
+use callsheet_runtime::ports::{CheckView, GateView, UNHELD};
 use callsheet_runtime::shown::Shown;
-use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
 use super::safe::Exact;
 use super::{Words, one_line};
-use crate::config::GrantList;
 
-/// Nobody can be asked: every gate waits.
-pub struct NobodyThere;
-
-#[async_trait]
-impl Person for NobodyThere {
-    async fn approve(&self, _: &GateView, _: &CancellationToken) -> GateAnswer {
-        GateAnswer::Absent
-    }
-
-    async fn answer(&self, _: &QuestionView, _: &CancellationToken) -> QuestionAnswer {
-        QuestionAnswer::Absent
-    }
+/// What a person decided at a gate.
+pub enum Decision {
+    /// These commands, in this order.
+    Commands(Vec<RunCommand>),
+    /// Nothing yet: the plan file was edited, or may have been, so the gate is asked again.
+    Edited,
 }
 
 /// Asks on stderr and reads answers from stdin, one question at a time.
 pub struct TerminalPerson {
     lines: Mutex<Option<Lines>>,
-    /// Held by the one question that is on the screen, until it is answered.
-    turn: Mutex<()>,
-    /// What was said of calls that were listed with another one.
-    said: Mutex<Vec<(EqualCall, Answer)>>,
     pub(super) colour: bool,
-    pub(super) grants: GrantList,
 }
 
 /// Lines of stdin, read one at a time and only when somebody waits for one: an editor reads from there, too.
@@ -55,17 +39,9 @@ struct Lines {
 }
 
 impl TerminalPerson {
-    /// A person with or without colours, and what they allowed for longer.
-    pub fn new(colour: bool, grants: GrantList) -> Self {
-        Self { lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour, grants }
-    }
-
-    /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
-    async fn turn(&self, cancel: &CancellationToken) -> Option<MutexGuard<'_, ()>> {
-        tokio::select! {
-            turn = self.turn.lock() => Some(turn),
-            () = cancel.cancelled() => None,
-        }
+    /// A person with or without colours.
+    pub fn new(colour: bool) -> Self {
+        Self { lines: Mutex::new(None), colour }
     }
 
     /// One line of input; `None` when the terminal is closed or the question is withdrawn.
@@ -101,62 +77,56 @@ impl TerminalPerson {
         }
     }
 
-    async fn gate(&self, view: &GateView, cancel: &CancellationToken) -> Option<GateAnswer> {
+    /// Asks what a gate asks. `sheet`: the plan file of the run. `None`: nobody is there, or the question was withdrawn.
+    pub async fn decide(&self, view: &GateView, sheet: &str, cancel: &CancellationToken) -> Option<Decision> {
         self.forget_typed().await;
         show(&gate_text(view, self.colour));
         let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
         let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
         let grantable = grantable(view).filter(|_| view.also.is_empty());
+        let choices = choices(view, grantable.is_some());
+        let gates = || std::iter::once(view.gate.n).chain(view.also.iter().map(|also| also.gate.n)).collect();
+        let approve = |later, always| RunCommand::Approve { gates: gates(), tasks: Vec::new(), later, always };
+        let one = |command| Some(Decision::Commands(vec![command]));
         loop {
-            let choices = match (before_run, several) {
-                (true, true) => {
-                    "[y] yes to these  [a] yes to all tasks of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no to these  [s] stop"
-                }
-                (true, false) => {
-                    "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
-                }
-                (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
-                (false, _) if grantable.is_some() => "[y] yes  [a] always allow  [n] no  [s] stop",
-                (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
-                (false, _) => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
-            };
             let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
             match answer.to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Some(GateAnswer::Answered(Answer::Listed)),
-                "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
-                "a" | "always" if grantable.is_some() => {
-                    if let Some(call) = &grantable
-                        && let Some(answer) = self.always(call, cancel).await?
-                    {
-                        return Some(answer);
+                "y" | "yes" => return one(approve(false, None)),
+                "a" | "all" if before_run => return one(approve(true, None)),
+                "a" | "always" => {
+                    let Some(call) = &grantable else { continue };
+                    if let Some(words) = self.always(call, cancel).await? {
+                        return one(approve(false, Some(words)));
                     }
                 }
-                "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
+                "s" | "stop" => return one(RunCommand::Stop),
                 "p" | "plan" if before_run => show(&Words::of(&format!("{}\n", Shown::exact(&view.plan)))),
                 "h" | "hunks" if !view.hunks.is_empty() => {
-                    if let Some(answer) = self.review(&view.hunks, cancel).await? {
-                        return Some(answer);
+                    if let Some(command) = self.review(view, cancel).await? {
+                        return one(command);
                     }
                 }
-                "o" if several => return self.one_by_one(view, cancel).await.map(GateAnswer::Answered),
-                "e" | "edit" if before_run => match &view.sheet {
-                    Some(sheet) => return self.edit(sheet, cancel).await,
-                    None => show(&Words::of("There is no sheet to edit.\n")),
-                },
+                "o" if several => return self.one_by_one(view, cancel).await,
+                "e" | "edit" if before_run => {
+                    self.open_editor(sheet, cancel).await?;
+                    return Some(Decision::Edited);
+                }
                 "n" | "no" => {
-                    let words = self
+                    let because = self
                         .ask("Why? The model sees your reason when it plans again (Enter: no reason)\n> ", cancel)
                         .await?;
-                    return Some(GateAnswer::Answered(Answer::Deny { words }));
+                    return one(RunCommand::Deny { gates: gates(), tasks: Vec::new(), because });
                 }
                 _ => show(&Words::of("Please answer with one of the letters.\n")),
             }
         }
     }
 
-    /// Spec 11.5: the sheet is changed in the person's editor, or in any other way until they press Enter.
-    async fn edit(&self, sheet: &str, cancel: &CancellationToken) -> Option<GateAnswer> {
-        self.open_editor(sheet, cancel).await.map(|()| GateAnswer::Edited)
+    /// Asks what a task asks. `None`: nobody is there, or the question was withdrawn.
+    pub async fn reply(&self, task: &str, question: &str, cancel: &CancellationToken) -> Option<String> {
+        let mut exact = Exact::default();
+        let (who, asked) = (exact.show(task), exact.show(question));
+        self.ask(&format!("\n{who} asks: {asked}\n{}> ", exact.told()), cancel).await
     }
 
     /// Waits until the person is done with a file. `None`: nobody is there.
@@ -176,53 +146,43 @@ impl TerminalPerson {
         Some(())
     }
 
-    async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
-        let mut verdicts: BTreeMap<Slug, Verdict> = BTreeMap::new();
+    async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Decision> {
+        let (mut approved, mut denied) = (Vec::new(), Vec::new());
         for writer in &view.writers {
             let question = format!("{}: [y] yes  [n] no  [Enter] decide later\n> ", name_line(&writer.task.name, 60));
             match self.ask(&question, cancel).await?.to_ascii_lowercase().as_str() {
-                "y" | "yes" => verdicts.insert(writer.task.slug.clone(), Verdict::Approve),
-                "n" | "no" => verdicts.insert(writer.task.slug.clone(), Verdict::Deny),
-                _ => None,
+                "y" | "yes" => approved.push(writer.task.slug.to_string()),
+                "n" | "no" => denied.push(writer.task.slug.to_string()),
+                _ => {}
             };
         }
-        let denied = verdicts.values().any(|verdict| *verdict == Verdict::Deny);
-        let words = if denied { self.ask("Why not? (Enter: no reason)\n> ", cancel).await? } else { String::new() };
-        Some(Answer::Each { verdicts, words })
+        let gates = || vec![view.gate.n];
+        let mut commands = Vec::new();
+        if !denied.is_empty() {
+            let because = self.ask("Why not? (Enter: no reason)\n> ", cancel).await?;
+            commands.push(RunCommand::Deny { gates: gates(), tasks: denied, because });
+        }
+        if !approved.is_empty() {
+            commands.push(RunCommand::Approve { gates: gates(), tasks: approved, later: false, always: None });
+        }
+        Some(Decision::Commands(commands))
     }
 }
 
-#[async_trait]
-impl Person for TerminalPerson {
-    async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
-        let Some(_turn) = self.turn(cancel).await else { return GateAnswer::Absent };
-        let mut said = self.said.lock().await;
-        if let Some(at) = said.iter().position(|(listed, _)| is_listed(listed, view)) {
-            return GateAnswer::Answered(said.swap_remove(at).1);
+/// The letters that answer a gate.
+fn choices(view: &GateView, is_grantable: bool) -> &'static str {
+    match &view.gate.kind {
+        GateKind::BeforeRun(tasks) if tasks.len() > 1 => {
+            "[y] yes to these  [a] yes to all tasks of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no to these  [s] stop"
         }
-        drop(said);
-        let answer = self.gate(view, cancel).await;
-        if let Some(GateAnswer::Answered(answer @ (Answer::Listed | Answer::Deny { .. }))) = &answer {
-            let listed = view.also.iter().map(|also| (also.clone(), answer.clone()));
-            self.said.lock().await.extend(listed);
+        GateKind::BeforeRun(_) => {
+            "[y] yes  [a] yes to all tasks of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
         }
-        answer.unwrap_or(GateAnswer::Absent)
+        _ if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
+        _ if is_grantable => "[y] yes  [a] always allow  [n] no  [s] stop",
+        _ if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
+        _ => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
     }
-
-    async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer {
-        let Some(_turn) = self.turn(cancel).await else { return QuestionAnswer::Absent };
-        let mut exact = Exact::default();
-        let who = exact.show(view.task.as_str());
-        let asked = exact.show(&view.question);
-        let question = format!("\n{who} asks: {asked}\n{}> ", exact.told());
-        let answer = self.ask(&question, cancel).await;
-        answer.map_or(QuestionAnswer::Absent, QuestionAnswer::Answered)
-    }
-}
-
-/// Whether what was listed is what is asked about now, as it was seen.
-fn is_listed(listed: &EqualCall, view: &GateView) -> bool {
-    listed.gate == view.gate && view.call.as_ref() == Some(&listed.call)
 }
 
 /// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.

@@ -27,7 +27,8 @@ pub struct Piped {
 /// The system's reason.
 pub fn piped() -> std::io::Result<Piped> {
     let mut piped = Piped { bytes: Vec::new(), cut: None };
-    if stdin().is_terminal() {
+    // The stdin of a driver is the line to its viewer.
+    if stdin().is_terminal() || crate::relay::is_on() {
         return Ok(piped);
     }
     let mut chunk = [0; 64 * 1024];

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use callsheet_app::{event_line, retry_line, silent_line};
+use callsheet_core::record::Event;
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};
 
-use super::lines::{event_line, own_failure_line, retry_line, silent_line};
+use super::lines::own_failure_line;
 use super::{Words, one_line, state_mark};
 
 /// Lines for people without a live view.
@@ -42,23 +44,28 @@ impl Observer for PlainLines {
         let lines = match signal {
             // The tasks of a plan stand in its sheet; none of them begins.
             Signal::LogEntry { fact, run } if run.settings().plan_only && run.has_list() => {
-                event_line(&fact.event, run).into_iter().collect()
+                line(&fact.event, run).into_iter().collect()
             }
             Signal::LogEntry { fact, run } => {
-                let mut lines: Vec<String> = event_line(&fact.event, run).into_iter().collect();
+                let mut lines: Vec<String> = line(&fact.event, run).into_iter().collect();
                 lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());
                 lines.extend(own_failure_line(&fact.event, run));
                 lines
             }
             Signal::Notice(text) => vec![one_line(text, 400)],
-            Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, "", *send, *wait_ms, message)],
-            Signal::Silent { key, seconds } => vec![silent_line(key, "", *seconds)],
+            Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, *send, *wait_ms, message)],
+            Signal::Silent { key, seconds } => vec![silent_line(key, *seconds)],
             Signal::Delta { .. } => return,
         };
         if !lines.is_empty() {
             Words::of(&(lines.join("\n") + "\n")).tell();
         }
     }
+}
+
+/// The line of an event, unless the states of tasks say it.
+fn line(event: &Event, run: &Run) -> Option<String> {
+    event_line(event, run).filter(|line| !line.is_detail).map(|line| line.text)
 }
 
 /// Notices alone, of commands that drive nothing.

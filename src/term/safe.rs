@@ -1,5 +1,6 @@
 //! Untrusted text on a terminal.
 
+pub use callsheet_app::one_line;
 use callsheet_core::visible::hidden_count;
 use callsheet_runtime::shown::Shown;
 
@@ -7,17 +8,6 @@ use callsheet_runtime::shown::Shown;
 /// tabs stay. What is printed whole needs no call of this.
 pub fn harmless(text: &str) -> String {
     Shown::text(text).into_string()
-}
-
-/// The same on one line, at most `width` characters, cut with an ellipsis.
-pub fn one_line(text: &str, width: usize) -> String {
-    let line = harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= width {
-        return line;
-    }
-    let mut cut: String = line.chars().take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
 }
 
 /// What a person approves: every hidden character of it is shown, in pictures too, and counted.

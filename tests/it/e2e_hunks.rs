@@ -373,7 +373,7 @@ fn nothing_kept_denies_the_task_and_a_wrong_edit_asks_again() {
     terminal.send_line("a").unwrap();
     terminal.expect("2 of 4 hunks kept, 1 of them edited").unwrap();
     terminal.send_line("").unwrap();
-    terminal.expect("the gate is still open").unwrap();
+    terminal.expect("can't apply the edited change").unwrap();
     terminal.expect("hunk 3: line").unwrap();
     terminal.expect("[h] hunk by hunk").unwrap();
     assert_eq!(garden.files(), before);

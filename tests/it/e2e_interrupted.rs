@@ -75,7 +75,7 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 fn an_interrupt_ends_planning() {
     let garden = TestProject::with("slow");
     let mut screen = OnScreen::start(garden.command(&["plan", "read all"]), 80, 24);
-    screen.until(&["planning"]);
+    screen.until(&["run 20"]);
     screen.press("\u{3}");
     let (last, code) = screen.end();
     assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");

@@ -22,11 +22,13 @@ fn a_run_is_planned_approved_and_answered_on_the_screen() {
     screen.resize(120, 35);
     screen.until(&["│", "wants to make these changes", "y approve"]);
     screen.press("y");
-    let said = screen.until(&["are up to date", "Complete"]);
-    assert!(said.contains("tasks: "), "{said}");
+    // The screen stays, and what is typed there reaches no shell.
+    screen.until(&["are up to date", "f follow up", "q leave"]);
+    screen.press("q");
     let bytes = String::from_utf8_lossy(&screen.said).into_owned();
     assert!(bytes.contains('\u{7}') && bytes.contains("waits for you: bring the notes"), "it rings and says so");
-    assert_eq!(screen.end().1, 0);
+    let (said, code) = screen.end();
+    assert!(code == 0 && said.contains("Complete") && said.contains("tasks: "), "{code}: {said}");
     assert!(!garden.path("minutes.md").exists());
 }
 
@@ -42,7 +44,8 @@ fn a_denial_on_the_screen_has_words_and_needs_no_colour() {
     screen.press("n");
     screen.until(&["Why not?"]);
     screen.press("not in winter, y\u{7f}\r");
-    screen.until(&["Incomplete"]);
+    screen.until(&["incomplete", "q leave"]);
+    screen.press("q");
     let bytes = String::from_utf8_lossy(&screen.said).into_owned();
     let colours = ["\u{1b}[3", "\u{1b}[9", "\u{1b}[4"].iter().flat_map(|start| bytes.match_indices(start));
     let colours = colours.filter(|(at, _)| {
@@ -70,6 +73,10 @@ fn what_was_typed_before_a_gate_is_on_the_screen_answers_nothing() {
     std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
     screen.until(&["write-water-1", "y approve"]);
     screen.press(CTRL_C);
+    screen.until(&["Stop the run?"]);
+    screen.press("y");
+    screen.until(&["q leave"]);
+    screen.press("q");
     let (last, code) = screen.end();
     assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");
     assert_eq!(garden.files(), before);
@@ -82,16 +89,17 @@ fn a_killed_run_is_watched_resumed_and_stopped() {
     let garden = TestProject::with("writer");
     let mut screen = OnScreen::start(garden.command(&RUN), 100, 30);
     screen.until(&["write-water-1", "y approve"]);
-    screen.kill();
-    let mut screen = OnScreen::start(garden.command(&["watch"]), 80, 24);
+    garden.kill_driver();
     screen.until(&["not running", "r resume", "y approve"]);
     screen.press("y");
     screen.until(&["your answer is saved"]);
     screen.press("r");
     screen.until(&["wants to make these changes", "y approve"]);
-    screen.press("q");
+    screen.press("x");
     screen.until(&["Stop the run?"]);
     screen.press("y");
+    screen.until(&["q leave"]);
+    screen.press("q");
     let (last, code) = screen.end();
     assert!(last.contains("callsheet resume") && code == 130, "{code}: {last}");
     assert!(garden.path("minutes.md").exists());
@@ -112,6 +120,8 @@ fn a_watched_run_is_answered_from_another_terminal() {
     watched.press("y");
     let seen = watched.until(&["complete", "f follow up", "are up to date"]);
     assert!(!seen.contains("waits for you"), "{seen}");
+    driven.until(&["f follow up"]);
+    driven.press("q");
     assert_eq!(driven.end().1, 0);
     watched.press("q");
     let (last, code) = watched.end();
@@ -136,6 +146,8 @@ fn what_is_streamed_is_seen_from_another_terminal() {
     let seen = watched.until(&["The fourth"]);
     assert!(seen.contains("dry") && !seen.contains("spring"), "{seen}");
     assert!(!String::from_utf8_lossy(&watched.said).contains("owned\u{7}"), "no escape of a model gets through");
+    garden.kill_driver();
+    driven.until(&["not running"]);
     driven.kill();
     let seen = watched.until(&["not running"]);
     assert!(!seen.contains("The fourth"), "{seen}");
@@ -148,7 +160,8 @@ fn what_is_streamed_is_seen_from_another_terminal() {
     watched.press("r");
     watched.until(&["The fourth"]);
     std::fs::write(garden.project().with_file_name("seen"), "").unwrap();
-    watched.until(&["Complete"]);
+    watched.until(&["f follow up"]);
+    watched.press("q");
     assert_eq!(watched.end().1, 0);
 }
 
@@ -166,7 +179,8 @@ fn a_limit_is_raised_and_changes_are_reverted_on_the_screen() {
     screen.press("\r");
     screen.until(&["max_calls is raised to 4"]);
     screen.press("y");
-    screen.until(&["Complete"]);
+    screen.until(&["f follow up"]);
+    screen.press("q");
     assert_eq!(screen.end().1, 0);
     assert_eq!(garden.count("limit_raised"), 1);
     assert_ne!(garden.files(), before);
@@ -194,8 +208,51 @@ fn a_question_is_answered_on_the_screen() {
     screen.press("r");
     screen.until(&["Your answer:"]);
     screen.press("the fourth\r");
-    let said = screen.until(&["Bed 4 it is."]);
+    let said = screen.until(&["Bed 4 it is.", "f follow up"]);
+    screen.press("q");
     assert_eq!(screen.end().1, 0, "{said}");
+}
+
+/// covers: 11.17
+#[test]
+fn a_run_that_is_left_goes_on_and_is_watched_again() {
+    let garden = TestProject::with("writer");
+    let mut screen = OnScreen::start(garden.command(&RUN), 80, 24);
+    screen.until(&["write-water-1", "y approve"]);
+    screen.press("y");
+    screen.until(&["wants to make these changes", "y approve"]);
+    screen.press("q");
+    let (last, code) = screen.end();
+    assert!(last.contains("continues without this screen") && code == 0, "{code}: {last}");
+    let mut watched = OnScreen::start(garden.command(&["watch"]), 80, 24);
+    watched.until(&["wants to make these changes", "q detach", "y approve"]);
+    watched.press("y");
+    watched.until(&["f follow up"]);
+    watched.press("q");
+    assert_eq!(watched.end().1, 0);
+    assert!(!garden.path("minutes.md").exists());
+}
+
+/// `callsheet` alone asks what is to be done, and shows earlier runs.
+#[test]
+fn the_first_screen_takes_a_request_and_shows_runs() {
+    let garden = TestProject::with("answer");
+    let mut command = garden.command(&[]);
+    command.env("CALLSHEET_MODEL", garden.model());
+    let mut screen = OnScreen::start(command, 100, 30);
+    screen.until(&["What is to be done in this folder?", "runs here"]);
+    screen.press("who waters?\r");
+    screen.until(&["complete", "f follow up"]);
+    screen.press("q");
+    assert_eq!(screen.end().1, 0);
+    let mut command = garden.command(&[]);
+    command.env("CALLSHEET_MODEL", garden.model());
+    let mut screen = OnScreen::start(command, 100, 30);
+    screen.until(&["complete", "who waters?"]);
+    screen.press("\u{1b}[B\r");
+    screen.until(&["q leave", "f follow up"]);
+    screen.press("q");
+    assert_eq!(screen.end().1, 0);
 }
 
 #[test]

@@ -183,8 +183,9 @@ fn c48_killed_processes_come_to_the_same_result() {
         if !finished {
             child.kill().unwrap();
         }
-        child.wait().unwrap();
-        if !finished {
+        // On a busy machine it may have ended before the kill.
+        let killed = child.wait().unwrap().code().is_none();
+        if !finished && killed {
             garden.expect(0, &["resume", "--approval", "never"]);
         }
         (garden, finished)

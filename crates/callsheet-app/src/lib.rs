@@ -8,6 +8,7 @@ mod host;
 mod local;
 mod refusal;
 mod report;
+mod words;
 
 pub use answer::{answer_text, join_json, joined_results, results_json, run_folder};
 pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount};
@@ -16,3 +17,4 @@ pub use host::Host;
 pub use local::{Folded, LocalRuns, Question, asked_about, find_run, grantable, questions, recorded, undo_lines};
 pub use refusal::{Kind, READ_ONLY_ADVICE, Refusal};
 pub use report::{omitted_rules, report_html, result_of_tree};
+pub use words::{EventLine, event_line, one_line, retry_line, silent_line};

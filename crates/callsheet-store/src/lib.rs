@@ -25,7 +25,7 @@ mod summary;
 pub use check::{Damage, StoreCheck};
 pub use collect::Collected;
 pub use index::{MemoryIndex, SqliteIndex};
-pub use live::{LiveReader, LiveWriter};
+pub use live::{LiveReader, LiveWriter, is_looked_at};
 pub use memory::MemoryStore;
 pub use opening::database;
 pub use sqlite::SqliteStore;

@@ -36,6 +36,11 @@ struct Place {
     looked: PathBuf,
 }
 
+/// Whether somebody looks at a run of the project of this folder, or did a few seconds ago.
+pub fn is_looked_at(folder: &Path, run: &RunId) -> bool {
+    Place::of(folder, run).is_looked_at()
+}
+
 /// What the file says.
 #[derive(Serialize, Deserialize)]
 struct Written {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use callsheet_app::event_line;
 use callsheet_core::record::{CallKey, EffectKey, Event, Gate, GateKind};
 use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
@@ -17,8 +18,6 @@ use crate::viewer::Viewer;
 
 /// Lines of the log that are kept.
 const LOGGED: usize = 500;
-/// Bytes of a streamed reply that are kept: the last ones.
-const STREAMED: usize = 64 * 1024;
 
 /// What a row of the tree stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,8 +137,6 @@ pub struct App {
     pub notice: String,
     /// A process drives the run.
     pub driven: bool,
-    /// It is this one.
-    pub own: bool,
     /// The time, milliseconds since the Unix epoch.
     pub now_ms: u64,
     /// The row that the person chose; `None`: the one that matters most.
@@ -176,18 +173,17 @@ pub struct App {
     stale: bool,
 }
 
-impl App {
-    /// Before anything is known. `own`: this process drives the run.
-    pub fn new(own: bool) -> Self {
+impl Default for App {
+    /// Before anything is known.
+    fn default() -> Self {
         let run = Run::new();
         Self {
-            board: Board::of(&run, own),
+            board: Board::of(&run, false),
             run,
             streams: BTreeMap::new(),
             log: VecDeque::new(),
             notice: String::new(),
-            driven: own,
-            own,
+            driven: false,
             now_ms: 0,
             chosen: None,
             unfolded: BTreeSet::new(),
@@ -207,21 +203,18 @@ impl App {
             stale: true,
         }
     }
+}
 
+impl App {
     /// Takes one piece of news. What does not fit the run so far is left out: the record is what counts.
     pub fn take(&mut self, news: News) {
         match news {
-            News::Run(run) => {
-                self.run = *run;
-                self.changed();
-            }
             News::Entry(entry) => {
                 if self.run.apply(&entry).is_ok() {
                     self.note(&entry.event);
                     self.changed();
                 }
             }
-            News::Delta(key, text) => self.stream(key, &text),
             News::Streams(calls) => self.show_streams(calls),
             News::Notice(text) => self.say(&text),
             News::Driven(driven) => {
@@ -229,20 +222,6 @@ impl App {
                 self.stale |= self.driven != driven;
                 self.driven = driven;
             }
-            News::Close => {}
-        }
-    }
-
-    fn stream(&mut self, key: CallKey, text: &str) {
-        if self.picked_task() == key.task.as_ref() {
-            self.revision += 1;
-        }
-        let stream = self.streams.entry(key).or_default();
-        stream.text.push_str(text);
-        stream.count += text.chars().count() as u64;
-        if stream.text.len() > 2 * STREAMED {
-            let from = (stream.text.len() - STREAMED..stream.text.len()).find(|at| stream.text.is_char_boundary(*at));
-            stream.text.drain(..from.unwrap_or(0));
         }
     }
 
@@ -274,8 +253,8 @@ impl App {
             Event::RunResumed { .. } => self.streams.clear(),
             _ => {}
         }
-        if let Some(line) = crate::log::line(event, &self.run) {
-            self.log.push_back(line);
+        if let Some(line) = event_line(event, &self.run) {
+            self.log.push_back(text::one_line(&line.text));
             if self.log.len() > LOGGED {
                 self.log.pop_front();
             }

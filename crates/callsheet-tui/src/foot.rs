@@ -25,7 +25,10 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     }
     if let Some(sure) = &app.sure {
         let question = match sure {
-            Sure::Cancel => " Stop the run? It can be resumed.   y stop   any other key: continue".to_owned(),
+            Sure::Cancel => {
+                " Stop the run? It can be resumed.   y stop   Ctrl-C leave it at work   any other key: continue"
+                    .to_owned()
+            }
             Sure::Undo(files) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
             Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
         };
@@ -123,13 +126,13 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
     if pressing_limit(&app.run).is_some() {
         keys.push(("+", "raise the limit"));
     }
-    if app.rests() && !app.own {
+    if app.rests() {
         // One that a limit or a person stopped has something left to do.
         let has_more = !app.board.header.outcome.is_some_and(|outcome| app.is_over() && outcome.is_finished());
         keys.extend(has_more.then_some(("r", "resume")));
         keys.extend(app.is_over().then_some(("f", "follow up")));
     }
-    keys.extend([("?", "keys"), ("q", if app.own { "stop" } else { "leave" }), ("↑↓", "task")]);
+    keys.extend([("?", "keys"), ("q", if app.driven { "detach" } else { "leave" }), ("↑↓", "task")]);
     if app.run.has_list() && !app.is_over() {
         keys.push(("e", "edit sheet"));
     }

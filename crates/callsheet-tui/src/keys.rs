@@ -49,12 +49,12 @@ pub const KEYS: &[(&str, &[(&str, &str)])] = &[
             ("e", "edit the sheet: add, change, remove tasks"),
             ("R", "retry the task"),
             ("d", "drop the task"),
-            ("x", "stop the run"),
+            ("x  Ctrl-C", "stop the run"),
             ("r", "resume a run that rests"),
             ("f", "follow up on a run that has ended"),
             ("+", "raise the limit of which most is used"),
             ("u", "revert the changes of a run that rests"),
-            ("q", "leave"),
+            ("q", "leave; a run at work continues"),
         ],
     ),
 ];
@@ -77,10 +77,12 @@ pub enum Next {
 pub fn press(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     app.revision += 1;
     if is_interrupt(key) {
-        if !app.own {
+        let is_asked = app.sure == Some(Sure::Cancel);
+        if is_asked || !app.driven {
             return Next::Leave(Leave::Quit);
         }
-        viewer.outside.interrupt();
+        app.input = None;
+        app.sure = Some(Sure::Cancel);
         return Next::Stay;
     }
     if app.input.is_some() {
@@ -327,11 +329,10 @@ pub fn scroll(app: &mut App, by: isize) {
 /// Keys that change the course of the run.
 fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     match code {
-        KeyCode::Char('q') if app.own => app.sure = Some(Sure::Cancel),
         KeyCode::Char('q') => return Next::Leave(Leave::Quit),
         KeyCode::Char('x') if app.driven => app.sure = Some(Sure::Cancel),
         KeyCode::Char('e') if app.run.has_list() => return Next::EditSheet,
-        KeyCode::Char('r') if app.rests() && !app.own => return Next::Leave(Leave::Resume),
+        KeyCode::Char('r') if app.rests() => return Next::Leave(Leave::Resume),
         KeyCode::Char('f') if app.rests() && app.is_over() => {
             app.input = Some((Purpose::FollowUp, Input::default()));
         }
@@ -375,7 +376,7 @@ fn undo(app: &mut App) {
 
 fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
     match sure {
-        Sure::Cancel if app.own => viewer.outside.interrupt(),
+        Sure::Cancel if viewer.outside.interrupt() => {}
         Sure::Cancel => {
             let said = viewer.order(RunCommand::Stop);
             told(app, said, "the run is asked to stop");

@@ -2,16 +2,13 @@
 
 use std::io::{BufWriter, Stderr, Write, stderr};
 use std::mem::ManuallyDrop;
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
-use std::sync::{Arc, Mutex, Once, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant, SystemTime};
 
 use callsheet_core::record::EffectKey;
-use callsheet_core::run::Run;
 use callsheet_format::edit::HunkVerdict;
-use callsheet_runtime::ports::{Observer, Signal};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
@@ -31,15 +28,13 @@ use crate::draw::Painter;
 use crate::hangup::Line;
 use crate::keys::{Next, is_interrupt, paste, press};
 use crate::mouse::moved;
-use crate::news::{News, Wire};
+use crate::news::News;
 use crate::viewer::Viewer;
 
 /// How long a key is waited for before news are looked at.
 const WAIT: Duration = Duration::from_millis(50);
 /// How long a gate is on the screen before keys answer it.
 const ARMING: Duration = Duration::from_millis(400);
-/// How long the last drawing is waited for: a terminal that takes no more may hold it for ever.
-const CLOSING: Duration = Duration::from_secs(1);
 /// Rings.
 const BELL: &str = "\u{7}";
 /// Keeps the title of the window, and puts it back.
@@ -63,7 +58,13 @@ pub fn restore() {
     }
 }
 
-fn take() -> std::io::Result<()> {
+/// Whether the terminal is taken.
+pub fn is_open() -> bool {
+    TAKEN.load(Ordering::SeqCst)
+}
+
+/// Takes the terminal.
+pub(crate) fn take() -> std::io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let former = std::panic::take_hook();
@@ -77,105 +78,13 @@ fn take() -> std::io::Result<()> {
     execute!(stderr(), Print(KEEP_TITLE), EnterAlternateScreen, EnableBracketedPaste)
 }
 
-/// The screen of a run that this process drives: opened and closed by whoever drives it, drawn by a thread of its own.
-pub struct Screen {
-    wire: Arc<Wire>,
-    news: Mutex<Option<Receiver<News>>>,
-    thread: Mutex<Option<Drawing>>,
-    open: AtomicBool,
-    /// Cancelled when the terminal goes away.
-    gone: CancellationToken,
-}
-
-/// The thread that draws, and a channel that it closes at its end.
-struct Drawing {
-    thread: JoinHandle<()>,
-    ended: Receiver<()>,
-}
-
-impl Default for Screen {
-    fn default() -> Self {
-        let (wire, news) = Wire::new();
-        Self {
-            wire: Arc::new(wire),
-            news: Mutex::new(Some(news)),
-            thread: Mutex::new(None),
-            open: AtomicBool::new(false),
-            gone: CancellationToken::new(),
-        }
-    }
-}
-
-impl Screen {
-    /// Cancelled when the terminal goes away; then nobody sits there any more.
-    pub fn gone(&self) -> CancellationToken {
-        self.gone.clone()
-    }
-
-    /// A run whose earlier log entries nobody watches again.
-    pub fn begin_with(&self, run: Run) {
-        self.wire.tell(News::Run(Box::new(run)));
-    }
-
-    /// Takes the terminal and draws until it is closed.
-    ///
-    /// # Errors
-    /// The terminal cannot be used.
-    pub fn open(&self, viewer: Box<Viewer>, colour: bool) -> std::io::Result<()> {
-        let Some(news) = self.news.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
-        take().inspect_err(|_| restore())?;
-        self.open.store(true, Ordering::SeqCst);
-        let gone = self.gone.clone();
-        let (held, ended): (Sender<()>, _) = channel();
-        let thread = std::thread::Builder::new().name("screen".to_owned()).spawn(move || {
-            // A screen that ends by itself is as gone as its terminal. Whoever drives the run decides what follows.
-            let guard = gone.clone().drop_guard();
-            if Loop::new(viewer, news, (true, gone), colour).and_then(Loop::run).is_ok() {
-                guard.disarm();
-            }
-            restore();
-            drop(held);
-        })?;
-        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(Drawing { thread, ended });
-        Ok(())
-    }
-
-    /// Whether the terminal belongs to it, even if the person's editor is on it for a while.
-    pub fn is_open(&self) -> bool {
-        self.open.load(Ordering::SeqCst)
-    }
-
-    /// Gives the terminal back.
-    pub fn close(&self) {
-        self.wire.tell(News::Close);
-        if let Some(Drawing { thread, ended }) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take()
-            && matches!(ended.recv_timeout(CLOSING), Err(RecvTimeoutError::Disconnected))
-        {
-            let _panicked = thread.join();
-        }
-        self.open.store(false, Ordering::SeqCst);
-    }
-}
-
-impl Drop for Screen {
-    fn drop(&mut self) {
-        self.close();
-    }
-}
-
-impl Observer for Screen {
-    fn see(&self, signal: &Signal<'_>) {
-        self.wire.see(signal);
-    }
-}
-
-/// Draws a run that another process drives, or none, until the person leaves.
+/// Draws a run, whoever drives it, until the person leaves.
 ///
 /// # Errors
 /// The terminal cannot be used.
 pub fn watch(viewer: Box<Viewer>, news: Receiver<News>, colour: bool) -> std::io::Result<Leave> {
     let gone = CancellationToken::new();
-    let left = take().and_then(|()| Loop::new(viewer, news, (false, gone.clone()), colour)).and_then(Loop::run);
+    let left = take().and_then(|()| Loop::new(viewer, news, gone.clone(), colour)).and_then(Loop::run);
     restore();
     if gone.is_cancelled() { Ok(Leave::Gone) } else { left }
 }
@@ -197,17 +106,12 @@ struct Loop {
 }
 
 impl Loop {
-    fn new(
-        viewer: Box<Viewer>,
-        news: Receiver<News>,
-        (own, gone): (bool, CancellationToken),
-        colour: bool,
-    ) -> std::io::Result<Self> {
+    fn new(viewer: Box<Viewer>, news: Receiver<News>, gone: CancellationToken, colour: bool) -> std::io::Result<Self> {
         let line = Line::watch(gone)?;
         let terminal = ManuallyDrop::new(Terminal::new(CrosstermBackend::new(BufWriter::new(stderr())))?);
         let painter = Painter::new(colour);
         let mut made =
-            Self { app: App::new(own), line, viewer, news, painter, terminal, shown: None, drawn: None, mouse: true };
+            Self { app: App::default(), line, viewer, news, painter, terminal, shown: None, drawn: None, mouse: true };
         made.set_mouse()?;
         Ok(made)
     }
@@ -219,9 +123,7 @@ impl Loop {
 
     fn run(mut self) -> std::io::Result<Leave> {
         loop {
-            if self.hear() {
-                return Ok(Leave::Quit);
-            }
+            self.hear();
             self.app.now_ms = now_ms();
             if self.app.settle() {
                 self.ring()?;
@@ -238,19 +140,11 @@ impl Loop {
         }
     }
 
-    /// Takes all news. True: nothing more comes, and the screen is to be closed.
-    fn hear(&mut self) -> bool {
-        loop {
-            match self.news.try_recv() {
-                Ok(News::Close) => return true,
-                Ok(news) => {
-                    self.drawn = None;
-                    self.app.take(news);
-                }
-                Err(TryRecvError::Empty) => return false,
-                // Whoever drives or reads the run is gone without a word.
-                Err(TryRecvError::Disconnected) => return self.app.own,
-            }
+    /// Takes all news.
+    fn hear(&mut self) {
+        while let Ok(news) = self.news.try_recv() {
+            self.drawn = None;
+            self.app.take(news);
         }
     }
 

@@ -31,8 +31,8 @@ pub trait Outside: Send {
     /// There is no editor, or it failed.
     fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String>;
 
-    /// Stops the run as Ctrl-C does; the second time at once.
-    fn interrupt(&self);
+    /// Stops the process that was started from here for the run: cleanly the first time, at once the second. False: none was.
+    fn interrupt(&self) -> bool;
 }
 
 /// A run that somebody looks at.

@@ -164,6 +164,20 @@ impl TestProject {
         ended
     }
 
+    /// The scripted model of this project.
+    pub fn model(&self) -> String {
+        self.script.as_ref().map(|script| format!("scripted:{}", script.display())).unwrap_or_default()
+    }
+
+    /// Kills the process that drives the newest run, as a crash would.
+    pub fn kill_driver(&self) {
+        let runs = json_lines(&self.expect(0, &["--json", "runs"]).out);
+        let owner = runs[0]["owner"].as_str().expect("a process drives the run");
+        let pid = owner.split(|c: char| !c.is_ascii_digit()).find(|word| !word.is_empty()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid.parse().unwrap()).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+
     /// The newest run's facts.
     pub fn facts(&self) -> Vec<serde_json::Value> {
         json_lines(&self.expect(0, &["show", "--events"]).out)

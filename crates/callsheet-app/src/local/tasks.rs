@@ -8,12 +8,12 @@ use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
-use callsheet_runtime::shown::Shown;
 use std::sync::Arc;
 
 use super::{LocalRuns, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
+use crate::words::one_line;
 
 /// What is to become of tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,7 @@ fn nothing_failed(id: &RunId) -> Refusal {
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     let near = fuzzy::did_you_mean(slug, names.iter().copied());
-    let has = || format!("it has: {}", cut(&names.join(", ")));
+    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }
 
@@ -231,10 +231,4 @@ fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal 
         ),
     };
     Refusal::usage(what, advice)
-}
-
-/// At most 600 characters of a list.
-fn cut(text: &str) -> String {
-    let shown = Shown::text(text).into_string();
-    if shown.chars().count() <= 600 { shown } else { shown.chars().take(599).chain(['…']).collect() }
 }

@@ -41,15 +41,6 @@ impl Session {
         Ok(if self.apply(services, found)? { EditCheck::Applied } else { EditCheck::Nothing })
     }
 
-    /// Applies an edit of the sheet, if there is one, of a person who says that it is whole.
-    pub(super) fn apply_edit(&mut self, services: &Services) -> Result<(), DriveFault> {
-        let (run, views) = self.run_and_views();
-        if let Some(found) = views.sheet.unread(services, run) {
-            self.apply(services, found)?;
-        }
-        Ok(())
-    }
-
     /// True if it changed the run.
     fn apply(&mut self, services: &Services, found: SheetFile) -> Result<bool, DriveFault> {
         let hash = found.hash.clone();

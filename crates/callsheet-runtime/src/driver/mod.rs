@@ -297,11 +297,6 @@ impl Driver {
                     self.look_at_all |= self.session.note(&self.services, events) < wanted;
                 }
             }
-            // The gate is still pending and asks again, unless the edit closed it.
-            EffectResult::SheetEdited => {
-                self.look_at_all = true;
-                self.session.apply_edit(&self.services)?;
-            }
             EffectResult::Unattended(outcome) => {
                 self.unanswered.insert(done.key, outcome);
             }

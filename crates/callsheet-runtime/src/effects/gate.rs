@@ -1,17 +1,17 @@
-//! Gates and questions: somebody is asked, and the answer becomes an event.
+//! Gates and questions: what was said before answers them, or they wait for a person.
 
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{ExecutionId, Headless, Phase, Slug};
+use callsheet_core::spec::{Headless, Slug};
 
 use crate::effects::gate_view::{gate_view, pending};
-use crate::effects::hunks::{self, HunkAnswer, Moved};
+use crate::effects::hunks::{self, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
 use crate::grants::{CommandCall, command_text};
-use crate::ports::{GateAnswer, GateView, QuestionAnswer, QuestionView};
+use crate::ports::GateView;
 use crate::services::Services;
 
 /// Words of a denial when nobody is there (spec 11.8).
@@ -20,13 +20,11 @@ const NOBODY: &str = "no approver present";
 /// Asks at a gate.
 pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
     let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
-    let mut view = match gate_view(&*work.services.store, work.services.workspace.root(), run, &gate) {
-        Ok(view) => with_models(view, &work.services, run),
+    let view = match gate_view(&*work.services.store, work.services.workspace.root(), run, &gate) {
+        Ok(view) => view,
         Err(fault) => return ready(Err(fault.into())),
     };
     let said = said_before(&work.services, run, &gate, &view);
-    let sheet = work.services.workspace.root().join(work.services.files.directory()).join("sheet.md");
-    view.sheet = Some(sheet.display().to_string());
     let changes = pending(run, &gate).cloned();
     Box::pin(async move {
         let (answer, by) = match said {
@@ -55,40 +53,16 @@ async fn asked_of_now(
             Moved::Lost => hunks::tell_lost(&work.services, task),
         }
     }
-    asked(work, view, changes, when_absent).await
+    tokio::select! {
+        () = work.services.attendance.ended() => {}
+        () = work.cancel.cancelled() => {}
+    }
+    let decided = when_absent.map(|answer| (answer, AnsweredBy::Flag));
+    Ok(decided.ok_or(EffectResult::Unattended(RunOutcome::ApprovalRequired)))
 }
 
 fn adapted(work: &Work, view: &GateView, set: ChangeSet) -> EffectResult {
     EffectResult::Events(hunks::adapted(&work.services, &view.gate, set).into_iter().collect())
-}
-
-/// Asks until there is an answer to record, or none is to be had.
-async fn asked(
-    work: &Work,
-    view: &GateView,
-    changes: Option<&ChangeSet>,
-    when_absent: Option<Answer>,
-) -> Result<Result<(Answer, AnsweredBy), EffectResult>, DriveFault> {
-    let said = |answer| Ok(Ok((answer, AnsweredBy::Terminal)));
-    loop {
-        match work.services.person.approve(view, &work.cancel).await {
-            GateAnswer::Answered(answer) => return said(answer),
-            GateAnswer::Part(part) => {
-                let part = changes.map(|changes| hunks::answer(&work.services, changes, &part)).transpose()?;
-                match part {
-                    Some(HunkAnswer::Answer(answer)) => return said(answer),
-                    Some(HunkAnswer::Invalid(lines)) => report_invalid(&work.services, &lines),
-                    Some(HunkAnswer::Moved(set)) => return Ok(Err(adapted(work, view, set))),
-                    None => report_invalid(&work.services, &["there are no changes to choose from".to_owned()]),
-                }
-            }
-            GateAnswer::Edited => return Ok(Err(EffectResult::SheetEdited)),
-            GateAnswer::Absent => {
-                let decided = when_absent.map(|answer| (answer, AnsweredBy::Flag));
-                return Ok(decided.ok_or(EffectResult::Unattended(RunOutcome::ApprovalRequired)));
-            }
-        }
-    }
 }
 
 pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
@@ -148,28 +122,13 @@ fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
     slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
 }
 
-/// The record knows the model a run was started with; that of the execution phase or of a skill is known here.
-fn with_models(mut view: GateView, services: &Services, run: &Run) -> GateView {
-    for writer in &mut view.writers {
-        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-        if let Ok(model) = services.models.model(Phase::Execute, skill.and_then(|skill| skill.model.as_deref())) {
-            writer.model.clone_from(&model.info().id);
-        }
-    }
-    view
-}
-
-/// Puts a tool's question to a person.
-pub(crate) fn question(work: Work, at: (Slug, ExecutionId, String), question: String) -> EffectFuture {
-    let (task, run, call) = at;
+/// Waits for the answer to a tool's question, which comes through the inbox.
+pub(crate) fn question(work: Work) -> EffectFuture {
     Box::pin(async move {
-        let view = QuestionView { task: task.clone(), question };
-        match work.services.person.answer(&view, &work.cancel).await {
-            QuestionAnswer::Answered(text) => {
-                let output = work.services.store.put_blob(text.as_bytes())?;
-                Ok(EffectResult::Events(vec![Event::QuestionAnswered { task, run, call, output }]))
-            }
-            QuestionAnswer::Absent => Ok(EffectResult::Unattended(RunOutcome::InputRequired)),
+        tokio::select! {
+            () = work.services.attendance.ended() => {}
+            () = work.cancel.cancelled() => {}
         }
+        Ok(EffectResult::Unattended(RunOutcome::InputRequired))
     })
 }

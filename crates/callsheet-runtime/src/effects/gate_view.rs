@@ -74,7 +74,6 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         unheld: false,
         also: Vec::new(),
         directory: None,
-        sheet: None,
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {

@@ -72,7 +72,7 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
         Effect::RunTool { task, run: exec, call, deadline_ms } => tool::run(work, run, &task, &exec, call, deadline_ms),
         Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
         Effect::AskApproval(gate) => gate::approve(work, run, gate),
-        Effect::AskPerson { task, run: exec, call, question } => gate::question(work, (task, exec, call), question),
+        Effect::AskPerson { .. } => gate::question(work),
         Effect::TryChanges { .. } => try_changes::check(work, run, effect),
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
         Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),

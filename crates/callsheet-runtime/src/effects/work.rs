@@ -21,8 +21,6 @@ pub(crate) struct Completion {
 pub(crate) enum EffectResult {
     /// Events to record.
     Events(Vec<Event>),
-    /// A person edited the sheet at this gate.
-    SheetEdited,
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Unattended(Outcome),
 }

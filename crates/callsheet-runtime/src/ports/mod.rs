@@ -1,6 +1,7 @@
 //! Ports: what the runtime asks of the world. Each has a fault type that says whose fault it is and whether a retry
 //! helps, and a conformance suite that every adapter runs.
 
+mod asking;
 mod clock;
 mod fetch;
 mod grants;
@@ -9,11 +10,11 @@ mod model;
 mod model_source;
 mod observer;
 mod outline;
-mod person;
 mod repetition;
 mod store;
 mod tool;
 
+pub use asking::{Attendance, CheckView, EqualCall, GateView, PartAnswer, UNHELD, Unattended, WriterView};
 pub use clock::{Clock, SystemClock};
 pub use fetch::{Fetch, FetchFault, Page};
 pub use grants::Grants;
@@ -25,9 +26,6 @@ pub use model::{
 pub use model_source::ModelSource;
 pub use observer::{LiveText, Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
-pub use person::{
-    CheckView, EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, UNHELD, WriterView,
-};
 pub use repetition::Repetition;
 pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
-    Clock, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
+    Attendance, Clock, Fetch, Grants, Index, Memory, ModelInfo, Observer, Outline, Signal, Store, StoreFault, Tool,
 };
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::rules::{Omitted, room, rules};
@@ -106,8 +106,8 @@ pub struct Services {
     pub store: Arc<dyn Store>,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Who is asked.
-    pub person: Arc<dyn Person>,
+    /// Whether somebody is there to answer.
+    pub attendance: Arc<dyn Attendance>,
     /// What the person allowed for longer than one answer.
     pub grants: Arc<dyn Grants>,
     /// Who watches.

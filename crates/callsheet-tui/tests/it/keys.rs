@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use callsheet_app::RunCommand;
 use callsheet_core::record::{Event, GateKind};
 use callsheet_core::spec::Slug;
-use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste};
+use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste, press};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use crate::stage::Recorded;
 
 fn at(recorded: &Recorded, kind: impl Fn(&GateKind) -> bool) -> App {
-    recorded.before(true, |event| matches!(event, Event::GateAnswered { gate, .. } if kind(&gate.kind)))
+    recorded.before(|event| matches!(event, Event::GateAnswered { gate, .. } if kind(&gate.kind)))
 }
 
 fn before_run(recorded: &Recorded) -> App {
@@ -64,7 +64,7 @@ fn keys_of_before_answer_nothing() {
     let mut app = before_run(&recorded);
     app.armed = None;
     for key in "yanohr".chars() {
-        callsheet_tui::press(&mut app, recorded.viewer(), KeyCode::Char(key).into());
+        press(&mut app, recorded.viewer(), KeyCode::Char(key).into());
     }
     paste(&mut app, "y\ny\n");
     assert!(recorded.sent().is_empty() && app.input.is_none() && app.sure.is_none());
@@ -110,23 +110,26 @@ fn a_change_is_decided_hunk_by_hunk() {
 fn a_run_is_stopped_or_left() {
     let recorded = Recorded::garden();
     let mut app = before_run(&recorded);
-    recorded.type_in(&mut app, "qn");
-    assert_eq!(recorded.interrupts(), 0);
-    recorded.type_in(&mut app, "qy");
-    assert_eq!(recorded.interrupts(), 1);
-    let mut app = recorded.first(false, 3);
     assert!(matches!(recorded.type_in(&mut app, "q"), Next::Leave(Leave::Quit)));
+    recorded.type_in(&mut app, "xn");
+    assert_eq!((recorded.interrupts(), recorded.sent().len()), (0, 0));
     recorded.type_in(&mut app, "xy");
-    assert_eq!(recorded.sent(), [RunCommand::Stop]);
+    assert_eq!((recorded.interrupts(), recorded.sent()), (1, vec![RunCommand::Stop]));
+    // Ctrl-C asks as well, and leaves the run at work if it is pressed once more.
+    let ctrl_c = || KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    assert!(matches!(press(&mut app, recorded.viewer(), ctrl_c()), Next::Stay));
+    assert!(recorded.drawn(&mut app, 120, 35).contains("Stop the run?"));
+    assert!(matches!(press(&mut app, recorded.viewer(), ctrl_c()), Next::Leave(Leave::Quit)));
+    assert!(recorded.sent().is_empty());
 }
 
 #[test]
 fn a_run_that_rests_goes_on() {
     let recorded = Recorded::garden();
-    let mut app = recorded.first(false, 3);
+    let mut app = recorded.first(3);
     app.take(News::Driven(false));
     assert!(matches!(recorded.type_in(&mut app, "r"), Next::Leave(Leave::Resume)));
-    let mut app = recorded.first(false, recorded.entries.len());
+    let mut app = recorded.first(recorded.entries.len());
     app.take(News::Driven(false));
     recorded.type_in(&mut app, "fand the fence?");
     let next = recorded.press(&mut app, [KeyCode::Enter]);
@@ -166,7 +169,7 @@ fn a_limit_is_raised_to_more_than_it_is() {
 #[test]
 fn changes_are_reverted_after_a_yes_that_names_them() {
     let recorded = Recorded::garden();
-    let mut app = recorded.first(false, recorded.entries.len());
+    let mut app = recorded.first(recorded.entries.len());
     recorded.type_in(&mut app, "u");
     assert!(app.sure.is_none() && app.notice.contains("stop the run first"), "{}", app.notice);
     app.take(News::Driven(false));

@@ -1,8 +1,11 @@
 //! What stands on the screen at the moments of a run.
 
-use callsheet_core::record::{CallKey, Event, GateKind};
-use callsheet_core::spec::{Phase, Slug};
-use callsheet_tui::{App, News};
+use callsheet_core::record::{Event, GateKind};
+use callsheet_core::spec::Phase;
+use callsheet_runtime::ports::LiveText;
+use callsheet_tui::{App, Home, News, Wish};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
 use crate::stage::{Recorded, folder};
@@ -36,16 +39,20 @@ fn check(recorded: &Recorded, app: &mut App, moment: &str) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-fn stream(task: Option<&str>, phase: Phase, text: &str) -> News {
-    let run = task.map(|_| callsheet_core::spec::ExecutionId::new("exec"));
-    News::Delta(CallKey { phase, task: task.map(Slug::new), run, n: 1 }, text.to_owned())
+/// What the call has streamed whose reply comes first of those that fit.
+fn stream(recorded: &Recorded, fits: impl Fn(&Event) -> bool, text: &str) -> News {
+    let key = recorded.entries.iter().find_map(|entry| match &entry.event {
+        Event::ReplyReceived { key, .. } if fits(&entry.event) => Some(key.clone()),
+        _ => None,
+    });
+    News::Streams(vec![LiveText { key: key.unwrap(), text: text.to_owned(), count: text.chars().count() as u64 }])
 }
 
 #[test]
 fn the_plan_is_written() {
     let recorded = run();
-    let mut app = recorded.before(true, |event| matches!(event, Event::ReplyReceived { .. }));
-    app.take(stream(None, Phase::Plan, "## Goals / summary\nFind out which troubles nobody"));
+    let mut app = recorded.before(|event| matches!(event, Event::ReplyReceived { .. }));
+    app.take(stream(&recorded, |_| true, "## Goals / summary\nFind out which troubles nobody"));
     recorded.look(&mut app);
     check(&recorded, &mut app, "plan");
 }
@@ -54,9 +61,8 @@ fn the_plan_is_written() {
 fn tasks_run() {
     let recorded = run();
     let executes = |event: &Event| matches!(event, Event::ReplyReceived { key, .. } if key.phase == Phase::Execute);
-    let mut app = recorded.before(true, executes);
-    let task = app.board.open().first().map(|row| row.slug.as_str().to_owned()).unwrap();
-    app.take(stream(Some(&task), Phase::Execute, "## Result summary\nThe barrel at the shed leaks.\n"));
+    let mut app = recorded.before(executes);
+    app.take(stream(&recorded, executes, "## Result summary\nThe barrel at the shed leaks.\n"));
     recorded.look(&mut app);
     check(&recorded, &mut app, "tasks");
 }
@@ -64,7 +70,7 @@ fn tasks_run() {
 #[test]
 fn a_gate_asks_before_tasks_start() {
     let recorded = run();
-    let mut app = recorded.before(true, |event| answers(event, |kind| matches!(kind, GateKind::BeforeRun(_))));
+    let mut app = recorded.before(|event| answers(event, |kind| matches!(kind, GateKind::BeforeRun(_))));
     check(&recorded, &mut app, "before-run");
     recorded.type_in(&mut app, "n");
     recorded.type_in(&mut app, "not in wïnter 漢字, and this goes on for longer than a narrow screen is wide, I fear");
@@ -74,7 +80,7 @@ fn a_gate_asks_before_tasks_start() {
 #[test]
 fn a_gate_shows_a_change() {
     let recorded = run();
-    let mut app = recorded.before(true, |event| answers(event, |kind| matches!(kind, GateKind::BeforeApply { .. })));
+    let mut app = recorded.before(|event| answers(event, |kind| matches!(kind, GateKind::BeforeApply { .. })));
     check(&recorded, &mut app, "before-apply");
     recorded.type_in(&mut app, "hn");
     check(&recorded, &mut app, "hunks");
@@ -83,7 +89,7 @@ fn a_gate_shows_a_change() {
 #[test]
 fn the_run_is_over() {
     let recorded = run();
-    let mut app = recorded.first(false, recorded.entries.len());
+    let mut app = recorded.first(recorded.entries.len());
     app.take(News::Driven(false));
     recorded.look(&mut app);
     check(&recorded, &mut app, "over");
@@ -97,7 +103,7 @@ fn the_run_is_over() {
 #[test]
 fn the_parts_of_a_task() {
     let recorded = run();
-    let mut app = recorded.first(false, recorded.entries.len());
+    let mut app = recorded.first(recorded.entries.len());
     recorded.type_in(&mut app, "/");
     recorded.type_in(&mut app, "write");
     recorded.press(&mut app, [KeyCode::Enter, KeyCode::Down]);
@@ -112,8 +118,7 @@ fn the_parts_of_a_task() {
 fn hostile_text_stays_inside() {
     let recorded = run();
     let executes = |event: &Event| matches!(event, Event::ReplyReceived { key, .. } if key.phase == Phase::Execute);
-    let mut app = recorded.before(true, executes);
-    let task = app.board.open().first().map(|row| row.slug.as_str().to_owned()).unwrap();
+    let mut app = recorded.before(executes);
     let hostile = format!(
         "\u{1b}[2J\u{1b}]0;owned\u{7}\r\n\t{}\u{202e}gnp.exe \u{9b}31m {} {}👩🏽\u{200d}🌾 한국어 {}\u{0}\n",
         "x".repeat(5_000),
@@ -121,7 +126,7 @@ fn hostile_text_stays_inside() {
         "漢字".repeat(700),
         "\u{feff}\u{200b}".repeat(90),
     );
-    app.take(stream(Some(&task), Phase::Execute, &hostile));
+    app.take(stream(&recorded, executes, &hostile));
     app.take(News::Notice(hostile.clone()));
     recorded.look(&mut app);
     for width in (1..150).step_by(7) {
@@ -134,4 +139,40 @@ fn hostile_text_stays_inside() {
     for width in (1..150).step_by(7) {
         recorded.drawn(&mut app, width, 24);
     }
+}
+
+#[test]
+fn the_first_screen() {
+    let found =
+        [("servers", "ollama at http://127.0.0.1:11434, 2 models"), ("model", "ollama:qwen3:4b (it answers here)")];
+    let found = found.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let runs = [("approval required", "Which trouble?"), ("complete", "漢\u{1b}[2J字")];
+    let runs = runs.map(|(state, request)| (state.to_owned(), request.to_owned())).to_vec();
+    let mut home = Home::new("garden".to_owned(), found, runs);
+    let drawn = |home: &Home| {
+        let mut terminal = Terminal::new(TestBackend::new(80, 14)).unwrap();
+        terminal.draw(|frame| home.draw(frame, false)).unwrap();
+        let lines = terminal.backend().buffer().content().chunks(80);
+        let line =
+            |cells: &[ratatui::buffer::Cell]| cells.iter().map(ratatui::buffer::Cell::symbol).collect::<String>();
+        lines.map(|cells| line(cells).trim_end().to_owned() + "\n").collect::<String>()
+    };
+    let key = |code: KeyCode| ratatui::crossterm::event::KeyEvent::from(code);
+    let mut screens = drawn(&home);
+    assert_eq!(home.press(key(KeyCode::Enter)), None, "nothing was typed");
+    home.press(key(KeyCode::Down));
+    home.press(key(KeyCode::Down));
+    screens += &drawn(&home);
+    assert_eq!(home.press(key(KeyCode::Enter)), Some(Wish::Run(1)));
+    home.paste("water the\nbed");
+    home.press(key(KeyCode::Char('s')));
+    screens += &drawn(&home);
+    assert_eq!(home.press(key(KeyCode::Enter)), Some(Wish::Request("water the beds".to_owned())));
+    home.press(key(KeyCode::Esc));
+    assert_eq!(home.press(key(KeyCode::Esc)), Some(Wish::Leave));
+    let path = crate::stage::folder().join("screens/home.txt");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, &screens).unwrap();
+    }
+    assert_eq!(screens, std::fs::read_to_string(&path).unwrap());
 }

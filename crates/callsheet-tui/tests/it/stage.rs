@@ -60,15 +60,15 @@ impl Recorded {
         self.interrupts.load(Ordering::Relaxed)
     }
 
-    /// The run up to the last entry before one that fits, as this process drives it or as it is watched.
-    pub fn before(&self, own: bool, fits: impl Fn(&Event) -> bool) -> App {
+    /// The run up to the last entry before one that fits.
+    pub fn before(&self, fits: impl Fn(&Event) -> bool) -> App {
         let end = self.entries.iter().position(|entry| fits(&entry.event)).unwrap();
-        self.first(own, end)
+        self.first(end)
     }
 
     /// The run up to its first entries.
-    pub fn first(&self, own: bool, count: usize) -> App {
-        let mut app = App::new(own);
+    pub fn first(&self, count: usize) -> App {
+        let mut app = App::default();
         app.take(News::Driven(true));
         self.entries.iter().take(count).for_each(|entry| app.take(News::Entry(Box::new(entry.clone()))));
         self.look(&mut app);
@@ -207,7 +207,8 @@ impl Outside for NoEditor {
         Ok(None)
     }
 
-    fn interrupt(&self) {
+    fn interrupt(&self) -> bool {
         self.interrupts.fetch_add(1, Ordering::Relaxed);
+        false
     }
 }

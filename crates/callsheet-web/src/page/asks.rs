@@ -12,9 +12,10 @@ use callsheet_runtime::shown::MASK;
 use maud::{Markup, html};
 
 use super::diff;
-use super::layout::{WAITS, one_line};
+use super::layout::WAITS;
 use super::run::{RunPage, told};
 use crate::piece::{Piece, Tag};
+use callsheet_app::one_line;
 use callsheet_app::{Refusal, grantable};
 
 /// The form of a change as the person left it, and why it was not taken.

@@ -8,11 +8,12 @@ use callsheet_core::visible::readable;
 use callsheet_report::markdown;
 use maud::{Markup, html};
 
-use super::layout::{WAITS, one_line};
+use super::layout::WAITS;
 use super::run::RunPage;
 use super::task;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::Refusal;
+use callsheet_app::one_line;
 
 pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
     let answer = page.runs.answer(page.run, page.id());

@@ -11,10 +11,11 @@ use callsheet_runtime::prompting::PromptRecord;
 use maud::{Markup, html};
 
 use super::asks::arguments;
-use super::layout::{Frame, one_line};
+use super::layout::Frame;
 use super::run::RunPage;
 use super::task::{blob, call_line};
 use callsheet_app::Refusal;
+use callsheet_app::one_line;
 
 /// Lines of a reply beyond which notes stand below it and not in it.
 const LINES: usize = 2_000;

@@ -10,11 +10,12 @@ use callsheet_core::visible::readable;
 use maud::{Markup, html};
 
 use super::diff;
-use super::layout::{Standing, WAITS, one_line};
+use super::layout::{Standing, WAITS};
 use super::run::RunPage;
 use super::task::blob;
 use crate::piece::{Piece, Tag};
 use callsheet_app::Refusal;
+use callsheet_app::one_line;
 
 type Set = (Slug, ExecutionId, u32);
 

@@ -1,10 +1,10 @@
 //! What every page has: the bar above, the words of a page that could not be shown, and small parts.
 
+use callsheet_app::one_line;
 use callsheet_core::record::Outcome;
 use callsheet_core::view::{civil, duration, outcome_words};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::RunSummary;
-use callsheet_runtime::shown::Shown;
 use maud::{DOCTYPE, Markup, html};
 
 use crate::app::Visit;
@@ -125,16 +125,6 @@ impl Standing {
     pub fn badge(&self) -> Markup {
         html! { span class=(format!("badge {}", self.tone)) { span aria-hidden="true" { (self.sign) } " " (self.words) } }
     }
-}
-
-/// Text on one line, at most `width` characters.
-pub(crate) fn one_line(text: &str, width: usize) -> String {
-    let line = Shown::text(text).as_str().split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= width {
-        return line;
-    }
-    let cut: String = line.chars().take(width.saturating_sub(1)).collect();
-    format!("{}…", cut.trim_end())
 }
 
 /// A moment, in words that the script keeps up to date.

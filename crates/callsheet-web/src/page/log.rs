@@ -6,9 +6,9 @@ use callsheet_core::visible::visible_json;
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::layout::one_line;
 use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
+use callsheet_app::{event_line, one_line};
 
 /// Entries of one page.
 const PAGE: usize = 200;
@@ -46,6 +46,7 @@ fn line(page: &RunPage<'_>, entry: &LogEntry) -> Markup {
     let value = serde_json::to_value(&entry.event).unwrap_or_default();
     let name = value.get("event").and_then(Value::as_str).unwrap_or_default().replace('_', " ");
     let whole = visible_json(&serde_json::to_string_pretty(&value).unwrap_or_default());
+    let said = event_line(&entry.event, page.run).map(|line| one_line(&line.text, 160));
     let shown: String = whole.chars().take(SHOWN).collect();
     html! {
         details {
@@ -53,7 +54,7 @@ fn line(page: &RunPage<'_>, entry: &LogEntry) -> Markup {
                 span.number { (entry.n) } " "
                 span.soft.mono { (format!("{:02}:{:02}:{:02}.{:03}", seconds / 3_600, seconds / 60 % 60, seconds % 60, entry.at % 1_000)) } " "
                 strong { (name) } " "
-                span.facts { (about(&value)) }
+                span.facts { (said.unwrap_or_else(|| about(&value))) }
             }
             pre.text { (shown) }
             @if shown.len() < whole.len() { p { a href=(page.address(&format!("entry/{}", entry.n))) { "All of it" } } }

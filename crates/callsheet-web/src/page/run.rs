@@ -10,11 +10,12 @@ use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use maud::{Markup, html};
 
 use super::asks::Typed;
-use super::layout::{Frame, Standing, one_line, worked};
+use super::layout::{Frame, Standing, worked};
 use super::runs::encoded;
 use super::{asks, board, changes, log, sheet, timeline};
 use crate::app::Visit;
 use crate::piece::{Piece, Tag, listed};
+use callsheet_app::one_line;
 use callsheet_app::{Refusal, RunControl, Started};
 
 /// Longest request that is shown whole above a page.

@@ -4,11 +4,12 @@ use callsheet_core::view::{dollars, thousands};
 use callsheet_runtime::ports::RunSummary;
 use maud::{Markup, html};
 
-use super::layout::{Frame, Standing, ago, one_line};
+use super::layout::{Frame, Standing, ago};
 use crate::app::Visit;
 use crate::piece::{Piece, Tag, listed};
 use crate::record::Record;
 use callsheet_app::Refusal;
+use callsheet_app::one_line;
 
 /// Runs of one page.
 pub(crate) const PAGE: usize = 40;

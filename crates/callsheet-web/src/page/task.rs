@@ -15,10 +15,11 @@ use maud::{Markup, html};
 
 use super::asks::arguments;
 use super::diff;
-use super::layout::{WAITS, one_line};
+use super::layout::WAITS;
 use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
 use callsheet_app::Refusal;
+use callsheet_app::one_line;
 
 /// Characters of a text that are shown at once; the whole of it is a page of its own.
 const SHOWN: usize = 12_000;

@@ -5,7 +5,7 @@ use axum::http::{Request, StatusCode, header};
 
 use crate::support::{RUN, Recorded, Site};
 
-/// covers: 11.14
+/// covers: 11.18
 #[tokio::test]
 async fn the_printed_address_opens_the_page_and_the_token_leaves_it() {
     let site = Site::of(None);

@@ -1,11 +1,10 @@
-//! The person at the gates. Approval at a terminal, from another process, and the headless policies are adapters.
+//! What gates and questions show, and whether somebody is there to answer. Answers come through the inbox.
 
 use async_trait::async_trait;
-use callsheet_core::record::{Answer, CheckEnd, Gate};
+use callsheet_core::record::{CheckEnd, Gate};
 use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_format::edit::{Hunk, HunkPick};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 /// A pending writer as the before-run gate shows it (spec 11.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,9 +72,6 @@ pub struct GateView {
     pub also: Vec<EqualCall>,
     /// Directory a call would run in.
     pub directory: Option<String>,
-    /// The sheet of the run, for somebody who wants to edit it (spec 11.5).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sheet: Option<String>,
 }
 
 /// A call that is asked about with another one, and waits at a gate of its own.
@@ -99,43 +95,18 @@ pub struct PartAnswer {
     pub words: String,
 }
 
-/// An answer at a gate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum GateAnswer {
-    /// Answered.
-    Answered(Answer),
-    /// Answered hunk by hunk, at a before-apply gate. A part that is not valid is told, and the gate asks again.
-    Part(PartAnswer),
-    /// The sheet was edited, or may have been: it is read, then the gate asks again (spec 11.5).
-    Edited,
-    /// Nobody can be asked: the run waits.
-    Absent,
-}
-
-/// What a tool's question shows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct QuestionView {
-    /// Asking task.
-    pub task: Slug,
-    /// The question.
-    pub question: String,
-}
-
-/// An answer to a question.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QuestionAnswer {
-    /// Answered.
-    Answered(String),
-    /// Nobody can be asked: the run waits.
-    Absent,
-}
-
-/// Somebody who can be asked.
+/// Whether somebody looks at a run who could answer.
 #[async_trait]
-pub trait Person: Send + Sync {
-    /// At a gate. A missing terminal never counts as approval.
-    async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer;
+pub trait Attendance: Send + Sync {
+    /// Returns when nobody looks at the run any more; at once if nobody does. An answer comes through the inbox.
+    async fn ended(&self);
+}
 
-    /// A tool's question.
-    async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer;
+/// Nobody looks at the run: each gate and each question waits for a later answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unattended;
+
+#[async_trait]
+impl Attendance for Unattended {
+    async fn ended(&self) {}
 }

@@ -1,0 +1,278 @@
+//! A run in plain lines, with its gates and questions asked at the terminal, whoever drives it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_app::{Order, Question, RunCommand, RunControl, questions, run_folder};
+use callsheet_core::record::{AnsweredBy, Gate};
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+use callsheet_runtime::effects::open_gates;
+use callsheet_runtime::ports::{AskingCall, GateView, Observer, Signal, Store};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Exit, Failure};
+use crate::driver::Driver;
+use crate::relay::Relayed;
+use crate::setup::Setup;
+use crate::term::{self, Decision, PlainLines, TerminalPerson, outcome_words, print_relayed};
+
+use super::follow::Follower;
+
+/// How often the record is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an edit of the plan file is waited for before its gate is asked again.
+const EDITED: Duration = Duration::from_secs(1);
+
+/// Prints what a driver says that is not recorded.
+pub(super) fn relayed_line(relayed: &Relayed) {
+    let lines = PlainLines::default();
+    match relayed {
+        Relayed::Out(_) | Relayed::Err(_) => print_relayed(relayed),
+        Relayed::Run { .. } => {}
+        Relayed::Notice(text) => lines.see(&Signal::Notice(text)),
+        Relayed::Retry { key, send, wait_ms, message } => {
+            lines.see(&Signal::Retry { key, send: *send, wait_ms: *wait_ms, message });
+        }
+        Relayed::Silent { key, seconds } => lines.see(&Signal::Silent { key, seconds: *seconds }),
+    }
+}
+
+/// Shows a run until the process that drives it ends. `facts`: how many of its facts the person knows.
+pub(super) async fn watch_lines(
+    setup: &Setup,
+    store: Arc<dyn Store>,
+    id: &RunId,
+    mut driver: Option<Driver>,
+    facts: u64,
+) -> Result<Exit, Failure> {
+    let mut view = LinesView {
+        follower: Follower::new(setup, store, id),
+        run: Run::new(),
+        lines: PlainLines::default(),
+        known: facts,
+        asking: Asking::new(setup, id),
+    };
+    let mut ticks = tokio::time::interval(LOOK);
+    loop {
+        let ended = match &mut driver {
+            Some(driver) => tokio::select! {
+                relayed = driver.messages.recv() => match relayed {
+                    Some(relayed) => {
+                        // What was recorded before comes first.
+                        view.look();
+                        relayed_line(&relayed);
+                        continue;
+                    }
+                    None => true,
+                },
+                _ = ticks.tick() => false,
+            },
+            None => {
+                ticks.tick().await;
+                !view.follower.owner().0
+            }
+        };
+        view.look();
+        if ended {
+            break;
+        }
+        // Reading says that somebody looks, once it is known who drives the run.
+        if driver.is_some() {
+            view.follower.owner();
+        }
+        let _unshown = view.follower.streams();
+        if view.asking.go_on(&view.run).await == Attended::Nobody
+            && let Some(driver) = &mut driver
+        {
+            driver.leave();
+        }
+    }
+    view.asking.withdraw();
+    match driver {
+        Some(driver) => driver.end(),
+        None => {
+            let state = view.run.outcome().map_or("not running", outcome_words);
+            super::say(setup, &format!("run {id}: {state}")).map(|()| Exit::Complete)
+        }
+    }
+}
+
+struct LinesView {
+    follower: Follower,
+    run: Run,
+    lines: PlainLines,
+    known: u64,
+    asking: Asking,
+}
+
+impl LinesView {
+    /// Prints what was recorded since.
+    fn look(&mut self) {
+        for fact in self.follower.entries() {
+            if self.run.apply(&fact).is_err() {
+                // The driver says what is wrong with its record.
+                continue;
+            }
+            if fact.n > self.known {
+                self.lines.see(&Signal::LogEntry { fact: &fact, run: &self.run });
+            } else if fact.n == self.known {
+                self.lines.begin_with(&self.run);
+            }
+        }
+    }
+}
+
+/// What a run asks of a person.
+#[derive(Clone, Debug, PartialEq)]
+enum Ask {
+    Gate(Gate),
+    Question(AskingCall),
+}
+
+/// Whether somebody answers at the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attended {
+    Somebody,
+    Nobody,
+}
+
+/// How one asking ended.
+enum Asked {
+    /// The commands were given, or nothing was decided.
+    Done,
+    /// A command was refused, or the plan file was edited: it is asked again.
+    Again,
+    /// Nobody is there.
+    Nobody,
+}
+
+/// One question at a time is on the terminal.
+struct Asking {
+    runs: Arc<dyn RunControl>,
+    person: Arc<TerminalPerson>,
+    id: RunId,
+    sheet: String,
+    /// What is asked now.
+    now: Option<(Ask, CancellationToken, JoinHandle<Asked>)>,
+    /// What waits, as it was seen at the last look. What a driver answers by itself waits no longer at the next.
+    seen: Vec<Ask>,
+    /// What has its answer on the way.
+    answered: Vec<Ask>,
+    attended: Attended,
+}
+
+impl Asking {
+    fn new(setup: &Setup, id: &RunId) -> Self {
+        let sheet = setup.project.join(run_folder(id)).join("sheet.md").display().to_string();
+        let person = Arc::new(TerminalPerson::new(term::colours()));
+        let (seen, answered) = (Vec::new(), Vec::new());
+        let runs = Arc::new(setup.runs());
+        Self { runs, person, id: id.clone(), sheet, now: None, seen, answered, attended: Attended::Somebody }
+    }
+
+    /// Asks what waits next, and hears what was answered.
+    async fn go_on(&mut self, run: &Run) -> Attended {
+        let asked = questions(run);
+        let gates = open_gates(run).map(Ask::Gate);
+        let open: Vec<Ask> = gates.chain(asked.iter().map(|one| Ask::Question(one.asking.clone()))).collect();
+        self.answered.retain(|ask| open.contains(ask));
+        if let Some((ask, cancel, task)) = self.now.take() {
+            if !task.is_finished() {
+                if !open.contains(&ask) {
+                    cancel.cancel();
+                }
+                self.now = Some((ask, cancel, task));
+                return self.attended;
+            }
+            match task.await {
+                Ok(Asked::Done) => self.answered.push(ask),
+                Ok(Asked::Nobody) if open.contains(&ask) => self.attended = Attended::Nobody,
+                _ => {}
+            }
+        }
+        if self.attended == Attended::Somebody {
+            let next = open.iter().find(|ask| self.seen.contains(ask) && !self.answered.contains(ask));
+            self.now = next.and_then(|ask| self.begin(run, ask.clone(), &asked));
+        }
+        self.seen = open;
+        self.attended
+    }
+
+    fn begin(
+        &mut self,
+        run: &Run,
+        ask: Ask,
+        asked: &[Question],
+    ) -> Option<(Ask, CancellationToken, JoinHandle<Asked>)> {
+        let cancel = CancellationToken::new();
+        let (person, withdrawn) = (Arc::clone(&self.person), cancel.clone());
+        let (runs, id) = (Arc::clone(&self.runs), self.id.clone());
+        let task = match &ask {
+            Ask::Gate(gate) => {
+                let view = runs.gate(run, gate).ok()?;
+                self.answered.extend(view.also.iter().map(|also| Ask::Gate(also.gate.clone())));
+                let sheet = self.sheet.clone();
+                tokio::spawn(async move { at_gate(&*runs, &person, &id, (&view, &sheet), &withdrawn).await })
+            }
+            Ask::Question(asking) => {
+                let question = asked.iter().find(|one| one.asking == *asking)?;
+                let (task, text, to) = (question.task.clone(), question.text.clone(), asking.clone());
+                tokio::spawn(async move {
+                    match person.reply(&task, &text, &withdrawn).await {
+                        Some(text) => give(&*runs, &id, RunCommand::Reply { to, text }),
+                        None => Asked::Nobody,
+                    }
+                })
+            }
+        };
+        Some((ask, cancel, task))
+    }
+
+    /// Nothing is asked any more.
+    fn withdraw(&mut self) {
+        if let Some((_, cancel, _)) = self.now.take() {
+            cancel.cancel();
+        }
+    }
+}
+
+async fn at_gate(
+    runs: &dyn RunControl,
+    person: &TerminalPerson,
+    id: &RunId,
+    (view, sheet): (&GateView, &str),
+    withdrawn: &CancellationToken,
+) -> Asked {
+    match person.decide(view, sheet, withdrawn).await {
+        None => Asked::Nobody,
+        Some(Decision::Edited) => {
+            tokio::time::sleep(EDITED).await;
+            Asked::Again
+        }
+        Some(Decision::Commands(commands)) => {
+            for command in commands {
+                if let Asked::Again = give(runs, id, command) {
+                    return Asked::Again;
+                }
+            }
+            Asked::Done
+        }
+    }
+}
+
+/// Gives a command, and says what its receipt or refusal says.
+fn give(runs: &dyn RunControl, id: &RunId, command: RunCommand) -> Asked {
+    match runs.order(id, &Order { by: AnsweredBy::Terminal, command }) {
+        Ok(receipt) => {
+            receipt.notes.iter().for_each(|note| tell!("{note}"));
+            Asked::Done
+        }
+        Err(refusal) => {
+            let advice = if refusal.advice.is_empty() { String::new() } else { format!("; {}", refusal.advice) };
+            tell!("{}{advice}", refusal.what);
+            Asked::Again
+        }
+    }
+}

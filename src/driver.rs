@@ -1,0 +1,93 @@
+//! A process that drives a run for this one, which shows it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::cli::{Exit, Failure};
+use crate::relay::{DRIVE, Relayed};
+
+/// A driver at work, or ended.
+pub struct Driver {
+    child: Child,
+    /// Open as long as this process looks at the run.
+    stdin: Option<ChildStdin>,
+    /// What it tells; closed at its end.
+    pub messages: UnboundedReceiver<Relayed>,
+    errors: File,
+}
+
+impl Driver {
+    /// Starts one with these arguments. `request`: the text that a person gave on stdin.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start(arguments: &[OsString], request: Option<&str>) -> Result<Self, Failure> {
+        let failed =
+            |error: std::io::Error| Failure::internal(format!("can't start a process for the run: {error}"), "");
+        let errors = tempfile::tempfile().map_err(failed)?;
+        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
+            .arg(DRIVE)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors.try_clone().map_err(failed)?)
+            .spawn()
+            .map_err(failed)?;
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
+            let first = serde_json::to_string(&request).unwrap_or_default();
+            writeln!(stdin, "{first}").map_err(failed)?;
+        }
+        let (sender, messages) = unbounded_channel();
+        if let Some(stdout) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                    let told = serde_json::from_str(&line).unwrap_or(Relayed::Err(line + "\n"));
+                    if sender.send(told).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { child, stdin, messages, errors })
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> Option<Pid> {
+        i32::try_from(self.child.id()).ok().and_then(Pid::from_raw)
+    }
+
+    /// Nobody looks at the run from here any more.
+    pub fn leave(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// It did not end by itself.
+    pub fn end(mut self) -> Result<Exit, Failure> {
+        let status = self.child.wait();
+        if let Some(exit) = status.as_ref().ok().and_then(|status| status.code()).and_then(Exit::of_code) {
+            return Ok(exit);
+        }
+        let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        let mut words = String::new();
+        let _unreadable = self.errors.seek(SeekFrom::Start(0)).and_then(|_| self.errors.read_to_string(&mut words));
+        Err(Failure::internal(
+            format!("the process that drove the run ended early ({how})\n{}", words.trim()),
+            "everything recorded so far is safe; `callsheet resume` continues the run",
+        ))
+    }
+}
+
+/// Stops what a driver does: cleanly the first time, at once the second.
+pub fn interrupt(driver: Pid) {
+    // It may have ended meanwhile.
+    let _gone = kill_process(driver, Signal::TERM);
+}

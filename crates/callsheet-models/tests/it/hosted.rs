@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::{Server, check_file, fixtures};
+use crate::support::{Server, check_file, fixtures, sorted};
 use callsheet_core::record::StopReason;
 use callsheet_core::spec::ToolSpec;
 use callsheet_models::config::{Provider, ProviderSettings, build};
@@ -91,7 +91,7 @@ async fn c45_an_anthropic_row_gives_native_tools_and_another_schemas() {
     }
     native.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
     let sent = server.received().last().unwrap().body.clone();
-    let text = serde_json::to_string_pretty(&sent).unwrap() + "\n";
+    let text = serde_json::to_string_pretty(&sorted(&sent)).unwrap() + "\n";
     let wrong = check_file(&fixtures().join("wire/anthropic/native.sent.json"), &text);
     assert!(wrong.is_none(), "{wrong:?}");
 

@@ -124,25 +124,21 @@ async fn ollama() {
     check_wire("ollama", "").await;
 }
 
-#[cfg(feature = "hosted")]
 #[tokio::test]
-async fn openai_chat_through_the_hosted_library() {
+async fn openai_chat_of_a_vendor() {
     check_wire("mistral", "/v1").await;
 }
 
-#[cfg(feature = "hosted")]
 #[tokio::test]
 async fn anthropic() {
     check_wire("anthropic", "/v1").await;
 }
 
-#[cfg(feature = "hosted")]
 #[tokio::test]
 async fn gemini() {
     check_wire("gemini", "/v1beta").await;
 }
 
-#[cfg(feature = "hosted")]
 #[tokio::test]
 async fn openai_responses() {
     check_wire("openai-responses", "/v1").await;

@@ -1,6 +1,7 @@
 //! What each hosted vendor of `vendors.toml` is sent, and what becomes of its reply: `fixtures/vendors/VENDOR.sent.jsonl`
 //! holds one request a line, and then the reply to the one with tools. The vendors answer with the stream of their dialect,
-//! `fixtures/vendors/DIALECT.http`.
+//! `fixtures/vendors/DIALECT.http`. How the requests differ from those of a library that was used before, and why, is in the
+//! README beside them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -54,7 +54,8 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
 
 /// Reads the window of a model from an answer of `/models`, where the server tells it.
 pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
-    let models = answer.get("data").and_then(Value::as_array)?;
+    // Some vendors send the list alone.
+    let models = answer.get("data").unwrap_or(answer).as_array()?;
     let of_name = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(model);
     let entry = models.iter().find(of_name)?;
     let told = WINDOW.iter().find_map(|key| entry.get(*key).and_then(Value::as_u64));

@@ -157,5 +157,6 @@ fn a_list_of_models_tells_the_window_of_one() {
     {
         assert_eq!(openai::window_of(&answer, model), window, "{model}");
     }
+    assert_eq!(openai::window_of(&answer["data"], "brook"), Some(4096), "a list alone");
     assert_eq!(openai::window_of(&json!({"error": "no"}), "brook"), None);
 }

@@ -50,16 +50,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
 /// Libraries that must not be reachable from a crate, with the crate that owns them.
 const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-core", &["pulldown-cmark", "saphyr-parser", "similar"]),
-    ("callsheet-format", &["tokio", "reqwest", "rusqlite", "rand", "genai", "tempfile", "ignore", "tree-sitter"]),
-    ("callsheet-runtime", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "tree-sitter"]),
-    ("callsheet-store", &["reqwest", "genai", "llama-cpp-2", "clap"]),
-    ("callsheet-tools", &["rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-format", &["tokio", "reqwest", "rusqlite", "rand", "tempfile", "ignore", "tree-sitter"]),
+    ("callsheet-runtime", &["reqwest", "rusqlite", "llama-cpp-2", "clap", "tree-sitter"]),
+    ("callsheet-store", &["reqwest", "llama-cpp-2", "clap"]),
+    ("callsheet-tools", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
-    ("callsheet-local", &["rusqlite", "genai", "clap"]),
-    ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
-    ("callsheet-app", &["axum", "reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "console", "ratatui"]),
-    ("callsheet-tui", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
-    ("callsheet-web", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-local", &["rusqlite", "clap"]),
+    ("callsheet-symbols", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-app", &["axum", "reqwest", "rusqlite", "llama-cpp-2", "clap", "console", "ratatui"]),
+    ("callsheet-tui", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-web", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
 ];
 
 /// Crates without I/O, clock and randomness, whose modules have an order.

@@ -111,6 +111,15 @@ fn good(dialect: &str) -> Answer {
             ("application/x-ndjson", format!("{line}\n"))
         }
         "anthropic" => ("text/event-stream", anthropic(GOOD, "end_turn")),
+        "gemini" => {
+            let candidate = serde_json::json!({"content": {"parts": [{"text": GOOD}]}, "finishReason": "STOP"});
+            ("text/event-stream", format!("data: {}\n\n", serde_json::json!({"candidates": [candidate]})))
+        }
+        "openai-responses" => {
+            let delta = serde_json::json!({"type": "response.output_text.delta", "output_index": 0, "delta": GOOD});
+            let end = serde_json::json!({"type": "response.completed", "response": {"status": "completed"}});
+            ("text/event-stream", format!("data: {delta}\n\ndata: {end}\n\n"))
+        }
         _ => ("text/event-stream", chat(GOOD)),
     };
     Answer { status: 200, media: media.to_owned(), body, breaks: false }

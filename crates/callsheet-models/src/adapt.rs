@@ -1,7 +1,7 @@
 //! What a provider refused of our requests, and what it is sent in its place: parameters left out or renamed, the system
 //! text in the first message, a smaller cap of tokens. Learned from its refusals, or set; kept for the model. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_runtime::ports::{Message, ModelRequest};
 use serde_json::{Map, Value};
@@ -9,11 +9,35 @@ use serde_json::{Map, Value};
 use crate::fault::numbers_in;
 
 /// Names of the cap of the reply. The first is the one that requests are made with.
-const CAPS: [&str; 5] = ["max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "num_predict"];
+const CAPS: [&str; 6] =
+    ["max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "maxOutputTokens", "num_predict"];
 
-/// Members without which a request is none, and those whose refusal the caller mends.
-const KEPT: [&str; 9] =
-    ["model", "messages", "stream", "tools", "response_format", "grammar", "format", "options", "max_tokens"];
+/// Members of a body that hold parameters.
+const GROUPS: [&str; 2] = ["options", "generationConfig"];
+
+/// Members without which a request is none, and those whose refusal the caller sees to.
+const KEPT: [&str; 20] = [
+    "model",
+    "messages",
+    "input",
+    "contents",
+    "system",
+    "instructions",
+    "systemInstruction",
+    "stream",
+    "tools",
+    "response_format",
+    "grammar",
+    "format",
+    "text",
+    "output_config",
+    "responseMimeType",
+    "responseJsonSchema",
+    "options",
+    "generationConfig",
+    "num_ctx",
+    "max_tokens",
+];
 
 /// What says that a role is not known.
 const ROLE: [&str; 4] = ["role", "template", "system message", "system prompt"];
@@ -26,6 +50,8 @@ const SYSTEM: &str = "system";
 pub struct Adaptation {
     /// Parameters that are left out; `system`: the text goes into the first message.
     pub omitted: BTreeSet<String>,
+    /// Parameters that have another name, by the usual one.
+    pub names: BTreeMap<String, String>,
     /// What the cap of the reply is called.
     pub cap_name: Option<String>,
     /// The largest cap that is taken.
@@ -48,17 +74,16 @@ impl Change {
             if !request.system.is_empty() && refuses_system(&low) {
                 return Some(Self::Omit(SYSTEM.to_owned()));
             }
-            let optional = sent.keys().filter(|key| !KEPT.contains(&key.as_str()) && !CAPS.contains(&key.as_str()));
-            let options = sent.get("options").and_then(Value::as_object).into_iter().flat_map(Map::keys);
-            let named = optional.chain(options).filter_map(|key| Some((place_of(&low, key)?, key)));
-            named.min().map(|(_, key)| Self::Omit(key.clone()))
+            let optional = parameters(sent).filter(|key| !KEPT.contains(key) && !CAPS.contains(key));
+            let named = optional.filter_map(|key| Some((place_of(&low, key)?, key)));
+            named.min().map(|(_, key)| Self::Omit(key.to_owned()))
         })
     }
 
     fn of_cap(low: &str, sent: &Map<String, Value>, request: &ModelRequest) -> Option<Self> {
-        let ours = CAPS.iter().find(|name| sent.contains_key(**name))?;
+        let ours = CAPS.iter().find(|name| parameters(sent).any(|sent| sent == **name))?;
         let named = place_of(low, ours).is_some();
-        let other = CAPS.iter().find(|name| *name != ours && place_of(low, name).is_some());
+        let other = CAPS.iter().find(|name| snake(name) != snake(ours) && place_of(low, name).is_some());
         if let Some(other) = other.filter(|_| named) {
             return Some(Self::NameCap((*other).to_owned()));
         }
@@ -131,19 +156,43 @@ impl Adaptation {
         request
     }
 
-    /// The body of our own wires with the rest.
+    /// The body with the rest.
     pub fn body(&self, body: &mut Map<String, Value>) {
-        for name in &self.omitted {
+        for (usual, name) in &self.names {
+            rename(body, &[usual], name);
+        }
+        if let Some(name) = &self.cap_name {
+            rename(body, &CAPS, name);
+        }
+        for name in self.omitted.iter().flat_map(|usual| [Some(usual), self.names.get(usual)]).flatten() {
             body.shift_remove(name);
-            if let Some(options) = body.get_mut("options").and_then(Value::as_object_mut) {
-                options.shift_remove(name);
+            for group in GROUPS {
+                if let Some(members) = body.get_mut(group).and_then(Value::as_object_mut) {
+                    members.shift_remove(name);
+                }
             }
         }
-        if let Some(name) = &self.cap_name
-            && let Some(cap) = CAPS.iter().find_map(|old| body.shift_remove(*old))
-        {
-            body.insert(name.clone(), cap);
-        }
+    }
+}
+
+/// The names of all parameters of a body.
+fn parameters(body: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let inner = GROUPS.iter().filter_map(|name| body.get(*name)?.as_object()).flat_map(Map::keys);
+    body.keys().chain(inner).map(String::as_str)
+}
+
+/// Gives the first of these that is there another name, in its place.
+fn rename(body: &mut Map<String, Value>, usual: &[&str], name: &str) {
+    let in_group = GROUPS.iter().find(|group| {
+        let members = body.get(**group).and_then(Value::as_object);
+        members.is_some_and(|members| usual.iter().any(|usual| members.contains_key(*usual)))
+    });
+    let members = match in_group.and_then(|group| body.get_mut(*group)).and_then(Value::as_object_mut) {
+        Some(members) => members,
+        None => body,
+    };
+    if let Some(value) = usual.iter().find_map(|usual| members.shift_remove(*usual)) {
+        members.insert(name.to_owned(), value);
     }
 }
 
@@ -153,8 +202,24 @@ fn refuses_system(low: &str) -> bool {
     place_of(low, SYSTEM).is_some() && ROLE.iter().any(|word| low.contains(word)) || only_others
 }
 
-/// Where a text names a parameter, as a word of its own.
+/// Where a text names a parameter, as a word of its own, in either way that names are written.
 fn place_of(low: &str, name: &str) -> Option<usize> {
+    word_at(low, &snake(name)).or_else(|| word_at(low, &name.to_lowercase()))
+}
+
+/// `maxTokens` as `max_tokens`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+fn word_at(low: &str, name: &str) -> Option<usize> {
     let of_word = |c: char| c.is_alphanumeric() || c == '_';
     low.match_indices(name).map(|(at, _)| at).find(|at| {
         let before = low.get(..*at).and_then(|text| text.chars().next_back());
@@ -231,5 +296,33 @@ mod tests {
         adapted.body(&mut body);
         assert_eq!(body.get("max_completion_tokens"), Some(&json!(8192)));
         assert!(!body.contains_key("max_tokens") && !body.contains_key("stream_options") && !body.contains_key("seed"));
+    }
+
+    #[test]
+    fn a_parameter_may_have_another_name() {
+        let body = |adapted: &Adaptation| {
+            let mut body = json!({"seed": 7, "generationConfig": {"maxOutputTokens": 5}}).as_object().unwrap().clone();
+            adapted.body(&mut body);
+            Value::Object(body)
+        };
+        let mut adapted = Adaptation { cap_name: Some("cap".to_owned()), ..Adaptation::default() };
+        adapted.names.insert("seed".to_owned(), "random_seed".to_owned());
+        assert_eq!(body(&adapted), json!({"generationConfig": {"cap": 5}, "random_seed": 7}));
+        for omitted in ["seed", "random_seed"] {
+            let adapted = Adaptation { omitted: BTreeSet::from([omitted.to_owned()]), ..adapted.clone() };
+            assert_eq!(body(&adapted), json!({"generationConfig": {"cap": 5}}), "{omitted}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_group_are_known_in_either_notation() {
+        let sent = json!({"contents": [], "generationConfig": {"maxOutputTokens": 8192, "seed": 7}});
+        for (words, change) in [
+            ("maxOutputTokens must be at most 2048", Change::Cap(2048)),
+            ("Invalid value at 'generation_config.max_output_tokens' (at most 2048)", Change::Cap(2048)),
+            ("Unknown name \"seed\" at 'generation_config'", Change::Omit("seed".to_owned())),
+        ] {
+            assert_eq!(Change::of(words, sent.as_object().unwrap(), &request()), Some(change), "{words}");
+        }
     }
 }

@@ -181,7 +181,7 @@ pub fn communication(message: impl Into<String>) -> ModelFault {
 }
 
 /// The words of a provider say that the prompt does not fit.
-pub fn is_overflow(words: &str) -> bool {
+fn is_overflow(words: &str) -> bool {
     speaks_of(words, OVERFLOW)
 }
 

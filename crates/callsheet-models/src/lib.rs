@@ -1,5 +1,5 @@
-//! Every model adapter but the embedded one, behind the `Model` port: hosted vendors through one library, local servers
-//! through our own pure dialects on one transport, scripted models, and cassettes. Vendors are rows of `vendors.toml`.
+//! Every model adapter but the embedded one, behind the `Model` port: hosted vendors and local servers through pure dialects
+//! on one transport, scripted models, and cassettes. Vendors are rows of `vendors.toml`.
 //!
 //! Nothing is opened before the first request. Keys live in `secrecy` values and never reach a log, an error or `Debug`.
 
@@ -8,11 +8,6 @@ mod adapt;
 pub mod config;
 
 pub mod fault;
-
-#[cfg(feature = "hosted")]
-mod hosted;
-
-mod local;
 
 pub mod measure;
 
@@ -23,6 +18,8 @@ pub mod probe;
 pub mod replay;
 
 pub mod scripted;
+
+mod served;
 
 mod tokens;
 

@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_format::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelFault, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
 use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 use crate::fault::{FaultContext, communication};
-use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
+use crate::served::{LEARN_TIMEOUT, Parts, ServedModel};
 use crate::transport::Transport;
-use crate::wire::llamacpp::PrintGrammar;
-
-/// How a llama.cpp server gets its grammars.
-const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
+use crate::wire::Wire;
 
 /// How long a server has to say whether it is there.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -74,24 +70,14 @@ pub enum BuildError {
     /// The script.
     #[error(transparent)]
     Script(#[from] ScriptError),
-    /// This build has no hosted vendors, or the library has no such adapter.
-    #[error("{provider} needs the hosted adapter `{adapter}`, which this build does not have")]
-    NoAdapter {
-        /// Provider.
-        provider: String,
-        /// Adapter.
-        adapter: String,
-    },
 }
 
 /// The model `model` of a provider.
 pub fn build(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
-    match provider.dialect {
-        Dialect::Scripted => Ok(Arc::new(Scripted::open(std::path::Path::new(model))?.of(provider))),
-        Dialect::Embedded => Err(BuildError::Embedded { name: model.to_owned() }),
-        _ if provider.adapter.is_some() => hosted(provider, model, environment),
-        _ => Ok(Arc::new(local(provider, model, environment)?)),
-    }
+    Ok(match served(provider, model, environment)? {
+        Some(model) => Arc::new(model),
+        None => Arc::new(Scripted::open(std::path::Path::new(model))?.of(provider)),
+    })
 }
 
 /// The model a reference names.
@@ -114,25 +100,24 @@ pub fn build_ref(
     }
 }
 
-/// As [`build`], and asks a server of our own dialects for the model's window and abilities, at most half a second. What it
+/// As [`build`], and asks a server that tells them for the model's window and abilities, at most half a second. What it
 /// cannot tell stays unknown; the first call reports what is wrong.
 pub async fn connect(
     provider: &Provider,
     model: &str,
     environment: &dyn Environment,
 ) -> Result<Arc<dyn Model>, BuildError> {
-    if provider.adapter.is_some() || matches!(provider.dialect, Dialect::Scripted | Dialect::Embedded) {
+    let Some(built) = served(provider, model, environment)?.filter(|_| tells(provider, model)) else {
         return build(provider, model, environment);
-    }
-    let model = local(provider, model, environment)?;
-    if !matches!(tokio::time::timeout(LEARN_TIMEOUT, model.learn()).await, Ok(Ok(()))) {
+    };
+    if !matches!(tokio::time::timeout(LEARN_TIMEOUT, built.learn()).await, Ok(Ok(()))) {
         tracing::debug!(provider = provider.name, "the server did not describe its model");
     }
-    Ok(Arc::new(model))
+    Ok(Arc::new(built))
 }
 
-/// What a server of our own dialects says when it is asked for its model; `None` for others, which are only asked by calls.
-/// A server of OpenAI's form need not list its models.
+/// What a server says when it is asked for its model; `None` for others, which are only asked by calls. A server of OpenAI's
+/// form need not list its models.
 ///
 /// # Errors
 /// Settings that no model can be built from, such as a key that is not set.
@@ -141,11 +126,10 @@ pub async fn ask_server(
     model: &str,
     environment: &dyn Environment,
 ) -> Result<Option<Result<(), ModelFault>>, BuildError> {
-    if provider.adapter.is_some() || matches!(provider.dialect, Dialect::Scripted | Dialect::Embedded) {
+    let Some(built) = served(provider, model, environment)?.filter(|_| tells(provider, model)) else {
         return build(provider, model, environment).map(|_| None);
-    }
-    let model = local(provider, model, environment)?;
-    let asked = tokio::time::timeout(ASK_TIMEOUT, model.learn()).await;
+    };
+    let asked = tokio::time::timeout(ASK_TIMEOUT, built.learn()).await;
     let silent = || communication(format!("{} does not answer at {}", provider.name, provider.base_url));
     Ok(Some(match asked.unwrap_or_else(|_| Err(silent())) {
         Err(ModelFault::Configuration { message })
@@ -157,68 +141,47 @@ pub async fn ask_server(
     }))
 }
 
-fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
-    let (speech, can_grammar) = match provider.dialect {
-        Dialect::Llamacpp => {
-            (ChatProtocol::Llamacpp(PRINT_GRAMMAR), PRINT_GRAMMAR(&Grammar { rules: Vec::new() }).is_some())
-        }
-        Dialect::Ollama => (ChatProtocol::Ollama, false),
-        _ => (ChatProtocol::Openai, false),
+/// Whether a server is asked for its model: where its dialect has a question for that, and no vendor row has the answer.
+fn tells(provider: &Provider, model: &str) -> bool {
+    let asks = matches!(provider.dialect, Dialect::Openai | Dialect::Llamacpp | Dialect::Ollama);
+    let row = super::vendors::row(provider);
+    let is_known = row.is_some_and(|row| provider.is_at(row) && row.window(model).is_some());
+    asks && !is_known
+}
+
+/// A model behind a wire; `None`: it is a script.
+fn served(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Option<ServedModel>, BuildError> {
+    let Some(wire) = Wire::of(provider.dialect) else {
+        let is_script = provider.dialect == Dialect::Scripted;
+        return if is_script { Ok(None) } else { Err(BuildError::Embedded { name: model.to_owned() }) };
     };
-    let capabilities = capabilities(provider, model, true, can_grammar);
+    let row = super::vendors::row(provider);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
-    let transport = transport.with_silence(provider.silence);
-    let prices = provider.prices_of(model);
-    let built = LocalModel::new(info(provider, model, capabilities), model, speech, transport, prices);
-    Ok(built.adapted(provider.adaptation.clone()))
+    Ok(Some(ServedModel::new(Parts {
+        info: info(provider, model, capabilities(provider, model)),
+        model: row.map_or_else(|| model.to_owned(), |row| row.model(model)),
+        dialect: provider.dialect,
+        shape: row.map(|row| row.shape(&wire, model)).unwrap_or_default(),
+        transport: transport.with_silence(provider.silence).speaking(&wire),
+        wire,
+        prices: provider.prices_of(model),
+        native: super::vendors::native_tools(provider, model),
+        adaptation: provider.adaptation.clone(),
+    })))
 }
 
 /// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
-fn capabilities(provider: &Provider, model: &str, json_schema: bool, can_grammar: bool) -> Capabilities {
+fn capabilities(provider: &Provider, model: &str) -> Capabilities {
     let row = super::vendors::row(provider);
+    let json_schema = row.is_none_or(|row| row.json_schema);
     Capabilities {
         tools: true,
         json_schema,
-        grammar: can_grammar && provider.constrain == Constrain::Grammar,
+        grammar: provider.dialect == Dialect::Llamacpp && provider.constrain == Constrain::Grammar,
         twins: json_schema && provider.constrain == Constrain::Schema,
         counts_tokens: false,
         temperature: row.is_none_or(|row| row.takes_temperature(model)),
         seed: row.is_none_or(|row| row.seed),
-    }
-}
-
-#[cfg(feature = "hosted")]
-fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
-    use crate::hosted::{HostedModel, Parts};
-    let adapter = provider.adapter.clone().unwrap_or_default();
-    let json_schema =
-        super::vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
-    let capabilities = capabilities(provider, model, json_schema, false);
-    let parts = Parts {
-        info: info(provider, model, capabilities),
-        model: model.to_owned(),
-        adapter: adapter.clone(),
-        base_url: provider.base_url.clone(),
-        key: key(provider, environment)?,
-        context: fault_context(provider, model),
-        prices: provider.prices_of(model),
-        silence: provider.silence,
-        native: super::vendors::native_tools(provider, model),
-        adaptation: provider.adaptation.clone(),
-    };
-    let built = HostedModel::new(parts);
-    let missing = || BuildError::NoAdapter { provider: provider.name.clone(), adapter };
-    Ok(Arc::new(built.ok_or_else(missing)?))
-}
-
-/// Without the hosted library, vendors that speak OpenAI chat are still reached through our own dialect.
-#[cfg(not(feature = "hosted"))]
-fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
-    match (&provider.adapter, provider.dialect) {
-        (_, Dialect::Openai) => Ok(Arc::new(local(provider, model, environment)?)),
-        (adapter, _) => {
-            Err(BuildError::NoAdapter { provider: provider.name.clone(), adapter: adapter.clone().unwrap_or_default() })
-        }
     }
 }
 

@@ -192,8 +192,6 @@ pub struct Provider {
     pub silence: Silence,
     /// Prices that are set, for all its models; see [`Provider::prices_of`].
     pub prices: Prices,
-    /// Adapter of the hosted library; `None`: our own dialect.
-    pub adapter: Option<String>,
     /// How whole replies are constrained.
     pub constrain: Constrain,
     /// What is sent otherwise than usual.
@@ -243,7 +241,7 @@ impl Provider {
             .or_else(|| vendor.map(|vendor| vendor.dialect))
             .or_else(|| Dialect::of_own_name(name))
             .ok_or_else(|| SettingsError::NoDialect { name: name.to_owned() })?;
-        // A row's address, key and adapter belong to its own dialect only.
+        // A row belongs to its own dialect only.
         let vendor = vendor.filter(|vendor| vendor.dialect == dialect).or_else(|| vendors::of_dialect(dialect));
         let own_address = settings.base_url.is_some();
         let base_url = match dialect {
@@ -253,13 +251,6 @@ impl Provider {
                 .or_else(|| vendor.map(|vendor| vendor.base_url.clone()))
                 .ok_or_else(|| SettingsError::NoBaseUrl { name: name.to_owned() })?,
         };
-        let adapter = match dialect {
-            Dialect::OpenaiResponses => Some("openai_resp".to_owned()),
-            Dialect::Anthropic => Some("anthropic".to_owned()),
-            Dialect::Gemini => Some("gemini".to_owned()),
-            Dialect::Openai if !own_address => vendor.and_then(|vendor| vendor.adapter.clone()),
-            _ => None,
-        };
         // A key is never sent to an address the vendor does not own, unless the settings name its variable.
         let vendor_key = vendor.filter(|_| !own_address).and_then(|vendor| vendor.api_key_env.clone());
         Ok(Self {
@@ -267,6 +258,7 @@ impl Provider {
             dialect,
             adaptation: Adaptation {
                 omitted: settings.omit.into_iter().flatten().collect(),
+                names: vendor.map(|row| row.names.clone()).unwrap_or_default(),
                 cap_name: settings.max_tokens_name,
                 most_output: settings.max_output,
             },
@@ -283,8 +275,12 @@ impl Provider {
                 cache_write: None,
                 output: settings.price_output,
             },
-            adapter,
         })
+    }
+
+    /// Whether it is reached at the vendor's own address.
+    pub(crate) fn is_at(&self, row: &Vendor) -> bool {
+        self.dialect.address(&row.base_url) == self.base_url
     }
 
     /// Calls in flight at once: as set, else one for a server on this machine (it may have more slots, which a probe

@@ -65,7 +65,7 @@ impl Provider {
             return Prices::FREE;
         }
         let mut hosted = vendors().iter().filter(|row| !row.local);
-        let vendor = hosted.find(|row| self.dialect.address(&row.base_url) == self.base_url);
+        let vendor = hosted.find(|row| self.is_at(row));
         vendor.and_then(|row| of_table(&row.name, model)).unwrap_or_default()
     }
 }

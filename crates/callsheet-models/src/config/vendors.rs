@@ -7,6 +7,8 @@ use callsheet_runtime::ports::NativeTool;
 use serde::Deserialize;
 
 use super::{Constrain, Dialect};
+use crate::wire::schema::SchemaForm;
+use crate::wire::{Shape, Wire};
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -21,9 +23,6 @@ pub struct Vendor {
     /// Variable that holds the key; `None`: no key is needed.
     #[serde(default)]
     pub api_key_env: Option<String>,
-    /// Adapter of the hosted library; `None`: our own dialect.
-    #[serde(default)]
-    pub adapter: Option<String>,
     /// Model taken when nothing is configured and only the key is there.
     #[serde(default)]
     pub default_model: Option<String>,
@@ -42,6 +41,18 @@ pub struct Vendor {
     /// Beginnings of the names of models that take a sampling temperature, where others refuse it; none: all take it.
     #[serde(default)]
     pub temperature_only_for: Vec<String>,
+    /// Names of parameters, by their usual ones.
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    /// What stands before names of models that have no slash.
+    #[serde(default)]
+    pub model_prefix: String,
+    /// Member of a message with calls in which the thinking that led to them goes back.
+    #[serde(default)]
+    pub thinking_member: Option<String>,
+    /// Beginnings of the names of models that refuse calls of earlier turns without a signature.
+    #[serde(default)]
+    pub signed_calls_for: Vec<String>,
     /// Runs on the user's machine.
     #[serde(default)]
     pub local: bool,
@@ -62,9 +73,32 @@ impl Vendor {
 
     /// Whether a model takes a sampling temperature.
     pub fn takes_temperature(&self, model: &str) -> bool {
-        let beginnings = &self.temperature_only_for;
-        beginnings.is_empty() || beginnings.iter().any(|beginning| model.starts_with(beginning.as_str()))
+        self.temperature_only_for.is_empty() || begins(model, &self.temperature_only_for)
     }
+
+    /// The name of a model, as the vendor knows it.
+    pub(super) fn model(&self, model: &str) -> String {
+        if model.contains('/') { model.to_owned() } else { format!("{}{model}", self.model_prefix) }
+    }
+
+    /// How the requests to a model look, beside their dialect.
+    pub(super) fn shape(&self, wire: &Wire, model: &str) -> Shape {
+        Shape {
+            schema: match (self.json_schema, self.local) {
+                (false, _) => SchemaForm::Unsupported,
+                (true, true) => SchemaForm::Whole,
+                (true, false) => wire.schema,
+            },
+            thinks: !self.takes_temperature(model),
+            thinking_member: self.thinking_member.clone(),
+            signed_calls: begins(model, &self.signed_calls_for),
+        }
+    }
+}
+
+/// The name of a model has one of these beginnings.
+fn begins(model: &str, beginnings: &[String]) -> bool {
+    beginnings.iter().any(|beginning| model.starts_with(beginning.as_str()))
 }
 
 fn yes() -> bool {
@@ -97,10 +131,8 @@ pub(super) fn window(provider: &super::Provider, model: &str) -> Option<u32> {
 }
 
 /// The native tools of a model.
-#[cfg(feature = "hosted")]
 pub(super) fn native_tools(provider: &super::Provider, model: &str) -> Vec<NativeTool> {
-    let row = row(provider)
-        .filter(|row| !row.native_tools_not_for.iter().any(|beginning| model.starts_with(beginning.as_str())));
+    let row = row(provider).filter(|row| !begins(model, &row.native_tools_not_for));
     row.map(|row| row.native_tools.clone()).unwrap_or_default()
 }
 

@@ -206,6 +206,7 @@ impl Scripted {
             id: call.id.unwrap_or_default(),
             name: call.name,
             arguments: call.arguments,
+            thought: None,
         });
         let calls = if cut { Vec::new() } else { with_ids(calls.collect(), request) };
         let natural = match (cut, calls.is_empty()) {

@@ -1,4 +1,4 @@
-//! One HTTP transport for our own dialects: kept connections to other machines, streaming with cancellation, faults
+//! One HTTP transport for all dialects: kept connections to other machines, streaming with cancellation, faults
 //! mapped by the one table. The client is built at the first request, never before.
 
 pub(crate) mod client;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use callsheet_runtime::ports::{DeltaSink, ModelFault, Repetition};
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 pub use frames::{Frames, Framing, TooLong};
 
 use crate::fault::{self, FaultContext};
-use crate::wire::{Decoded, Decoder, WireError};
+use crate::wire::{Decoded, Decoder, Wire, WireError};
 
 use unpacked::Unpacked;
 
@@ -101,6 +101,10 @@ pub struct Transport {
     /// Behind each path, with its mark.
     query: String,
     key: Option<SecretString>,
+    /// Header of the key, and what stands before the key in it.
+    key_header: (&'static str, &'static str),
+    /// Headers of every request.
+    headers: &'static [(&'static str, &'static str)],
     context: FaultContext,
     silence: Silence,
     client: OnceLock<reqwest::Client>,
@@ -121,7 +125,15 @@ impl Transport {
             None => (base_url, String::new()),
         };
         let base_url = base_url.trim_end_matches('/').to_owned();
-        Self { base_url, query, key, context, silence: Silence::default(), client: OnceLock::new() }
+        let key_header = ("authorization", "Bearer ");
+        let (headers, silence, client) = (&[] as &[_], Silence::default(), OnceLock::new());
+        Self { base_url, query, key, key_header, headers, context, silence, client }
+    }
+
+    /// The same, with the headers of a dialect.
+    #[must_use]
+    pub(crate) fn speaking(self, wire: &Wire) -> Self {
+        Self { key_header: wire.key, headers: wire.headers, ..self }
     }
 
     /// The same, with other limits of silence.
@@ -196,7 +208,10 @@ impl Transport {
     }
 
     fn url(&self, path: &str) -> String {
-        format!("{}{path}{}", self.base_url, self.query)
+        match path.split_once('?') {
+            Some((path, own)) => format!("{}{path}?{own}{}", self.base_url, self.query.replacen('?', "&", 1)),
+            None => format!("{}{path}{}", self.base_url, self.query),
+        }
     }
 
     fn failed(&self, error: WireError) -> Failure {
@@ -249,7 +264,10 @@ impl Transport {
 
     async fn send(&self, mut request: reqwest::RequestBuilder) -> Result<reqwest::Response, Failure> {
         if let Some(key) = &self.key {
-            request = request.header(AUTHORIZATION, self.bearer(key)?);
+            request = request.header(self.key_header.0, self.key_value(key)?);
+        }
+        for (name, value) in self.headers {
+            request = request.header(*name, *value);
         }
         let response = self.within(self.silence.first_byte, false, request.send()).await?;
         let response = response.map_err(|error| self.unreachable(&error))?;
@@ -265,11 +283,12 @@ impl Transport {
         Err(Failure { fault, refusal: Some(Refusal { status: Some(status), body }) })
     }
 
-    fn bearer(&self, key: &SecretString) -> Result<HeaderValue, ModelFault> {
-        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret())).map_err(|_| {
-            let variable = self.context.key_variable.as_deref().unwrap_or("the key variable");
-            ModelFault::Configuration { message: format!("{variable} holds characters a key cannot have") }
-        })?;
+    fn key_value(&self, key: &SecretString) -> Result<HeaderValue, ModelFault> {
+        let mut value =
+            HeaderValue::from_str(&format!("{}{}", self.key_header.1, key.expose_secret())).map_err(|_| {
+                let variable = self.context.key_variable.as_deref().unwrap_or("the key variable");
+                ModelFault::Configuration { message: format!("{variable} holds characters a key cannot have") }
+            })?;
         value.set_sensitive(true);
         Ok(value)
     }

@@ -136,14 +136,6 @@ pub(crate) struct Stopped {
 }
 
 impl End {
-    /// An end with this word at the end mark.
-    #[cfg(feature = "hosted")]
-    pub fn marked_with(word: &str) -> Self {
-        let mut end = Self { word: None, marked: true };
-        end.say(word);
-        end
-    }
-
     /// The provider's word for the end. Several servers send an empty one in each chunk.
     pub fn say(&mut self, word: &str) {
         if !word.trim().is_empty() {

@@ -1,11 +1,9 @@
 //! A llama.cpp server: chat completions, constrained by a grammar where the request carries one. Slots are the
 //! server's to choose, since it picks the one whose cache holds the longest prefix of the prompt.
 
-use callsheet_format::grammar::Grammar;
-use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
-use super::openai;
+use super::{Asked, openai};
 
 /// Path below the base URL.
 pub const PATH: &str = "/v1/chat/completions";
@@ -15,18 +13,16 @@ pub const PROPERTIES: &str = "/props";
 /// Path that lists models.
 pub const MODELS: &str = "/v1/models";
 
-/// Prints a grammar as GBNF; `None`: it cannot be printed and the schema, if any, is used.
-pub type PrintGrammar = fn(&Grammar) -> Option<String>;
-
 /// The request as this wire wants it. The server takes either a grammar or a schema, and no grammar beside tools.
-pub fn encode(model: &str, request: &ModelRequest, print: PrintGrammar) -> Map<String, Value> {
-    let mut body = openai::encode(model, request);
+pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
+    let request = asked.request;
+    let mut body = openai::encode(asked);
     let grammar = request.constraint.as_ref().and_then(|constraint| constraint.grammar.as_ref());
     if !request.tools.is_empty() {
         body.shift_remove("response_format");
-    } else if let Some(text) = grammar.and_then(print) {
+    } else if let Some(grammar) = grammar {
         body.shift_remove("response_format");
-        body.insert("grammar".to_owned(), json!(text));
+        body.insert("grammar".to_owned(), json!(grammar.to_gbnf()));
     }
     body.insert("cache_prompt".to_owned(), json!(true));
     body

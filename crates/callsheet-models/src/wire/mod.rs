@@ -1,20 +1,145 @@
-//! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O.
+//! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O. How they differ
+//! beside that is a row of [`Wire`].
 
+pub mod anthropic;
 pub(crate) mod content;
 pub(crate) mod end;
+pub mod gemini;
 pub mod llamacpp;
 pub(crate) mod names;
-#[cfg(feature = "hosted")]
 pub(crate) mod native;
 pub mod ollama;
 pub mod openai;
+pub mod responses;
+pub mod schema;
+
+use std::collections::BTreeMap;
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::config::Dialect;
 use crate::fault::{self, FaultContext};
+use crate::transport::Framing;
+
+use end::{End, Stopped};
+use schema::SchemaForm;
+
+/// What the transport has to know of a dialect, and its pure halves.
+pub(crate) struct Wire {
+    /// Path below the base URL; `{model}` stands for the name of the model.
+    pub path: &'static str,
+    /// How its streams are cut.
+    pub framing: Framing,
+    /// Header of the key, and what stands before the key in it.
+    pub key: (&'static str, &'static str),
+    /// Headers of every request.
+    pub headers: &'static [(&'static str, &'static str)],
+    /// How its hosted vendors want the schemas of replies.
+    pub schema: SchemaForm,
+    /// The request.
+    pub encode: fn(&Asked<'_>) -> Map<String, Value>,
+    /// The reply.
+    pub decoder: fn() -> Box<dyn Decoder>,
+}
+
+const BEARER: (&str, &str) = ("authorization", "Bearer ");
+
+impl Wire {
+    const OPENAI: Self = Self {
+        path: openai::PATH,
+        framing: Framing::Events,
+        key: BEARER,
+        headers: &[],
+        schema: SchemaForm::Strict,
+        encode: openai::encode,
+        decoder: || Box::<openai::ChatDecoder>::default(),
+    };
+
+    /// The row of a dialect; `None`: it has no wire.
+    pub fn of(dialect: Dialect) -> Option<Self> {
+        Some(match dialect {
+            Dialect::Openai => Self::OPENAI,
+            Dialect::Llamacpp => {
+                Self { path: llamacpp::PATH, schema: SchemaForm::Whole, encode: llamacpp::encode, ..Self::OPENAI }
+            }
+            Dialect::OpenaiResponses => Self {
+                path: "/responses",
+                encode: responses::encode,
+                decoder: || Box::<responses::ResponseDecoder>::default(),
+                ..Self::OPENAI
+            },
+            Dialect::Anthropic => Self {
+                path: "/messages",
+                key: ("x-api-key", ""),
+                headers: &[("anthropic-version", "2023-06-01")],
+                schema: SchemaForm::Closed,
+                encode: anthropic::encode,
+                decoder: || Box::<anthropic::MessageDecoder>::default(),
+                ..Self::OPENAI
+            },
+            Dialect::Gemini => Self {
+                path: "/models/{model}:streamGenerateContent?alt=sse",
+                key: ("x-goog-api-key", ""),
+                schema: SchemaForm::Unbounded,
+                encode: gemini::encode,
+                decoder: || Box::<gemini::ContentDecoder>::default(),
+                ..Self::OPENAI
+            },
+            Dialect::Ollama => Self {
+                path: ollama::CHAT,
+                framing: Framing::Lines,
+                schema: SchemaForm::Whole,
+                encode: ollama::encode,
+                decoder: || Box::<ollama::ChatDecoder>::default(),
+                ..Self::OPENAI
+            },
+            Dialect::Scripted | Dialect::Embedded => return None,
+        })
+    }
+}
+
+/// How the requests to one model of a vendor look, beside its dialect.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// How the schema of a reply is written.
+    pub schema: SchemaForm,
+    /// Responses: the model thinks, and its thinking is asked for.
+    pub thinks: bool,
+    /// Chat: member of a message with calls in which its thinking goes back.
+    pub thinking_member: Option<String>,
+    /// Gemini: the first call of a turn needs a signature.
+    pub signed_calls: bool,
+}
+
+/// What a request is written from.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Name of the model.
+    pub model: &'a str,
+    /// The request, with names that the wire takes.
+    pub request: &'a ModelRequest,
+    /// What its vendor wants otherwise.
+    pub shape: &'a Shape,
+    /// The thinking that led to earlier calls, as it came, by their ids.
+    pub thoughts: &'a BTreeMap<String, Value>,
+    /// Ollama: tokens of the context.
+    pub context: u32,
+}
+
+impl<'a> Asked<'a> {
+    /// The schema of the reply, in the form that is taken.
+    fn schema(&self) -> Option<Value> {
+        let constraint = self.request.constraint.as_ref()?;
+        self.shape.schema.of(constraint.json_schema.as_ref()?)
+    }
+
+    fn thoughts_of(&self, call: &ToolCall) -> Option<&'a Value> {
+        self.thoughts.get(&call.id)
+    }
+}
 
 /// Bytes of text or arguments a reply may have; its token cap is far below, so more is a server gone wild.
 const MAX_REPLY: usize = 16 * 1024 * 1024;
@@ -34,6 +159,26 @@ pub struct Decoded {
     pub stop: StopReason,
     /// The provider's word for the end, if nobody knows what it means.
     pub unlisted_end: Option<String>,
+    /// Tokens of the input that the provider put into its cache.
+    pub cache_written: u64,
+}
+
+impl Decoded {
+    /// The same with the reason of its end, if that is one.
+    fn ended(mut self, end: &End) -> Result<Self, WireError> {
+        let Stopped { reason, unlisted } = end.reason(!self.calls.is_empty())?;
+        (self.stop, self.unlisted_end) = (reason, unlisted);
+        Ok(self)
+    }
+
+    /// The same with what the model said in place of a reply.
+    fn refused(mut self, words: &str) -> Result<Self, WireError> {
+        if !words.is_empty() {
+            self.stop = StopReason::Refused;
+            append(&mut self.text, words)?;
+        }
+        Ok(self)
+    }
 }
 
 /// A tool call as it came.
@@ -45,6 +190,8 @@ pub struct RawCall {
     pub name: String,
     /// Arguments; a text when they are not JSON.
     pub arguments: Value,
+    /// The thinking that led to it, in the form in which its wire takes it back.
+    pub thought: Option<Value>,
 }
 
 /// Why a stream could not be read.
@@ -136,17 +283,36 @@ pub(crate) fn arguments_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// A schema without the counts that hosted vendors refuse in strict mode; the reader checks what matters of them.
-pub(crate) fn without_bounds(schema: &Value) -> Value {
-    const BOUNDS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"];
-    match schema {
-        Value::Object(members) => {
-            let kept = members.iter().filter(|(name, value)| !(BOUNDS.contains(&name.as_str()) && value.is_number()));
-            Value::Object(kept.map(|(name, value)| (name.clone(), without_bounds(value))).collect())
+/// Arguments as an object, for wires that take nothing else.
+pub(crate) fn object(arguments: &Value) -> Value {
+    if arguments.is_object() { arguments.clone() } else { json!({"input": arguments}) }
+}
+
+/// A frame as JSON.
+fn frame_value(frame: &str) -> Result<Value, WireError> {
+    serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))
+}
+
+/// A message of a conversation in which the results of one turn belong together.
+enum Turn<'a> {
+    User(&'a str),
+    Assistant { text: &'a str, calls: &'a [ToolCall] },
+    Results(Vec<&'a Message>),
+}
+
+/// The turns of a conversation, without those in which nothing was said.
+fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
+    let mut turns = Vec::new();
+    for message in &request.messages {
+        match (message, turns.last_mut()) {
+            (Message::Tool { .. }, Some(Turn::Results(results))) => results.push(message),
+            (Message::Tool { .. }, _) => turns.push(Turn::Results(vec![message])),
+            (Message::User { text }, _) => turns.push(Turn::User(text)),
+            (Message::Assistant { text, calls }, _) if text.is_empty() && calls.is_empty() => {}
+            (Message::Assistant { text, calls }, _) => turns.push(Turn::Assistant { text, calls }),
         }
-        Value::Array(items) => Value::Array(items.iter().map(without_bounds).collect()),
-        other => other.clone(),
     }
+    turns
 }
 
 /// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
@@ -173,4 +339,10 @@ pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolC
         named.push(ToolCall { name: call.name, id, arguments: call.arguments });
     }
     named
+}
+
+/// Whether an id is one of those that [`with_ids`] makes.
+fn is_own_id(id: &str, name: &str) -> bool {
+    let number = id.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -2,8 +2,10 @@
 //! in that notation becomes a canonical call, so one executor, one confinement and one approval stand behind both; what
 //! goes out is written back. Pure.
 
+use std::borrow::Cow;
+
 use callsheet_core::spec::ToolCall;
-use callsheet_runtime::ports::{NativeNotation, NativeTool};
+use callsheet_runtime::ports::{Message, ModelRequest, NativeNotation, NativeTool};
 use serde_json::{Map, Value, json};
 
 /// The canonical call that a native one means; the call itself if it means none.
@@ -57,8 +59,22 @@ fn of_bash(arguments: &Value, executes: &[String]) -> Option<(String, Value)> {
     Some((executes.first()?.clone(), json!({"shell": true, "command": command})))
 }
 
+/// The request with the calls of earlier turns as the model made them.
+pub(crate) fn encode(request: &ModelRequest) -> Cow<'_, ModelRequest> {
+    if request.native_tools.is_empty() {
+        return Cow::Borrowed(request);
+    }
+    let mut written = request.clone();
+    for message in &mut written.messages {
+        if let Message::Assistant { calls, .. } = message {
+            calls.iter_mut().for_each(|call| *call = native_call(call, &request.native_tools));
+        }
+    }
+    Cow::Owned(written)
+}
+
 /// A canonical call as the model knows it: the notation it made it in.
-pub(crate) fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
+fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
     let tool = native.iter().find(|tool| tool.executes.contains(&call.name));
     let written = tool.and_then(|tool| {
         let arguments = match tool.notation {

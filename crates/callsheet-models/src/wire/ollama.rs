@@ -8,7 +8,7 @@ use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, content, openai};
+use super::{Asked, Decoded, Decoder, RawCall, WireError, append, chat_messages, content, frame_value, object, openai};
 
 /// Path of a chat.
 pub const CHAT: &str = "/api/chat";
@@ -58,22 +58,23 @@ pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(),
 }
 
 /// The request as this wire wants it. `truncate` and `shift` ask newer servers to refuse instead of cutting.
-pub fn encode(model: &str, request: &ModelRequest, num_ctx: u32) -> Map<String, Value> {
+pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
+    let request = asked.request;
     let mut body = Map::new();
-    body.insert("model".to_owned(), json!(model));
+    body.insert("model".to_owned(), json!(asked.model));
     body.insert("messages".to_owned(), messages(request));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), openai::tools(request));
     }
-    if let Some(schema) = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref()) {
-        body.insert("format".to_owned(), schema.clone());
+    if let Some(schema) = asked.schema() {
+        body.insert("format".to_owned(), schema);
     }
     body.insert("stream".to_owned(), json!(true));
     body.insert("truncate".to_owned(), json!(false));
     body.insert("shift".to_owned(), json!(false));
     body.insert("keep_alive".to_owned(), json!(KEEP_ALIVE));
     let mut options = Map::new();
-    options.insert("num_ctx".to_owned(), json!(num_ctx));
+    options.insert("num_ctx".to_owned(), json!(asked.context));
     options.insert("num_predict".to_owned(), json!(request.max_output_tokens));
     if let Some(temperature) = request.temperature {
         options.insert("temperature".to_owned(), json!(temperature));
@@ -86,18 +87,13 @@ pub fn encode(model: &str, request: &ModelRequest, num_ctx: u32) -> Map<String, 
     body
 }
 
-/// Arguments go as an object. One message a result, in the order of the calls; the id tells equal names apart where it is
+/// Arguments go as an object, since the server refuses others. One message a result, in the order of the calls; the id tells equal names apart where it is
 /// known.
 fn messages(request: &ModelRequest) -> Value {
     let call =
         |call: &ToolCall| json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}});
     let result = |id: &str, name: &str, text: &str| json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text});
     chat_messages(request, call, result)
-}
-
-/// The server refuses arguments that are no object.
-fn object(arguments: &Value) -> Value {
-    if arguments.is_object() { arguments.clone() } else { json!({"input": arguments}) }
 }
 
 /// What `/api/show` tells.
@@ -169,7 +165,7 @@ pub struct ChatDecoder {
 
 impl Decoder for ChatDecoder {
     fn feed(&mut self, frame: &str) -> Result<String, WireError> {
-        let line: Value = serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))?;
+        let line = frame_value(frame)?;
         if let Some(error) = line.get("error").filter(|error| !error.is_null()) {
             return Err(WireError::Refused(error.clone()));
         }
@@ -193,6 +189,7 @@ impl Decoder for ChatDecoder {
                 id: text("/id"),
                 name: text("/function/name"),
                 arguments: arguments.cloned().unwrap_or_else(|| json!({})),
+                thought: None,
             });
         }
         let said = message.get("content").map(content::read).unwrap_or_default();
@@ -212,10 +209,7 @@ impl Decoder for ChatDecoder {
         if !self.end.marked {
             return Err(WireError::BrokenOff);
         }
-        let mut decoded = self.decoded;
-        let stopped = self.end.reason(!decoded.calls.is_empty())?;
-        (decoded.stop, decoded.unlisted_end) = (stopped.reason, stopped.unlisted);
-        Ok(decoded)
+        self.decoded.ended(&self.end)
     }
 
     fn stop(self: Box<Self>) -> Decoded {

@@ -6,7 +6,8 @@ use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
 use super::end::End;
-use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages, content};
+use super::schema::SchemaForm;
+use super::{Asked, Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages, content, frame_value};
 
 /// Path below the base URL.
 pub const PATH: &str = "/chat/completions";
@@ -19,17 +20,25 @@ const WINDOW: [&str; 4] = ["max_model_len", "max_context_length", "context_lengt
 /// Calls of one reply that are kept.
 const MAX_CALLS: usize = 128;
 
+/// Details of thinking that are kept, and the members of one that come in pieces.
+const MAX_DETAILS: usize = 1024;
+const JOINED: [&str; 3] = ["text", "summary", "data"];
+
 /// The request as this wire wants it.
-pub fn encode(model: &str, request: &ModelRequest) -> Map<String, Value> {
+pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
+    let request = asked.request;
     let mut body = Map::new();
-    body.insert("model".to_owned(), json!(model));
-    body.insert("messages".to_owned(), messages(request));
+    body.insert("model".to_owned(), json!(asked.model));
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), tools(request));
     }
-    if let Some(schema) = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref()) {
-        let format = json!({"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}});
-        body.insert("response_format".to_owned(), format);
+    body.insert("messages".to_owned(), messages(asked));
+    if let Some(schema) = asked.schema() {
+        let mut format = json!({"name": "reply", "schema": schema});
+        if let Some(members) = format.as_object_mut().filter(|_| asked.shape.schema == SchemaForm::Strict) {
+            members.insert("strict".to_owned(), json!(true));
+        }
+        body.insert("response_format".to_owned(), json!({"type": "json_schema", "json_schema": format}));
     }
     body.insert("max_tokens".to_owned(), json!(request.max_output_tokens));
     if let Some(temperature) = request.temperature {
@@ -45,7 +54,8 @@ pub fn encode(model: &str, request: &ModelRequest) -> Map<String, Value> {
 
 /// Reads the window of a model from an answer of `/models`, where the server tells it.
 pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
-    let models = answer.get("data").and_then(Value::as_array)?;
+    // Some vendors send the list alone.
+    let models = answer.get("data").unwrap_or(answer).as_array()?;
     let of_name = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(model);
     let entry = models.iter().find(of_name)?;
     let told = WINDOW.iter().find_map(|key| entry.get(*key).and_then(Value::as_u64));
@@ -62,14 +72,24 @@ pub(crate) fn tools(request: &ModelRequest) -> Value {
     Value::Array(tools.collect())
 }
 
-/// Arguments go as a text.
-fn messages(request: &ModelRequest) -> Value {
+/// Arguments go as a text. Thinking goes back in the member that the vendor wants it in.
+fn messages(asked: &Asked<'_>) -> Value {
     let call = |call: &ToolCall| {
         json!({"id": call.id, "type": "function", "function": {
             "name": call.name, "arguments": call.arguments.to_string(),
         }})
     };
-    chat_messages(request, call, |id, _, text| json!({"role": "tool", "tool_call_id": id, "content": text}))
+    let result = |id: &str, _: &str, text: &str| json!({"role": "tool", "tool_call_id": id, "content": text});
+    let mut messages = chat_messages(asked.request, call, result);
+    let Some(member) = &asked.shape.thinking_member else { return messages };
+    for message in messages.as_array_mut().into_iter().flatten() {
+        let first = message.pointer("/tool_calls/0/id").and_then(Value::as_str);
+        let thought = first.and_then(|id| asked.thoughts.get(id)?.get(member)).cloned();
+        if let (Some(thought), Some(members)) = (thought, message.as_object_mut()) {
+            members.insert(member.clone(), thought);
+        }
+    }
+    messages
 }
 
 /// Reads chunks of a completion, or a completion in one piece.
@@ -77,6 +97,7 @@ fn messages(request: &ModelRequest) -> Value {
 pub struct ChatDecoder {
     decoded: Decoded,
     calls: PartialCalls,
+    thought: Thought,
     refusal: String,
     end: End,
     seen: bool,
@@ -88,7 +109,7 @@ impl Decoder for ChatDecoder {
             self.end.marked = true;
             return Ok(String::new());
         }
-        let mut chunk: Value = serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))?;
+        let mut chunk = frame_value(frame)?;
         if let Value::Array(list) = &mut chunk {
             // Gemini's gateway wraps its error object in a list.
             chunk = list.first_mut().map(Value::take).unwrap_or_default();
@@ -96,7 +117,8 @@ impl Decoder for ChatDecoder {
         if let Some(error) = error_in(&chunk) {
             return Err(WireError::Refused(error.clone()));
         }
-        if let Some(usage) = chunk.get("usage").and_then(usage) {
+        let told = chunk.get("usage").filter(|usage| usage.is_object()).or_else(|| chunk.pointer("/x_groq/usage"));
+        if let Some(usage) = told.and_then(usage) {
             self.decoded.usage = Some(usage);
         }
         let Some(choice) = chunk.pointer("/choices/0") else { return Ok(String::new()) };
@@ -123,13 +145,10 @@ impl Decoder for ChatDecoder {
         }
         let mut decoded = self.decoded;
         decoded.calls = self.calls.finish();
-        let stopped = self.end.reason(!decoded.calls.is_empty())?;
-        (decoded.stop, decoded.unlisted_end) = (stopped.reason, stopped.unlisted);
-        if !self.refusal.is_empty() {
-            decoded.stop = StopReason::Refused;
-            append(&mut decoded.text, &self.refusal)?;
+        if let Some(first) = decoded.calls.first_mut() {
+            first.thought = self.thought.finish();
         }
-        Ok(decoded)
+        decoded.ended(&self.end)?.refused(&self.refusal)
     }
 
     fn stop(self: Box<Self>) -> Decoded {
@@ -148,8 +167,12 @@ impl ChatDecoder {
         for key in ["reasoning_content", "reasoning"] {
             if let Some(thinking) = delta.get(key).and_then(Value::as_str) {
                 append(&mut self.decoded.thinking, thinking)?;
+                append(&mut self.thought.text, thinking)?;
                 break;
             }
+        }
+        for detail in delta.get("reasoning_details").and_then(Value::as_array).into_iter().flatten() {
+            self.thought.read(detail)?;
         }
         for (position, call) in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten().enumerate() {
             self.calls.read(position as u64, call)?;
@@ -165,6 +188,49 @@ impl ChatDecoder {
         append(&mut self.decoded.thinking, &said.thinking)?;
         append(&mut self.decoded.text, &said.text)?;
         Ok(said.text)
+    }
+}
+
+/// Thinking in the members in which vendors want it back.
+#[derive(Debug, Default)]
+struct Thought {
+    text: String,
+    details: Vec<Value>,
+}
+
+impl Thought {
+    /// Pieces of one detail have the same index; their texts are joined, and the last piece has the signature.
+    fn read(&mut self, piece: &Value) -> Result<(), WireError> {
+        let same = |last: &Value| ["type", "index"].iter().all(|key| last.get(*key) == piece.get(*key));
+        let Some(last) = self.details.last_mut().filter(|last| same(last)).and_then(Value::as_object_mut) else {
+            if self.details.len() < MAX_DETAILS {
+                self.details.push(piece.clone());
+            }
+            return Ok(());
+        };
+        for (name, value) in piece.as_object().into_iter().flatten() {
+            match (last.get_mut(name), value) {
+                (Some(Value::String(text)), Value::String(more)) if JOINED.contains(&name.as_str()) => {
+                    append(text, more)?;
+                }
+                (_, Value::Null) => {}
+                _ => {
+                    last.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Option<Value> {
+        let mut members = Map::new();
+        if !self.text.is_empty() {
+            members.insert("reasoning_content".to_owned(), json!(self.text));
+        }
+        if !self.details.is_empty() {
+            members.insert("reasoning_details".to_owned(), Value::Array(self.details));
+        }
+        (!members.is_empty()).then_some(Value::Object(members))
     }
 }
 
@@ -213,8 +279,13 @@ impl PartialCalls {
 
     fn finish(self) -> Vec<RawCall> {
         let named = self.0.into_iter().filter(|call| !call.name.is_empty());
-        let raw = named.map(|call| RawCall { id: call.id, name: call.name, arguments: arguments_of(&call.arguments) });
-        raw.collect()
+        let raw = |call: PartialCall| RawCall {
+            id: call.id,
+            name: call.name,
+            arguments: arguments_of(&call.arguments),
+            thought: None,
+        };
+        named.map(raw).collect()
     }
 }
 
@@ -233,11 +304,14 @@ impl PartialCall {
     }
 }
 
+/// Some vendors count thinking in the total only.
 fn usage(value: &Value) -> Option<Usage> {
-    let input = value.get("prompt_tokens").and_then(Value::as_u64)?;
+    let count = |key: &str| value.get(key).and_then(Value::as_u64);
+    let input = count("prompt_tokens")?;
+    let total = count("total_tokens").unwrap_or_default();
     Some(Usage {
         input,
-        output: value.get("completion_tokens").and_then(Value::as_u64).unwrap_or_default(),
+        output: count("completion_tokens").unwrap_or_default().max(total.saturating_sub(input)),
         cached: value.pointer("/prompt_tokens_details/cached_tokens").and_then(Value::as_u64).unwrap_or_default(),
         cost_usd: None,
     })

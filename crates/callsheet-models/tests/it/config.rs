@@ -59,10 +59,6 @@ fn vendor_rows_are_sound() {
         assert!(vendor.base_url.starts_with(if vendor.local { "http://127.0.0.1:" } else { "https://" }));
         assert_eq!(vendor.local, vendor.api_key_env.is_none(), "{}", vendor.name);
         let provider = Provider::resolve(&vendor.name, &BTreeMap::new()).unwrap();
-        if !cfg!(feature = "hosted") && !matches!(vendor.dialect, Dialect::Openai | Dialect::Ollama | Dialect::Llamacpp)
-        {
-            continue;
-        }
         let model = build(&provider, "m", &keys).unwrap_or_else(|error| panic!("{}: {error}", vendor.name));
         assert_eq!(model.info().id, format!("{}/m", vendor.name));
     }
@@ -87,12 +83,12 @@ fn settings_lie_over_the_vendor_row() {
         "#,
     );
     let mistral = Provider::resolve("mistral", &all).unwrap();
-    assert_eq!((mistral.slots_or_default(), mistral.adapter.as_deref()), (2, Some("mistral")));
-    assert_eq!(mistral.api_key_env.as_deref(), Some("MISTRAL_API_KEY"));
+    assert_eq!((mistral.slots_or_default(), mistral.api_key_env.as_deref()), (2, Some("MISTRAL_API_KEY")));
+    assert_eq!(mistral.adaptation.names.get("seed").map(String::as_str), Some("random_seed"));
 
     // The vendor's key never goes to another address.
     let proxied = Provider::resolve("deepseek", &all).unwrap();
-    assert_eq!((proxied.adapter, proxied.api_key_env, proxied.local), (None, None, true));
+    assert_eq!((proxied.api_key_env, proxied.local), (None, true));
 
     let work = Provider::resolve("work", &all).unwrap();
     assert_eq!(work.base_url, Provider::resolve("anthropic", &all).unwrap().base_url);
@@ -116,11 +112,9 @@ fn windows_and_silence_come_from_settings_and_rows() {
         let model = build(&provider, model, &environment).unwrap();
         (model.info().window, model.info().window_from)
     };
-    if cfg!(feature = "hosted") {
-        assert_eq!(window("anthropic", "claude-sonnet-4-5"), (Some(200_000), Some(WindowFrom::Vendor)));
-        assert_eq!(window("work", "claude-sonnet-4-5"), (Some(9_000), Some(WindowFrom::Setting)));
-        assert_eq!(window("anthropic", "brook"), (None, None));
-    }
+    assert_eq!(window("anthropic", "claude-sonnet-4-5"), (Some(200_000), Some(WindowFrom::Vendor)));
+    assert_eq!(window("work", "claude-sonnet-4-5"), (Some(9_000), Some(WindowFrom::Setting)));
+    assert_eq!(window("anthropic", "brook"), (None, None));
     let row = vendors().iter().find(|vendor| vendor.name == "xai").unwrap();
     assert!(row.window("grok-4-fast-reasoning") > row.window("grok-4"), "the longest beginning counts");
 
@@ -142,13 +136,11 @@ fn temperature_and_seed_are_sent_where_a_row_does_not_say_otherwise() {
     for local in ["llamacpp", "ollama", "lmstudio", "box"] {
         assert_eq!(takes(local, "brook"), (true, true), "{local}");
     }
-    if cfg!(feature = "hosted") {
-        assert_eq!(takes("openai", "gpt-4.1-mini"), (true, false));
-        assert_eq!(takes("openai", "gpt-5-mini"), (false, false));
-        assert_eq!(takes("work", "claude-sonnet-4-5"), (true, false));
-        assert_eq!(takes("anthropic", "claude-opus-4-7"), (false, false));
-        assert_eq!(takes("mistral", "mistral-small-latest"), (true, true));
-    }
+    assert_eq!(takes("openai", "gpt-4.1-mini"), (true, false));
+    assert_eq!(takes("openai", "gpt-5-mini"), (false, false));
+    assert_eq!(takes("work", "claude-sonnet-4-5"), (true, false));
+    assert_eq!(takes("anthropic", "claude-opus-4-7"), (false, false));
+    assert_eq!(takes("mistral", "mistral-small-latest"), (true, true));
 }
 
 #[test]

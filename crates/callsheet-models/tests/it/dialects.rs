@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use callsheet_models::wire::{Decoder, llamacpp, ollama, openai};
+use std::collections::BTreeMap;
+
+use callsheet_models::wire::{Asked, Decoder, Shape, anthropic, gemini, llamacpp, ollama, openai, responses};
 use callsheet_runtime::ports::{Constraint, ModelFault, ModelRequest};
 use proptest::prelude::*;
 use serde_json::json;
@@ -53,16 +55,22 @@ fn a_grammar_beats_a_schema_and_neither_goes_beside_tools() {
     let mut asked = request("go", 10);
     asked.constraint =
         Some(Constraint { grammar: Some(grammar), json_schema: Some(json!({"type": "object"})), form: None });
-    let body = llamacpp::encode("m", &asked, |_| Some("root ::= \"yes\"".to_owned()));
-    assert_eq!((body.get("grammar"), body.get("response_format")), (Some(&json!("root ::= \"yes\"")), None));
-    let body = llamacpp::encode("m", &asked, |_| None);
-    assert!(body.get("grammar").is_none() && body.get("response_format").is_some());
+    let llamacpp = |request: &ModelRequest| {
+        let (shape, thoughts) = (Shape::default(), BTreeMap::new());
+        llamacpp::encode(&Asked { model: "m", request, shape: &shape, thoughts: &thoughts, context: 0 })
+    };
+    let body = llamacpp(&asked);
+    assert_eq!((body.get("grammar"), body.get("response_format")), (Some(&json!("root ::= \"yes\"\n")), None));
     asked.tools = serde_json::from_value(json!([
         {"name": "read", "description": "d", "parameters": {}, "effect": "read", "repeat": "Read"}
     ]))
     .unwrap();
-    let body = llamacpp::encode("m", &asked, |_| Some("root ::= \"yes\"".to_owned()));
+    let body = llamacpp(&asked);
     assert!(body.get("grammar").is_none() && body.get("response_format").is_none() && body.get("tools").is_some());
+    asked.tools.clear();
+    asked.constraint.as_mut().unwrap().grammar = None;
+    let body = llamacpp(&asked);
+    assert!(body.get("grammar").is_none() && body.get("response_format").is_some());
 }
 
 proptest! {
@@ -79,8 +87,13 @@ proptest! {
 
     #[test]
     fn no_stream_breaks_a_decoder(frames in prop::collection::vec(frame(), 0..8)) {
-        let decoders: [Box<dyn Decoder>; 2] =
-            [Box::new(openai::ChatDecoder::default()), Box::new(ollama::ChatDecoder::default())];
+        let decoders: [Box<dyn Decoder>; 5] = [
+            Box::new(openai::ChatDecoder::default()),
+            Box::new(ollama::ChatDecoder::default()),
+            Box::new(responses::ResponseDecoder::default()),
+            Box::new(anthropic::MessageDecoder::default()),
+            Box::new(gemini::ContentDecoder::default()),
+        ];
         for mut decoder in decoders {
             let mut text = String::new();
             let fed = frames.iter().try_for_each(|frame| decoder.feed(frame).map(|more| text.push_str(&more)));
@@ -91,7 +104,7 @@ proptest! {
     }
 }
 
-/// Frames that look like either wire, with values of every type where a decoder looks.
+/// Frames that look like those of a wire, with values of every type where a decoder looks.
 fn frame() -> impl Strategy<Value = String> {
     let value = prop_oneof![
         Just(json!(null)),
@@ -102,16 +115,35 @@ fn frame() -> impl Strategy<Value = String> {
         Just(json!({})),
         Just(json!([{"index": -3, "id": 4, "function": {"name": "n", "arguments": {"a": 1}}}])),
         Just(json!([{"function": null}, "odd"])),
+        Just(json!({"type": "tool_use", "input": 1, "name": "n"})),
+        Just(json!({"type": "thinking", "thinking": "t"})),
+        Just(json!({"type": "text_delta", "text": "t", "signature": "s", "partial_json": "{"})),
+        Just(json!({"type": "function_call", "name": "n", "arguments": 3})),
+        Just(json!([{"text": "t", "thought": true}, {"text": "u"}, {"functionCall": {"name": "n"}}])),
     ];
-    let keys = ["content", "reasoning", "thinking", "tool_calls"];
-    let body =
-        (prop::sample::select(keys.to_vec()), value.clone(), value.clone(), value).prop_map(|(key, inner, a, b)| {
-            json!({
-            "choices": [{"delta": {key: inner.clone()}, "finish_reason": a}], "usage": b, "done": a, "done_reason": b,
-            "message": {key: inner},
+    let keys = ["content", "reasoning", "thinking", "tool_calls", "reasoning_details"];
+    let kinds = [
+        "message",
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "message_delta",
+        "message_stop",
+        "response.output_item.done",
+        "response.output_text.delta",
+        "response.completed",
+    ];
+    let chosen = (prop::sample::select(keys.to_vec()), prop::sample::select(kinds.to_vec()));
+    let body = (chosen, value.clone(), value.clone(), value).prop_map(|((key, kind), inner, a, b)| {
+        json!({
+            "choices": [{"delta": {key: inner.clone()}, "finish_reason": a.clone()}], "usage": b.clone(), "done": a.clone(),
+            "done_reason": b.clone(), "message": {key: inner.clone()}, "type": kind, "index": a.clone(),
+            "content_block": inner.clone(), "delta": inner.clone(), "item": inner.clone(), "content": inner.clone(),
+            "response": {"status": a.clone(), "usage": b.clone()},
+            "candidates": [{"content": {"parts": inner}, "finishReason": a}], "usageMetadata": b,
         })
         .to_string()
-        });
+    });
     prop_oneof![body, Just("[DONE]".to_owned()), "\\PC{0,20}"]
 }
 
@@ -125,5 +157,6 @@ fn a_list_of_models_tells_the_window_of_one() {
     {
         assert_eq!(openai::window_of(&answer, model), window, "{model}");
     }
+    assert_eq!(openai::window_of(&answer["data"], "brook"), Some(4096), "a list alone");
     assert_eq!(openai::window_of(&json!({"error": "no"}), "brook"), None);
 }

@@ -1,14 +1,13 @@
-//! What the hosted library must carry over several turns.
+//! What hosted vendors need beside single requests: what is carried over several turns, native tools, ends.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
-#![cfg(feature = "hosted")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::support::{Server, check_file, fixtures};
+use crate::support::{Server, check_file, fixtures, sorted};
 use callsheet_core::record::StopReason;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::spec::{ToolCall, ToolSpec};
 use callsheet_models::config::{Provider, ProviderSettings, build};
 use callsheet_runtime::ports::{Message, Model, ModelRequest};
 use serde_json::json;
@@ -38,6 +37,28 @@ async fn signatures_go_back_with_their_calls() {
     model.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
     let sent = server.received().last().unwrap().body.to_string();
     assert!(sent.contains("\"thoughtSignature\":\"c2lnbmVk\""), "{sent}");
+}
+
+/// What is lost with a process has a stand-in, for models that refuse calls without a signature.
+#[tokio::test]
+async fn a_lost_signature_has_a_stand_in() {
+    let server = Server::start(fixtures().join("vendors/gemini.http")).await;
+    let mut request: ModelRequest = serde_json::from_value(json!({
+        "label": "execute", "system": "", "messages": [{"role": "user", "text": "go"}], "max_output_tokens": 100,
+    }))
+    .unwrap();
+    let call = |id: &str| ToolCall { name: "weather".into(), id: id.into(), arguments: json!({}) };
+    request.messages.push(Message::Assistant { text: String::new(), calls: vec![call("a"), call("weather-1")] });
+    for (name, stand_in) in [("gemini-3-pro", Some("skip_thought_signature_validator")), ("gemini-2.5-flash", None)] {
+        let settings = ProviderSettings { base_url: Some(server.address.clone()), ..ProviderSettings::default() };
+        let provider = Provider::resolve("gemini", &BTreeMap::from([("gemini".to_owned(), settings)])).unwrap();
+        let model = build(&provider, name, &BTreeMap::new()).unwrap();
+        model.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
+        let sent = server.received().last().unwrap().body.clone();
+        let parts = &sent["contents"][1]["parts"];
+        assert_eq!(parts[0]["thoughtSignature"].as_str(), stand_in, "{name}: {sent}");
+        assert_eq!(parts[1], json!({"functionCall": {"name": "weather", "args": {}}}), "an id of ours is not sent");
+    }
 }
 
 /// A model of a vendor whose address is a scene of recorded traffic.
@@ -91,7 +112,7 @@ async fn c45_an_anthropic_row_gives_native_tools_and_another_schemas() {
     }
     native.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
     let sent = server.received().last().unwrap().body.clone();
-    let text = serde_json::to_string_pretty(&sent).unwrap() + "\n";
+    let text = serde_json::to_string_pretty(&sorted(&sent)).unwrap() + "\n";
     let wrong = check_file(&fixtures().join("wire/anthropic/native.sent.json"), &text);
     assert!(wrong.is_none(), "{wrong:?}");
 
@@ -115,7 +136,7 @@ fn older_models_get_ordinary_schemas() {
     assert_eq!((native("claude-sonnet-4-5"), native("claude-3-5-haiku-latest")), (2, 0));
 }
 
-/// The library takes the one for a limit of length and the other for a broken stream.
+/// Both say it beside the reason of the end.
 ///
 /// covers: 12.2
 #[tokio::test]

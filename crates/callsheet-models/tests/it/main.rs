@@ -15,3 +15,4 @@ mod replay;
 mod replies;
 mod scripted;
 mod silence;
+mod vendors;

@@ -57,13 +57,9 @@ async fn fault(dialect: Dialect, address: &str, silence: Silence) -> String {
     }
 }
 
-/// Our own wire of event streams, and the library's.
-fn wires() -> Vec<Dialect> {
-    let mut wires = vec![Dialect::Openai];
-    if cfg!(feature = "hosted") {
-        wires.extend([Dialect::Anthropic, Dialect::Gemini, Dialect::OpenaiResponses]);
-    }
-    wires
+/// The wires of event streams.
+fn wires() -> [Dialect; 4] {
+    [Dialect::Openai, Dialect::Anthropic, Dialect::Gemini, Dialect::OpenaiResponses]
 }
 
 fn limits(first_byte: u64, idle: u64) -> Silence {
@@ -81,12 +77,11 @@ async fn a_server_that_does_not_begin_is_left() {
             "{dialect:?}: {words}"
         );
     }
-    // A head alone is no answer yet. The library counts the rest as silence in an answer.
+    // A head alone is no answer yet.
     let head = server(HEAD.to_owned(), None).await;
     for dialect in wires() {
         let words = fault(dialect, &head, limits(400, 200)).await;
-        let setting = if dialect == Dialect::Openai { "first_byte_seconds" } else { "idle_seconds" };
-        assert!(words.contains(setting), "{dialect:?}: {words}");
+        assert!(words.contains("first_byte_seconds"), "{dialect:?}: {words}");
     }
 }
 
@@ -111,6 +106,20 @@ async fn a_line_without_an_end_is_left() {
     for dialect in wires() {
         let words = fault(dialect, &address, Silence::default()).await;
         assert!(words.contains("line"), "{dialect:?}: {words}");
+    }
+}
+
+/// covers: 12.1
+#[tokio::test]
+async fn a_page_in_place_of_a_reply_is_named() {
+    let head = HEAD.replace("text/event-stream", "text/html");
+    let page = "<!doctype html><html><body><h1>Sign in</h1><p>to the proxy</p></body></html>";
+    let address = server(format!("{head}{page}{}", " ".repeat(8_192)), None).await;
+    for dialect in wires() {
+        let fault = asked(dialect, &address, Silence::default()).await.unwrap_err();
+        let is_named =
+            matches!(&fault, ModelFault::Configuration { message } if message.contains("Sign in to the proxy"));
+        assert!(is_named, "{dialect:?}: {fault:?}");
     }
 }
 

@@ -49,7 +49,7 @@ enum Ending {
 
 impl Server {
     /// Serves the files of a folder: `/NAME/…` answers with `NAME.http`, and a path whose last part names a file of the
-    /// folder (such as `show`) with that file.
+    /// folder (such as `show`) with that file. In place of a folder it may be one file, which answers everything.
     pub async fn start(folder: PathBuf) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -105,6 +105,9 @@ async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Re
 }
 
 fn find_answer(folder: &Path, line: &str) -> Answer {
+    if folder.is_file() {
+        return parse(&std::fs::read_to_string(folder).unwrap());
+    }
     let path = line.split_once(' ').map_or("", |(_, path)| path);
     let mut parts = path.split(['/', '?', ':']).filter(|part| !part.is_empty());
     let first = parts.next().unwrap_or_default().to_owned();
@@ -189,6 +192,19 @@ pub fn check_file(path: &Path, actual: &str) -> Option<String> {
     }
     let expected = std::fs::read_to_string(path).unwrap_or_default();
     (expected != actual).then(|| format!("{}\n--- expected\n{expected}\n--- actual\n{actual}", path.display()))
+}
+
+/// The same value with the members of its objects sorted, since their order means nothing.
+pub fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            Value::Object(names.into_iter().map(|name| (name.clone(), sorted(&members[name]))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
 }
 
 /// An address where nothing listens.

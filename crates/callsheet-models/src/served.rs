@@ -1,70 +1,77 @@
-//! Models behind our own dialects: OpenAI chat, llama.cpp, Ollama.
+//! A model behind one of our dialects and the transport: of a hosted vendor or of a server on this machine.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::record::Usage;
-use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, WindowFrom};
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::{
+    DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, NativeTool, WindowFrom,
+};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::adapt::{Adaptation, Change};
-use crate::config::Prices;
+use crate::config::{Dialect, Prices};
 use crate::fault;
 use crate::notes::Notes;
 use crate::tokens;
-use crate::transport::{Failure, Framing, Transport, guarded};
-use crate::wire::llamacpp::PrintGrammar;
+use crate::transport::{Failure, Transport, guarded};
 use crate::wire::names::Names;
-use crate::wire::{Decoded, Decoder, llamacpp, ollama, openai, with_ids};
+use crate::wire::{Asked, Decoded, RawCall, Shape, Wire, llamacpp, native, ollama, openai, with_ids};
 
-/// Which of our dialects.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ChatProtocol {
-    Openai,
-    Llamacpp(PrintGrammar),
-    Ollama,
+/// Calls whose thinking is remembered; loops are short and few run at once.
+const MAX_THOUGHTS: usize = 4096;
+
+/// What a model is made of.
+pub(crate) struct Parts {
+    /// What is known of it.
+    pub info: ModelInfo,
+    /// Its name at its server.
+    pub model: String,
+    pub dialect: Dialect,
+    pub wire: Wire,
+    pub shape: Shape,
+    pub transport: Transport,
+    pub prices: Prices,
+    /// Tools that it knows by heart.
+    pub native: Vec<NativeTool>,
+    /// What its vendor is set not to get, or gets under another name.
+    pub adaptation: Adaptation,
 }
 
-/// One model of a server that speaks one of our dialects.
-#[derive(Debug)]
-pub(crate) struct LocalModel {
-    /// What was known when it was built.
-    given: ModelInfo,
-    /// What the server told since.
+/// One model of a server or vendor.
+pub(crate) struct ServedModel {
+    parts: Parts,
+    /// What the server told since it was built.
     learned: OnceLock<ModelInfo>,
-    model: String,
-    speech: ChatProtocol,
-    transport: Transport,
-    prices: Prices,
     /// What its server refused, or is set not to get.
     adapted: Mutex<Adaptation>,
     notes: Notes,
+    /// The thinking that led to calls, by their ids, which several vendors want back beside them. The canonical reply has
+    /// no place for it: after a resume the vendor gets the conversation without it.
+    thoughts: Mutex<BTreeMap<String, Value>>,
     /// Ollama: the largest context asked for so far, since a smaller one would load the model again.
     context: AtomicU32,
     /// llama.cpp: it was asked for its window once more, after its first reply.
     asked_again: AtomicBool,
 }
 
-impl LocalModel {
-    pub(crate) fn new(
-        info: ModelInfo,
-        model: &str,
-        speech: ChatProtocol,
-        transport: Transport,
-        prices: Prices,
-    ) -> Self {
-        let context = AtomicU32::new(0);
-        let (learned, asked_again) = (OnceLock::new(), AtomicBool::new(false));
-        let (adapted, notes, model) = (Mutex::default(), Notes::default(), model.to_owned());
-        Self { given: info, learned, model, speech, transport, prices, adapted, notes, context, asked_again }
-    }
-
-    /// The same, whose requests are changed like this.
-    pub(crate) fn adapted(self, adaptation: Adaptation) -> Self {
-        Self { adapted: Mutex::new(adaptation), ..self }
+impl ServedModel {
+    /// Nothing is opened yet.
+    pub(crate) fn new(parts: Parts) -> Self {
+        Self {
+            adapted: Mutex::new(parts.adaptation.clone()),
+            parts,
+            learned: OnceLock::new(),
+            notes: Notes::default(),
+            thoughts: Mutex::default(),
+            context: AtomicU32::new(0),
+            asked_again: AtomicBool::new(false),
+        }
     }
 
     /// Asks the server for what it knows of the model: window and tool calling. Once; a failure is left to the call.
@@ -72,22 +79,24 @@ impl LocalModel {
         if self.learned.get().is_some() {
             return Ok(());
         }
-        let mut info = self.given.clone();
-        match self.speech {
-            ChatProtocol::Openai => {
-                let answer = self.transport.get_json(openai::MODELS).await?;
-                told_window(&mut info, openai::window_of(&answer, &self.model));
+        let (mut info, transport) = (self.parts.info.clone(), &self.parts.transport);
+        match self.parts.dialect {
+            Dialect::Openai => {
+                let answer = transport.get_json(openai::MODELS).await?;
+                told_window(&mut info, openai::window_of(&answer, &self.parts.model));
             }
-            ChatProtocol::Llamacpp(_) => {
-                let properties = llamacpp::properties(&self.transport.get_json(llamacpp::PROPERTIES).await?);
+            Dialect::Llamacpp => {
+                let properties = llamacpp::properties(&transport.get_json(llamacpp::PROPERTIES).await?);
                 told_window(&mut info, properties.window);
             }
-            ChatProtocol::Ollama => {
-                let answer = self.transport.post_json(ollama::SHOW, &json!({"model": self.model})).await?;
+            Dialect::Ollama => {
+                let answer = transport.post_json(ollama::SHOW, &json!({"model": self.parts.model})).await?;
                 let described = ollama::description(&answer);
                 told_window(&mut info, described.window);
                 info.capabilities.tools = described.tools.unwrap_or(info.capabilities.tools);
             }
+            // The others tell nothing of that.
+            _ => return Ok(()),
         }
         // Two calls may learn at once; both learned the same.
         let _ = self.learned.set(info);
@@ -98,18 +107,16 @@ impl LocalModel {
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
         let plain = request;
         let names = Names::of(plain);
+        let wire = &self.parts.wire;
+        let path = wire.path.replace("{model}", &self.parts.model);
         let mut changes = 0;
         let decoded = loop {
             let adapted = self.adapted.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let request = adapted.request(&names.encode(plain));
-            let (mut body, path, framing) = self.body(&request).await?;
+            let request = adapted.request(&names.encode(&native::encode(plain)));
+            let mut body = self.body(&request).await?;
             adapted.body(&mut body);
             let body = Value::Object(body);
-            let decoder: Box<dyn Decoder> = match self.speech {
-                ChatProtocol::Ollama => Box::<ollama::ChatDecoder>::default(),
-                _ => Box::<openai::ChatDecoder>::default(),
-            };
-            match self.transport.exchange(path, &body, framing, decoder, deltas).await {
+            match self.parts.transport.exchange(&path, &body, wire.framing, (wire.decoder)(), deltas).await {
                 Ok(decoded) => break self.checked(&request, decoded)?,
                 Err(failure) if changes < MAX_CHANGES && self.learn_from(&failure, &body, &request) => changes += 1,
                 Err(failure) => return Err(overflow_by_numbers(failure, &request)),
@@ -119,27 +126,24 @@ impl LocalModel {
         Ok(self.reply(plain, decoded))
     }
 
-    /// The request for the wire, and how its answer is framed.
-    async fn body(&self, request: &ModelRequest) -> Result<(Map<String, Value>, &'static str, Framing), ModelFault> {
-        Ok(match self.speech {
-            ChatProtocol::Openai => (openai::encode(&self.model, request), openai::PATH, Framing::Events),
-            ChatProtocol::Llamacpp(print) => {
-                (llamacpp::encode(&self.model, request, print), llamacpp::PATH, Framing::Events)
+    /// The request for the wire.
+    async fn body(&self, request: &ModelRequest) -> Result<Map<String, Value>, ModelFault> {
+        let mut context = 0;
+        if self.parts.dialect == Dialect::Ollama {
+            // A proxy may know no description; what is wrong with the model, the call says as well.
+            if let Err(fault) = self.learn().await {
+                tracing::debug!(%fault, "the server did not describe its model");
             }
-            ChatProtocol::Ollama => {
-                // A proxy may know no description; what is wrong with the model, the call says as well.
-                if let Err(fault) = self.learn().await {
-                    tracing::debug!(%fault, "the server did not describe its model");
-                }
-                let size = ollama::context_size(request, self.context.load(Ordering::Relaxed), self.info().window)?;
-                let size = self.context.fetch_max(size, Ordering::Relaxed).max(size);
-                (ollama::encode(&self.model, request, size), ollama::CHAT, Framing::Lines)
-            }
-        })
+            let size = ollama::context_size(request, self.context.load(Ordering::Relaxed), self.info().window)?;
+            context = self.context.fetch_max(size, Ordering::Relaxed).max(size);
+        }
+        let thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+        let (model, shape) = (self.parts.model.as_str(), &self.parts.shape);
+        Ok((self.parts.wire.encode)(&Asked { model, request, shape, thoughts: &thoughts, context }))
     }
 
     fn checked(&self, request: &ModelRequest, decoded: Decoded) -> Result<Decoded, ModelFault> {
-        if matches!(self.speech, ChatProtocol::Ollama) {
+        if self.parts.dialect == Dialect::Ollama {
             ollama::check_truncation(request, decoded.usage.map(|usage| usage.input))?;
         }
         Ok(decoded)
@@ -154,7 +158,7 @@ impl LocalModel {
         let refusal = refusal.filter(|refusal| !matches!(refusal.status, Some(401..=404 | 408 | 425 | 429)));
         let change = refusal.zip(body.as_object()).and_then(|(refusal, sent)| Change::of(&refusal.body, sent, request));
         let Some(change) = change else { return false };
-        self.notes.note(change.words(&self.given.provider));
+        self.notes.note(change.words(&self.parts.info.provider));
         // A call beside this one may have learned it already.
         self.adapted.lock().unwrap_or_else(PoisonError::into_inner).learn(change);
         true
@@ -162,7 +166,7 @@ impl LocalModel {
 
     /// A llama.cpp server that was still loading when the run began tells its window now.
     async fn learn_late(&self) {
-        let is_unknown = matches!(self.speech, ChatProtocol::Llamacpp(_)) && self.learned.get().is_none();
+        let is_unknown = self.parts.dialect == Dialect::Llamacpp && self.learned.get().is_none();
         if is_unknown && !self.asked_again.swap(true, Ordering::Relaxed) {
             let learned = tokio::time::timeout(LEARN_TIMEOUT, self.learn()).await;
             tracing::debug!(known = matches!(learned, Ok(Ok(()))), "asked the server for its window");
@@ -170,16 +174,37 @@ impl LocalModel {
     }
 
     fn reply(&self, request: &ModelRequest, decoded: Decoded) -> ModelReply {
-        let usage = priced(usage_or_estimate(&decoded, request), self.prices);
+        let mut usage = usage_or_estimate(&decoded, request);
+        usage.cost_usd = self.parts.prices.cost_with_writes_usd(&usage, decoded.cache_written);
+        let unlisted = decoded.unlisted_end.map(|word| unlisted_words(&self.parts.info.provider, &word));
         ModelReply {
-            calls: with_ids(decoded.calls, request),
+            calls: self.calls(decoded.calls, request),
             text: decoded.text,
             thinking: Some(decoded.thinking).filter(|text| !text.is_empty()),
             usage,
             stop: decoded.stop,
-            model: self.given.id.clone(),
-            notices: self.notes.take(decoded.unlisted_end.map(|word| unlisted_words(&self.given.provider, &word))),
+            model: self.parts.info.id.clone(),
+            notices: self.notes.take(unlisted),
         }
+    }
+
+    /// The canonical calls; the thinking that led to them is kept.
+    fn calls(&self, mut raw: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
+        let thoughts: Vec<Option<Value>> = raw.iter_mut().map(|call| call.thought.take()).collect();
+        for call in &mut raw {
+            (call.name, call.arguments) = native::canonical(&call.name, &call.arguments, &request.native_tools);
+        }
+        let calls = with_ids(raw, request);
+        let mut kept = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (call, thought) in calls.iter().zip(thoughts) {
+            if let Some(thought) = thought {
+                if kept.len() >= MAX_THOUGHTS {
+                    kept.clear();
+                }
+                kept.insert(call.id.clone(), thought);
+            }
+        }
+        calls
     }
 }
 
@@ -187,7 +212,7 @@ impl LocalModel {
 const MAX_CHANGES: u32 = 4;
 
 /// What a person should know of a reply that ended with a word nobody knows.
-pub(crate) fn unlisted_words(provider: &str, word: &str) -> String {
+fn unlisted_words(provider: &str, word: &str) -> String {
     format!("{provider} ended a reply with `{word}`, whose meaning is not known; it was read as a whole reply")
 }
 
@@ -224,16 +249,14 @@ fn usage_or_estimate(decoded: &Decoded, request: &ModelRequest) -> Usage {
     usage
 }
 
-/// Adds the cost, where prices are known.
-fn priced(mut usage: Usage, prices: Prices) -> Usage {
-    usage.cost_usd = prices.cost_usd(&usage);
-    usage
-}
-
 #[async_trait]
-impl Model for LocalModel {
+impl Model for ServedModel {
     fn info(&self) -> &ModelInfo {
-        self.learned.get().unwrap_or(&self.given)
+        self.learned.get().unwrap_or(&self.parts.info)
+    }
+
+    fn native_tools(&self) -> &[NativeTool] {
+        &self.parts.native
     }
 
     async fn ask(

@@ -60,7 +60,8 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
     let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
-    let workspace = workspace.granting(granted(setup, &*parts.observer));
+    let workspace = workspace.granting(granted(setup));
+    tell_of_grants(setup, &*parts.observer);
     let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
@@ -141,25 +142,26 @@ pub fn without_model(
     services(setup, run, settings, parts)
 }
 
-/// What the user grants to commands, in their configuration and by their list of grants.
-pub fn granted(setup: &Setup, observer: &dyn Observer) -> Granted {
+/// What the user grants to commands in their configuration. Their list of grants is looked at when a command starts.
+pub fn granted(setup: &Setup) -> Granted {
     let folders = |key: &str| setup.config.list(key).iter().map(|folder| from_home(folder)).collect();
-    let mut granted = Granted {
+    Granted {
         writable: folders("tools.caches"),
         shown: folders("tools.shown"),
         variables: setup.config.list("tools.environment"),
         hosts: setup.config.list("tools.hosts"),
         contained: setup.config.flag("tools.contained"),
-    };
-    let list = setup.grants();
-    match list.counting() {
-        Ok(grants) => grants.iter().for_each(|grant| grant.add_to(&mut granted)),
-        Err(error) => {
-            let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
-            observer.see(&Signal::Notice(&words));
-        }
+        protected: Vec::new(),
     }
-    granted
+}
+
+/// Says so if no grant counts, since the list cannot be read.
+fn tell_of_grants(setup: &Setup, observer: &dyn Observer) {
+    let list = setup.grants();
+    if let Err(error) = list.all() {
+        let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
+        observer.see(&Signal::Notice(&words));
+    }
 }
 
 /// A folder as a person writes it, `~` for their home.

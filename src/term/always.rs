@@ -31,7 +31,7 @@ impl TerminalPerson {
             show(&Words::of("Nothing is granted.\n"));
             return Some(None);
         };
-        match self.grants.add(GrantedThing::Command(call.grant(count)), false, None) {
+        match self.grants.add(GrantedThing::Command(call.grant(count)), self.grants.here(), None) {
             Ok(grant) => {
                 show(&Words::of(&format!("{}\n", grant.told())));
                 Some(Some(GateAnswer::Answered(Answer::Listed)))

@@ -137,6 +137,58 @@ async fn a_command_cannot_change_what_runs_later() {
     }
 }
 
+/// What a person granted can be changed as any other file, and nothing else can.
+///
+/// covers: 11.14
+#[tokio::test]
+async fn a_command_changes_what_is_protected_once_a_person_granted_it() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    std::fs::remove_dir_all(place.project().join(".git")).unwrap();
+    let git = "set -e; export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; ";
+    for (line, granted, made) in [
+        ("git init -q .", &[".git/config", ".git/hooks"][..], ".git/config"),
+        ("git config user.name Otter", &[".git/config"], ".git/config"),
+        ("git init -q sub", &["sub/.git/config", "sub/.git/hooks"], "sub/.git/config"),
+        ("git clone -q . copy", &["copy/.git/config", "copy/.git/hooks"], "copy/.git/config"),
+        ("echo new >> AGENTS.md", &["AGENTS.md"], "AGENTS.md"),
+        ("echo new > .vscode/tasks.json", &[".vscode"], ".vscode/tasks.json"),
+        (
+            "mv .cargo/config.toml .cargo/x; echo new > .cargo/config.toml",
+            &[".cargo/config.toml"],
+            ".cargo/config.toml",
+        ),
+        ("mkdir .husky; echo new > .husky/pre-push", &[".husky"], ".husky/pre-push"),
+    ] {
+        let line = format!("{git}{line}");
+        place.granted.protected = Vec::new();
+        let before = place.text(&format!("project/{made}"));
+        let text = place.run(&line).await;
+        let hint = format!("callsheet grants add protected {}", granted.join(" "));
+        assert!(text.contains(&hint), "{line}: {hint} is missing: {text}");
+        assert_eq!(place.text(&format!("project/{made}")), before, "{line}");
+        // What git itself left of a new repository is in its way.
+        if let Some((top, _)) = made.split_once("/.git/") {
+            let _not_there = std::fs::remove_dir_all(place.project().join(top));
+        }
+        place.granted.protected = granted.iter().map(PathBuf::from).collect();
+        let text = place.run(&line).await;
+        assert!(text.contains("exit code 0"), "{line}: {text}");
+        assert_ne!(place.text(&format!("project/{made}")), before, "{line}: {text}");
+    }
+    let kept =
+        ["echo evil > .vscode/tasks.json", "echo evil > .callsheet/runs/evil", "echo evil > .callsheet/config.toml"];
+    place.granted.protected =
+        [".", ".callsheet", ".callsheet/runs", ".CALLSHEET", "../project/.callsheet"].map(PathBuf::from).into();
+    for line in kept {
+        let text = place.run(line).await;
+        assert!(!listing(&place.project()).iter().any(|(_, text)| text.contains("evil")), "{line}: {text}");
+        assert!(line.contains("vscode") || !text.contains("grants add protected"), "{line}: {text}");
+    }
+}
+
 /// What is put back after a command leads nowhere else, whatever the command left.
 #[tokio::test]
 async fn what_is_put_back_leads_out_of_no_project() {

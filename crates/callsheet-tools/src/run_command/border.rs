@@ -87,6 +87,8 @@ pub(crate) struct Confined {
     pub(super) required: bool,
     /// The project whose protected part is compared and put back after it.
     pub(super) guarded: Option<PathBuf>,
+    /// What of it the command may change, by paths below the project.
+    pub(super) released: Vec<PathBuf>,
 }
 
 impl Confined {
@@ -98,6 +100,7 @@ impl Confined {
         confined.view.writable.extend(workspace.granted().writable.iter().cloned());
         confined.hosts = workspace.granted().hosts.clone();
         confined.guarded = Some(root.to_path_buf());
+        confined.released = workspace.granted().protected.clone();
         confined
     }
 
@@ -108,7 +111,7 @@ impl Confined {
 
     fn at(folder: &Path, workspace: &Workspace) -> Self {
         let view = View { writable: vec![folder.to_path_buf()], ..view(workspace) };
-        Self { view, connects: true, hosts: Vec::new(), required: false, guarded: None }
+        Self { view, connects: true, hosts: Vec::new(), required: false, guarded: None, released: Vec::new() }
     }
 
     /// It may change nothing but temporary files, and open no socket. `required`: it runs what an author wrote and nobody
@@ -117,7 +120,7 @@ impl Confined {
         let mut view = view(workspace);
         view.shown.push(workspace.root().to_path_buf());
         view.shown.extend(Worktree::of(workspace.root()).map(|worktree| worktree.common));
-        Self { view, connects: false, hosts: Vec::new(), required, guarded: None }
+        Self { view, connects: false, hosts: Vec::new(), required, guarded: None, released: Vec::new() }
     }
 
     /// It reads this too.

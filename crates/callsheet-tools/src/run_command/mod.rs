@@ -13,6 +13,7 @@ mod namespace;
 mod network;
 pub(crate) mod process;
 mod protected;
+mod released;
 #[cfg(target_os = "linux")]
 mod root;
 pub(crate) mod sandbox;
@@ -50,7 +51,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
-use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND};
+use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND, command_text};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
@@ -188,13 +189,19 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    let Restored { changed, open } = &ended.restored;
+    let Restored { changed, open, grantable } = &ended.restored;
     if changed.is_empty() {
         return Ok(());
     }
     let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
     let words = say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]);
-    Err(Stop::Failed(format!("{words}\n{said}")))
+    let hint = if grantable.is_empty() { String::new() } else { format!("\n{}", grantable_words(grantable)) };
+    Err(Stop::Failed(format!("{words}{hint}\n{said}")))
+}
+
+/// How a person lets commands change what is protected.
+fn grantable_words(paths: &[String]) -> String {
+    say("command-closed", &[("paths", &paths.join(", ")), ("words", &command_text(paths))])
 }
 
 /// A program and its arguments: those that are listed, or the shell with its line.
@@ -233,6 +240,13 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
         .map(|cache| cache.display().to_string())
         .filter(|cache| ended.end != End::Code(0) && (ended.stderr.contains(cache) || ended.stdout.contains(cache)))
         .collect();
+    let fails_on = |path: &&String| {
+        ended.end != End::Code(0) && [&ended.stderr, &ended.stdout].iter().any(|text| text.contains(*path))
+    };
+    let closed: Vec<String> = ended.closed.iter().filter(fails_on).cloned().collect();
+    if !closed.is_empty() {
+        text.push_str(&format!("\n[{}]", grantable_words(&closed)));
+    }
     for (key, slot, refused) in [("command-cache", "folders", &named), ("command-hosts", "hosts", &ended.refused)] {
         if !refused.is_empty() {
             text.push_str(&format!("\n[{}]", say(key, &[(slot, &refused.join(", ")), ("words", &refused.join(" "))])));

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::git_settings::plain;
+use callsheet_runtime::paths::plain;
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;

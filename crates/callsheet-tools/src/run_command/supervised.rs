@@ -66,10 +66,10 @@ pub(super) async fn run(
         let _rest = tokio::time::timeout(REST, report).await;
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };
-    let (end, restored, refused) = match said {
-        Some(Report::Ended { code, signal, restored, refused, .. }) => {
+    let (end, restored, refused, closed) = match said {
+        Some(Report::Ended { code, signal, restored, refused, closed, .. }) => {
             let end = if timed_out { End::TimedOut } else { code.map_or(End::Signal(signal), End::Code) };
-            (end, restored, refused)
+            (end, restored, refused, closed)
         }
         Some(Report::NotStarted { os, text }) => {
             let other = || io::Error::other(text);
@@ -82,7 +82,7 @@ pub(super) async fn run(
     let _left_open = tokio::time::timeout(LAST_OUTPUT, drained).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, elapsed })
 }
 
 async fn report(incoming: OwnedReadHalf) -> Option<Report> {

@@ -59,6 +59,8 @@ pub(super) struct Order {
     pub required: bool,
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
+    /// What of it the command may change.
+    pub released: Vec<PathBuf>,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
     /// Nothing is run: the namespaces are only made.
@@ -80,6 +82,8 @@ pub(super) enum Report {
         alone: bool,
         /// Hosts that it may not connect to and asked for.
         refused: Vec<String>,
+        /// What it could only read and a person could let it change.
+        closed: Vec<String>,
     },
 }
 
@@ -98,6 +102,7 @@ impl Order {
             hosts: confined.hosts.clone(),
             required: confined.required,
             guarded: confined.guarded.as_ref().map(OsString::from),
+            released: confined.released.clone(),
             stdin,
             trial: false,
         }
@@ -106,7 +111,14 @@ impl Order {
 
 impl Report {
     fn ended(code: Option<i32>, signal: i32) -> Self {
-        Self::Ended { code, signal, restored: Restored::default(), alone: false, refused: Vec::new() }
+        Self::Ended {
+            code,
+            signal,
+            restored: Restored::default(),
+            alone: false,
+            refused: Vec::new(),
+            closed: Vec::new(),
+        }
     }
 
     fn not_started(error: &io::Error) -> Self {
@@ -201,14 +213,16 @@ fn serve() -> io::Result<()> {
     let mut bytes = vec![0; order.stdin.unwrap_or(0)];
     incoming.read_exact(&mut bytes)?;
     keep_files()?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root)));
+    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
     let apart = order.apart;
     let mut report = if apart {
         let mut view = order.view.clone();
-        if let Some(guard) = &guard {
-            guard.close(&mut view);
+        let names = guard.as_ref().map(|guard| guard.close(&mut view)).unwrap_or_default();
+        let mut report = in_namespaces(&view, guard.as_ref(), order, bytes, incoming)?;
+        if let Report::Ended { closed, .. } = &mut report {
+            *closed = names;
         }
-        in_namespaces(&view, guard.as_ref(), order, bytes, incoming)?
+        report
     } else {
         here(order, bytes, incoming)
     };

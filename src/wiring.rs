@@ -150,6 +150,8 @@ pub fn granted(setup: &Setup) -> Granted {
         shown: folders("tools.shown"),
         variables: setup.config.list("tools.environment"),
         hosts: setup.config.list("tools.hosts"),
+        memory_mb: setup.config.count("tools.memory_mb"),
+        cpu_seconds: setup.config.count("tools.cpu_seconds"),
         contained: setup.config.flag("tools.contained"),
         protected: Vec::new(),
     }

@@ -360,6 +360,38 @@ async fn what_a_command_leaves_running_ends_with_it() {
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
 }
 
+/// All processes of a command together use no more than they may, wherever they keep it; what they share counts once.
+#[tokio::test]
+async fn a_command_that_uses_too_much_is_ended() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    place.granted.memory_mb = Some(300);
+    let hold = "import time, os, ctypes, mmap\nthere = b'x' * (200 << 20)\n";
+    for (code, ended) in [
+        ("os.fork()\nmore = b'x' * (120 << 20)\ntime.sleep(60)", true),
+        ("ctypes.CDLL(None).prctl(4, 0)\nmore = b'x' * (120 << 20)\ntime.sleep(60)", true),
+        ("open('/dev/shm/x', 'wb').write(there)\ntime.sleep(60)", true),
+        (
+            "os.setsid()\nif os.fork() == 0:\n    more = b'x' * (120 << 20)\n    time.sleep(60)\nelse:\n    time.sleep(60)",
+            true,
+        ),
+        // Five processes share what there is, and nobody uses what they may use.
+        (
+            "room = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE | 0x4000)\n[os.fork() for _ in range(2)]\ntime.sleep(2)",
+            false,
+        ),
+    ] {
+        let text = place.run(&format!("python3 -c \"{hold}{code}\"")).await;
+        assert_eq!(text.contains("more than 300 MiB of memory together"), ended, "{code}: {text}");
+        assert_eq!(text.contains("exit code 0"), !ended, "{code}: {text}");
+    }
+    place.granted.cpu_seconds = Some(1);
+    let text = place.run("for i in 1 2; do sh -c 'while :; do :; done' & done; sleep 60").await;
+    assert!(text.contains("more than 1 s of processor time together"), "{text}");
+}
+
 /// Where namespaces are refused, `doctor` says what is open, and no earlier answer covers a command.
 #[test]
 fn where_namespaces_are_refused_each_command_asks() {

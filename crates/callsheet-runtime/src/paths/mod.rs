@@ -50,6 +50,10 @@ pub struct Granted {
     pub hosts: Vec<String>,
     /// Protected files and folders that commands may change, by their paths below the project.
     pub protected: Vec<PathBuf>,
+    /// Mebibytes of memory that all processes of a command have together; `None`: a share of what there is.
+    pub memory_mb: Option<u64>,
+    /// Seconds of processor time that they have together; `None`: no limit of its own.
+    pub cpu_seconds: Option<u64>,
     /// Whether an outer container is the border of commands, so that they need none of their own.
     pub contained: bool,
 }

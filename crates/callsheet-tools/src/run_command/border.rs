@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::holding::holding;
+use super::limits::Limits;
 use super::worktree::Worktree;
 
 /// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
@@ -83,6 +84,8 @@ pub(crate) struct Confined {
     pub(super) connects: bool,
     /// Hosts that it may reach beyond its own processes.
     pub(super) hosts: Vec<String>,
+    /// How much it may use.
+    pub(super) limits: Limits,
     /// It is not started where the system cannot hold it to this.
     pub(super) required: bool,
     /// The project whose protected part is compared and put back after it.
@@ -111,7 +114,7 @@ impl Confined {
 
     fn at(folder: &Path, workspace: &Workspace) -> Self {
         let view = View { writable: vec![folder.to_path_buf()], ..view(workspace) };
-        Self { view, connects: true, hosts: Vec::new(), required: false, guarded: None, released: Vec::new() }
+        Self { connects: true, ..Self::seen(view, workspace) }
     }
 
     /// It may change nothing but temporary files, and open no socket. `required`: it runs what an author wrote and nobody
@@ -120,7 +123,14 @@ impl Confined {
         let mut view = view(workspace);
         view.shown.push(workspace.root().to_path_buf());
         view.shown.extend(Worktree::of(workspace.root()).map(|worktree| worktree.common));
-        Self { view, connects: false, hosts: Vec::new(), required, guarded: None, released: Vec::new() }
+        Self { required, ..Self::seen(view, workspace) }
+    }
+
+    /// It sees this and does nothing else.
+    fn seen(view: View, workspace: &Workspace) -> Self {
+        let limits = Limits::of(workspace.granted());
+        let (hosts, released) = (Vec::new(), Vec::new());
+        Self { view, connects: false, hosts, limits, required: false, guarded: None, released }
     }
 
     /// It reads this too.

@@ -7,6 +7,7 @@ mod filter;
 mod git_settings;
 mod guard;
 pub(crate) mod holding;
+pub(crate) mod limits;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
@@ -22,6 +23,8 @@ mod stream;
 mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(target_os = "linux")]
+mod watch;
 mod worktree;
 
 pub(crate) use environment::{listed, of_command, only};
@@ -60,6 +63,7 @@ use tokio::process::Command;
 
 use self::border::{Confined, Temporary};
 use self::guard::Restored;
+use self::limits::Over;
 use self::process::{Bounds, End, Ended, NotRun};
 use crate::common::place::readable;
 use crate::common::words::say;
@@ -261,6 +265,7 @@ fn report(ended: &Ended) -> ToolOutcome {
         End::Code(code) => say("command-code", &[("code", &code)]),
         End::Signal(signal) => say("command-signal", &[("signal", &signal)]),
         End::TimedOut => say("command-timeout", &[]),
+        End::Over(over) => over_words(over),
     };
     let seconds = format!("{:.1}", ended.elapsed.as_secs_f64());
     let mut text = say("command-ended", &[("how", &how), ("seconds", &seconds)]);
@@ -272,5 +277,14 @@ fn report(ended: &Ended) -> ToolOutcome {
     if ended.stdout.is_empty() && ended.stderr.is_empty() {
         text.push_str(&format!("\n{}", say("command-silent", &[])));
     }
-    if ended.end == End::TimedOut { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
+    let stopped = matches!(ended.end, End::TimedOut | End::Over(_));
+    if stopped { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
+}
+
+/// What a command used too much of, with the setting that bounds it.
+pub(crate) fn over_words(over: Over) -> String {
+    match over {
+        Over::Memory(bytes) => say("command-memory", &[("mb", &(bytes >> 20))]),
+        Over::Cpu(seconds) => say("command-cpu", &[("seconds", &seconds)]),
+    }
 }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::border::Confined;
 use super::guard::{Guard, Restored};
+use super::limits::Over;
 use super::sandbox::{self, Enforcement, Restriction};
 use super::stream::Stream;
 
@@ -34,6 +35,8 @@ pub(crate) enum End {
     Signal(i32),
     /// Stopped by us, out of time.
     TimedOut,
+    /// Stopped by us, since it used too much.
+    Over(Over),
 }
 
 /// A process that has ended.

@@ -67,8 +67,12 @@ pub(super) async fn run(
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };
     let (end, restored, refused, closed) = match said {
-        Some(Report::Ended { code, signal, restored, refused, closed, .. }) => {
-            let end = if timed_out { End::TimedOut } else { code.map_or(End::Signal(signal), End::Code) };
+        Some(Report::Ended { code, signal, restored, refused, over, closed, .. }) => {
+            let end = match over {
+                Some(over) => End::Over(over),
+                None if timed_out => End::TimedOut,
+                None => code.map_or(End::Signal(signal), End::Code),
+            };
             (end, restored, refused, closed)
         }
         Some(Report::NotStarted { os, text }) => {

@@ -22,10 +22,13 @@ use serde::{Deserialize, Serialize};
 use super::border::{Confined, View};
 use super::guard::{Guard, Restored};
 use super::holding::holding;
+use super::limits::{Limits, Over};
 use super::namespace;
 use super::network::{self, WayOut};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
+use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction};
+use super::watch::Watched;
 
 /// The word that makes this program such a process.
 const WORD: &str = "__supervise";
@@ -57,6 +60,7 @@ pub(super) struct Order {
     /// Hosts that it may connect to beyond its own processes.
     pub hosts: Vec<String>,
     pub required: bool,
+    pub limits: Limits,
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
     /// What of it the command may change.
@@ -82,6 +86,8 @@ pub(super) enum Report {
         alone: bool,
         /// Hosts that it may not connect to and asked for.
         refused: Vec<String>,
+        /// It was ended, since it used too much.
+        over: Option<Over>,
         /// What it could only read and a person could let it change.
         closed: Vec<String>,
     },
@@ -101,6 +107,7 @@ impl Order {
             connects: confined.connects,
             hosts: confined.hosts.clone(),
             required: confined.required,
+            limits: confined.limits,
             guarded: confined.guarded.as_ref().map(OsString::from),
             released: confined.released.clone(),
             stdin,
@@ -117,6 +124,7 @@ impl Report {
             restored: Restored::default(),
             alone: false,
             refused: Vec::new(),
+            over: None,
             closed: Vec::new(),
         }
     }
@@ -197,6 +205,8 @@ enum Happened {
     Stop,
     /// It is to end at once.
     Kill,
+    /// It uses too much.
+    Over(Over),
     /// Nobody is there any more who waits for it.
     Alone,
 }
@@ -293,6 +303,8 @@ fn in_namespaces(
 /// Runs the command under this process.
 fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report {
     let first = order.apart;
+    let temporary = TEMPORARY.iter().map(PathBuf::from).chain(order.view.home.clone()).filter(|_| first).collect();
+    let watched = Watched { limits: order.limits, temporary, first };
     let child = match start(order, bytes) {
         Ok(child) => child,
         Err(error) => return Report::not_started(&error),
@@ -300,12 +312,14 @@ fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report
     let (sender, happened) = channel();
     let listening = sender.clone();
     std::thread::spawn(move || listen(incoming, &listening));
+    let watching = sender.clone();
+    std::thread::spawn(move || watching.send(Happened::Over(watched.until_over())));
     std::thread::spawn(move || reap(child, &sender));
-    let (ended, alone) = until_gone(child, &happened, if first { kill_others } else { kill_descendants });
+    let (ended, ends) = until_gone(child, &happened, if first { kill_others } else { kill_descendants });
     let code = ended.and_then(WaitStatus::exit_status);
     let mut report = Report::ended(code, ended.and_then(WaitStatus::terminating_signal).unwrap_or(0));
-    if let Report::Ended { alone: told, .. } = &mut report {
-        *told = alone;
+    if let Report::Ended { alone, over, .. } = &mut report {
+        (*alone, *over) = (ends.alone, ends.over);
     }
     report
 }
@@ -370,10 +384,18 @@ fn reap(child: Pid, happened: &Sender<Happened>) {
     let _over = happened.send(Happened::Gone);
 }
 
+/// Why a command was ended before it ended by itself.
+#[derive(Default)]
+struct Ends {
+    /// Nobody waited for it any more.
+    alone: bool,
+    over: Option<Over>,
+}
+
 /// Ends when nothing is left. What a command leaves running has a moment for its last output.
-/// Tells how the command ended, and whether nobody waited for it any more.
-fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, bool) {
-    let (mut ended, mut alone) = (None, false);
+/// Tells how the command ended, and what ended it.
+fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, Ends) {
+    let (mut ended, mut ends) = (None, Ends::default());
     // When all that is left is killed.
     let mut due: Option<Instant> = None;
     let mut looks = 0;
@@ -396,8 +418,13 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
                 due = sooner(due, GRACE);
             }
             Ok(Happened::Kill) => due = sooner(due, Duration::ZERO),
+            Ok(Happened::Over(over)) => {
+                // One that has ended by itself used what it used.
+                ends.over = ends.over.or(Some(over)).filter(|_| ended.is_none());
+                due = sooner(due, Duration::ZERO);
+            }
             Ok(Happened::Alone) => {
-                alone = true;
+                ends.alone = true;
                 due = sooner(due, Duration::ZERO);
             }
             Err(RecvTimeoutError::Timeout) if looks < LOOKS => {
@@ -405,7 +432,7 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
                 kill_all();
                 due = Some(Instant::now() + PAUSE);
             }
-            Ok(Happened::Gone) | Err(_) => return (ended, alone),
+            Ok(Happened::Gone) | Err(_) => return (ended, ends),
         }
     }
 }
@@ -417,26 +444,29 @@ fn kill_others() {
 }
 
 fn kill_descendants() {
-    let known = parents();
+    for pid in children(&parents()).into_iter().filter_map(Pid::from_raw) {
+        // One that has ended meanwhile is no error.
+        let _gone = kill_process(pid, Signal::KILL);
+    }
+}
+
+/// What this process started, and what that started, and so on.
+pub(super) fn children(known: &[(i32, i32)]) -> Vec<i32> {
     let mut open = vec![getpid().as_raw_pid()];
     let mut seen = open.clone();
     while let Some(parent) = open.pop() {
         for (pid, _) in known.iter().filter(|(_, of)| *of == parent) {
-            if seen.contains(pid) {
-                continue;
-            }
-            seen.push(*pid);
-            open.push(*pid);
-            if let Some(pid) = Pid::from_raw(*pid) {
-                // One that has ended meanwhile is no error.
-                let _gone = kill_process(pid, Signal::KILL);
+            if !seen.contains(pid) {
+                seen.push(*pid);
+                open.push(*pid);
             }
         }
     }
+    seen.split_off(1)
 }
 
 /// All processes with their parents.
-fn parents() -> Vec<(i32, i32)> {
+pub(super) fn parents() -> Vec<(i32, i32)> {
     let of = |entry: io::Result<std::fs::DirEntry>| {
         let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

@@ -58,10 +58,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
     let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
-    let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
-    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
-    let workspace = workspace.granting(granted(setup));
-    tell_of_grants(setup, &*parts.observer);
+    let workspace = confined(setup, workspace.protecting(files.directory()), &*parts.observer);
     let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
@@ -140,6 +137,17 @@ pub fn without_model(
         open: open.clone(),
     };
     services(setup, run, settings, parts)
+}
+
+/// A project with what commands may do in it. What commands left whose supervisor was killed is moved aside.
+fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Workspace {
+    let workspace = workspace.protecting(&setup.folders.state);
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    tell_of_grants(setup, observer);
+    for line in callsheet_tools::set_aside_left(&setup.notes(), workspace.root()) {
+        observer.see(&Signal::Notice(&line));
+    }
+    workspace.granting(granted(setup)).noting(setup.notes())
 }
 
 /// What the user grants to commands in their configuration. Their list of grants is looked at when a command starts.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::support::garden::{Ended, TestProject};
 use callsheet_runtime::paths::{Granted, Workspace};
-use callsheet_runtime::ports::{Tool, ToolContext, ToolOutcome};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
 use callsheet_tools::{holding, supervise_with};
 use serde_json::json;
@@ -63,7 +63,15 @@ impl Place {
     }
 
     async fn run(&self, line: &str) -> String {
+        match self.try_run(line).await.unwrap() {
+            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn try_run(&self, line: &str) -> Result<ToolOutcome, ToolFault> {
         let workspace = Workspace::new(&self.project(), &[]).unwrap().granting(self.granted.clone());
+        let workspace = workspace.noting(self.folder.path().join("notes"));
         let context = ToolContext {
             workspace: Arc::new(workspace),
             skill_dir: None,
@@ -72,10 +80,7 @@ impl Place {
             timeout: Duration::from_secs(60),
             cancel: CancellationToken::new(),
         };
-        match RunCommand::new().run(&json!({ "command": line }), &context).await.unwrap() {
-            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
-            other => panic!("{other:?}"),
-        }
+        RunCommand::new().run(&json!({ "command": line }), &context).await
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -358,6 +363,39 @@ async fn what_a_command_leaves_running_ends_with_it() {
         std::fs::read_to_string(process.path().join("cmdline")).ok().filter(|line| line.contains(&mark))
     });
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// If the process that supervises a command is killed, the command ends, and what it left is moved aside.
+#[tokio::test]
+async fn what_a_command_left_is_moved_aside_when_its_supervisor_was_killed() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let project = place.project();
+    let kill = async {
+        while !project.join("started").exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let of_task =
+            |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+        let children: String = tasks.map(of_task).collect();
+        let killed = Command::new("kill").arg("-9").args(children.split_whitespace()).status().unwrap();
+        assert!(killed.success(), "{children}");
+    };
+    let line =
+        "mkdir -p .husky deep; echo evil > .husky/pre-push; echo evil > deep/AGENTS.md; echo > started; sleep 60";
+    let (ended, ()) = tokio::join!(place.try_run(line), kill);
+    let Err(ToolFault::Defect(what)) = ended else { panic!("{ended:?}") };
+    for words in
+        ["supervises the command was killed", "moved .husky to callsheet-set-aside/", "moved deep/AGENTS.md to "]
+    {
+        assert!(what.contains(words), "{words} is missing: {what}");
+    }
+    assert!(!project.join(".husky").exists() && !project.join("deep/AGENTS.md").exists());
+    assert!(place.run("echo fine").await.contains("fine"));
+    assert_eq!(std::fs::read_dir(place.folder.path().join("notes")).unwrap().count(), 0, "no note is left");
 }
 
 /// All processes of a command together use no more than they may, wherever they keep it; what they share counts once.

@@ -35,6 +35,8 @@ pub struct Workspace {
     kept: Vec<PathBuf>,
     /// What the user granted to commands besides the project.
     granted: Granted,
+    /// Where commands that are at work are noted.
+    notes: Option<PathBuf>,
 }
 
 /// What a user grants to commands besides the project. A project can set none of it.
@@ -118,6 +120,7 @@ impl Workspace {
             protected: Vec::new(),
             kept: Vec::new(),
             granted: Granted::default(),
+            notes: None,
         })
     }
 
@@ -134,6 +137,18 @@ impl Workspace {
     pub fn keeping(mut self, directory: &Path) -> Self {
         self.kept.push(real(directory));
         self
+    }
+
+    /// The same view with the folder, outside of what commands write, in which those that are at work are noted.
+    #[must_use]
+    pub fn noting(mut self, folder: PathBuf) -> Self {
+        self.notes = Some(folder);
+        self
+    }
+
+    /// Where commands that are at work are noted.
+    pub fn notes(&self) -> Option<&Path> {
+        self.notes.as_deref()
     }
 
     /// The same view with what the user grants to commands. A folder to write to that is not there, or that holds or

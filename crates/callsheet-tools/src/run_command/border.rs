@@ -92,6 +92,8 @@ pub(crate) struct Confined {
     pub(super) guarded: Option<PathBuf>,
     /// What of it the command may change, by paths below the project.
     pub(super) released: Vec<PathBuf>,
+    /// Where it is noted what was protected before.
+    pub(super) notes: Option<PathBuf>,
 }
 
 impl Confined {
@@ -104,6 +106,7 @@ impl Confined {
         confined.hosts = workspace.granted().hosts.clone();
         confined.guarded = Some(root.to_path_buf());
         confined.released = workspace.granted().protected.clone();
+        confined.notes = workspace.notes().map(Path::to_path_buf);
         confined
     }
 
@@ -130,7 +133,7 @@ impl Confined {
     fn seen(view: View, workspace: &Workspace) -> Self {
         let limits = Limits::of(workspace.granted());
         let (hosts, released) = (Vec::new(), Vec::new());
-        Self { view, connects: false, hosts, limits, required: false, guarded: None, released }
+        Self { view, connects: false, hosts, limits, required: false, guarded: None, released, notes: None }
     }
 
     /// It reads this too.

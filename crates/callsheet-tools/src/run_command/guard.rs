@@ -4,23 +4,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use super::border::View;
+use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
 #[cfg(target_os = "linux")]
+use super::note::Noted;
+#[cfg(target_os = "linux")]
 use super::protected::is_closed;
-use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, followed, set_mode};
+use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
 use super::released::Released;
 use super::worktree::Worktree;
-
-/// What whoever changes a folder needs.
-const OWNER: u32 = 0o700;
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
@@ -49,17 +48,8 @@ pub(crate) struct Restored {
     pub open: Vec<String>,
     /// What a person could let commands change, so that this would not be put back.
     pub grantable: Vec<String>,
-}
-
-type Snapshot = BTreeMap<PathBuf, Entry>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
-    Folder(u32),
-    File(u32, Vec<u8>),
-    Link(PathBuf),
-    /// Neither, or not to be read: its mode and number.
-    Other(u32, u64),
+    /// What was moved aside, in words, since nobody was left inside to put it back.
+    pub left: Vec<String>,
 }
 
 impl Guard {
@@ -197,7 +187,7 @@ impl Guard {
         narrow(&look.widened);
         open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
         let grantable = self.grantable(changed.iter());
-        Restored { changed: self.names(&changed), open: self.names(&open), grantable }
+        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new() }
     }
 
     fn names(&self, paths: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -256,6 +246,18 @@ impl Guard {
             (true, _) => Ok(()),
             (false, true) => self.remove_folder(path),
             (false, false) => fs::remove_file(path),
+        }
+    }
+
+    /// What is to be looked at if nobody can put anything back.
+    #[cfg(target_os = "linux")]
+    pub(super) fn noted(&self) -> Noted {
+        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.mark());
+        Noted {
+            before: self.before.iter().map(|(path, entry)| (path.into(), open(path, entry))).collect(),
+            linked: self.linked.iter().map(|(path, of_git)| (path.into(), *of_git)).collect(),
+            released: self.released.below(&self.root),
+            nested: self.nested,
         }
     }
 
@@ -327,35 +329,6 @@ fn narrow(widened: &BTreeMap<PathBuf, u32>) {
     }
 }
 
-/// Makes an entry where nothing is, or where it is a folder or a file already.
-fn put(path: &Path, entry: &Entry) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match entry {
-        Entry::Folder(mode) => {
-            fs::create_dir_all(path)?;
-            set_mode(path, mode | OWNER)
-        }
-        Entry::File(mode, bytes) => put_file(path, *mode, bytes),
-        Entry::Link(target) => symlink(target, path),
-        Entry::Other(..) => Err(io::Error::other("it could not be read before")),
-    }
-}
-
-/// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
-fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
-    let _not_there = fs::remove_file(&beside);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(bytes)?;
-        set_mode(&beside, mode)?;
-        fs::rename(&beside, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&beside)))
-}
-
 #[cfg(target_os = "linux")]
 fn sheets(root: &Path) -> Snapshot {
     let runs = fs::read_dir(root.join(".callsheet/runs")).into_iter().flatten().flatten().map(|run| run.path());
@@ -363,63 +336,11 @@ fn sheets(root: &Path) -> Snapshot {
     sheets.filter_map(|sheet| entry(&sheet, &BTreeMap::new()).map(|found| (sheet, found))).collect()
 }
 
-fn is_folder(entry: &Entry) -> Option<u32> {
-    match entry {
-        Entry::Folder(mode) => Some(*mode),
-        Entry::File(..) | Entry::Link(_) | Entry::Other(..) => None,
-    }
-}
-
-/// What a path is; folders that were widened to look into them count with the modes they had.
-fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Entry> {
-    let metadata = path.symlink_metadata().ok()?;
-    let mode = metadata.permissions().mode() & MODE;
-    let other = Entry::Other(metadata.mode(), metadata.ino());
-    Some(if metadata.is_dir() {
-        Entry::Folder(widened.get(path).copied().unwrap_or(mode))
-    } else if metadata.is_symlink() {
-        fs::read_link(path).map_or(other, Entry::Link)
-    } else if metadata.is_file() {
-        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
-    } else {
-        other
-    })
-}
-
-/// Whether a path is what it was. A file is read only if it has the length it had, and never as a whole.
-fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) -> bool {
-    let Ok(metadata) = path.symlink_metadata() else { return false };
-    match was {
-        Entry::File(mode, bytes) => {
-            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            let alike = metadata.is_file() && metadata.permissions().mode() & MODE == *mode && metadata.len() == len;
-            alike && holds(path, bytes).unwrap_or(false)
-        }
-        Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
-        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
-        Entry::Folder(mode) => {
-            let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
-            metadata.is_dir() && now == *mode
-        }
-    }
-}
-
-fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = fs::File::open(path)?;
-    let mut buffer = vec![0; 64 * 1024];
-    let mut rest = bytes;
-    loop {
-        let count = file.read(&mut buffer)?;
-        let Some(read) = buffer.get(..count).filter(|read| !read.is_empty()) else { return Ok(rest.is_empty()) };
-        match rest.strip_prefix(read) {
-            Some(more) => rest = more,
-            None => return Ok(false),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::super::protected::MODE;
     use super::*;
 
     fn project() -> (tempfile::TempDir, PathBuf) {

@@ -1,6 +1,7 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
 pub(crate) mod border;
+mod entry;
 mod environment;
 #[cfg(target_os = "linux")]
 mod filter;
@@ -12,6 +13,8 @@ pub(crate) mod limits;
 mod namespace;
 #[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod note;
 pub(crate) mod process;
 mod protected;
 mod released;
@@ -30,6 +33,8 @@ mod worktree;
 pub(crate) use environment::{listed, of_command, only};
 #[cfg(target_os = "linux")]
 pub use network::is_host;
+#[cfg(target_os = "linux")]
+pub use note::set_aside_left;
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
@@ -38,6 +43,12 @@ pub use supervisor::{supervise, supervise_with};
 #[cfg(not(target_os = "linux"))]
 pub fn supervise() -> Option<std::process::ExitCode> {
     None
+}
+
+/// Only where a process supervises commands can it be killed.
+#[cfg(not(target_os = "linux"))]
+pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> Vec<String> {
+    Vec::new()
 }
 
 /// Whether a text names a host that can be granted. Only where commands have a network of their own is it read.
@@ -193,7 +204,10 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    let Restored { changed, open, grantable } = &ended.restored;
+    let Restored { changed, open, grantable, left } = &ended.restored;
+    if !left.is_empty() {
+        return Err(Stop::Failed(format!("{}\n{said}", left.join("\n"))));
+    }
     if changed.is_empty() {
         return Ok(());
     }

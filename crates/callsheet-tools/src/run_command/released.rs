@@ -20,6 +20,11 @@ impl Released {
         Self { paths: below.iter().map(|path| root.join(path)).collect(), own: BTreeSet::new() }
     }
 
+    /// The paths below the project.
+    pub(super) fn below(&self, root: &Path) -> Vec<PathBuf> {
+        self.paths.iter().filter_map(|path| Some(path.strip_prefix(root).ok()?.to_path_buf())).collect()
+    }
+
     /// Whether a path belongs to Callsheet.
     pub(super) fn is_own(&self, path: &Path) -> bool {
         path.iter().any(|part| part.eq_ignore_ascii_case(OWN_FOLDER))

@@ -25,6 +25,7 @@ use super::holding::holding;
 use super::limits::{Limits, Over};
 use super::namespace;
 use super::network::{self, WayOut};
+use super::note::{Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction};
@@ -65,6 +66,8 @@ pub(super) struct Order {
     pub guarded: Option<OsString>,
     /// What of it the command may change.
     pub released: Vec<PathBuf>,
+    /// The folder in which it is noted what was protected before.
+    pub notes: Option<OsString>,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
     /// Nothing is run: the namespaces are only made.
@@ -110,6 +113,7 @@ impl Order {
             limits: confined.limits,
             guarded: confined.guarded.as_ref().map(OsString::from),
             released: confined.released.clone(),
+            notes: confined.notes.as_ref().map(OsString::from),
             stdin,
             trial: false,
         }
@@ -127,6 +131,15 @@ impl Report {
             over: None,
             closed: Vec::new(),
         }
+    }
+
+    /// The first process inside was killed, and this was moved aside.
+    fn lost(left: Vec<String>) -> Self {
+        let mut report = Self::ended(None, Signal::KILL.as_raw());
+        if let Self::Ended { restored, .. } = &mut report {
+            restored.left = left;
+        }
+        report
     }
 
     fn not_started(error: &io::Error) -> Self {
@@ -224,16 +237,27 @@ fn serve() -> io::Result<()> {
     incoming.read_exact(&mut bytes)?;
     keep_files()?;
     let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
+    let note =
+        guard.as_ref().zip(order.notes.as_ref()).map(|(guard, notes)| Note::put(Path::new(notes), &guard.noted()));
+    let mut note = note.transpose()?;
     let apart = order.apart;
     let mut report = if apart {
         let mut view = order.view.clone();
         let names = guard.as_ref().map(|guard| guard.close(&mut view)).unwrap_or_default();
-        let mut report = in_namespaces(&view, guard.as_ref(), order, bytes, incoming)?;
+        let places = order.notes.clone().zip(order.guarded.clone());
+        let told = in_namespaces(&view, guard.as_ref(), note.as_ref(), order, bytes, incoming)?;
+        let mut report = told.unwrap_or_else(|| {
+            // The system killed the first process, as it does when memory runs out.
+            drop(note.take());
+            let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
+            Report::lost(left.unwrap_or_default())
+        });
         if let Report::Ended { closed, .. } = &mut report {
             *closed = names;
         }
         report
     } else {
+        note.as_ref().map_or(Ok(()), Note::beat)?;
         here(order, bytes, incoming)
     };
     if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard.filter(|_| !apart), &mut report) {
@@ -241,6 +265,9 @@ fn serve() -> io::Result<()> {
             guard.set_aside();
         }
         *restored = guard.restore();
+    }
+    if let Some(note) = note {
+        note.over();
     }
     answer(&control, &report)
 }
@@ -254,14 +281,15 @@ fn keep_files() -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs the command in namespaces of its own.
+/// Runs the command in namespaces of its own. `None`: its first process was killed and said nothing.
 fn in_namespaces(
     view: &View,
     guard: Option<&Guard>,
+    note: Option<&Note>,
     order: Order,
     bytes: Vec<u8>,
     incoming: BufReader<UnixStream>,
-) -> io::Result<Report> {
+) -> io::Result<Option<Report>> {
     let (told, tells) = UnixStream::pair()?;
     let hosts = order.hosts.clone();
     let first = || {
@@ -287,14 +315,14 @@ fn in_namespaces(
     };
     let between = namespace::start(view, first, refused)?;
     drop(tells);
+    note.map_or(Ok(()), Note::beat)?;
     // Where the namespaces were refused, no socket came out, and the report says why.
     let way_out = WayOut::serve(&hosts, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
     namespace::wait(between);
-    // Without a report the system killed the first process, as it does when memory runs out.
-    let mut report = serde_json::from_str(&line).unwrap_or_else(|_| Report::ended(None, Signal::KILL.as_raw()));
-    if let (Report::Ended { refused, .. }, Ok(way_out)) = (&mut report, way_out) {
+    let mut report = serde_json::from_str(&line).ok();
+    if let (Some(Report::Ended { refused, .. }), Ok(way_out)) = (&mut report, way_out) {
         *refused = way_out.refused();
     }
     Ok(report)

@@ -1,6 +1,8 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
 pub(crate) mod border;
+#[cfg(target_os = "linux")]
+mod bwrap;
 mod entry;
 mod environment;
 #[cfg(target_os = "linux")]
@@ -16,6 +18,8 @@ mod network;
 #[cfg(target_os = "linux")]
 mod note;
 pub(crate) mod process;
+#[cfg(target_os = "linux")]
+mod processes;
 mod protected;
 mod released;
 #[cfg(target_os = "linux")]

@@ -7,7 +7,8 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -20,6 +21,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 use serde::{Deserialize, Serialize};
 
 use super::border::{Confined, View};
+use super::bwrap::Bwrap;
 use super::guard::{Guard, Restored};
 use super::holding::holding;
 use super::limits::{Limits, Over};
@@ -27,12 +29,15 @@ use super::namespace;
 use super::network::{self, WayOut};
 use super::note::{Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
+use super::processes::{children, parents};
 use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction};
 use super::watch::Watched;
 
 /// The word that makes this program such a process.
 const WORD: &str = "__supervise";
+/// The word that makes it the first process in namespaces that another program made.
+const FIRST_WORD: &str = "__supervise_inside";
 /// This program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
 /// Asks a command to end.
@@ -57,6 +62,8 @@ pub(super) struct Order {
     pub view: View,
     /// It runs in namespaces of its own.
     pub apart: bool,
+    /// The program that makes them; `None`: this one.
+    pub through: Option<PathBuf>,
     pub connects: bool,
     /// Hosts that it may connect to beyond its own processes.
     pub hosts: Vec<String>,
@@ -107,6 +114,7 @@ impl Order {
             folder: command.get_current_dir().map(OsString::from),
             view: confined.view.clone(),
             apart: holding().is_whole(),
+            through: holding().through().map(Path::to_path_buf),
             connects: confined.connects,
             hosts: confined.hosts.clone(),
             required: confined.required,
@@ -153,8 +161,16 @@ static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 /// The end of a process that was started to supervise; `None`: this one was not, and from here on starts such ones.
 /// Called first thing in `main`.
 pub fn supervise() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
-        return Some(if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    let word = std::env::args_os().nth(1).unwrap_or_default();
+    let serves: Option<fn() -> io::Result<()>> = if word == WORD {
+        Some(serve)
+    } else if word == FIRST_WORD {
+        Some(serve_inside)
+    } else {
+        None
+    };
+    if let Some(serves) = serves {
+        return Some(if serves().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if Path::new(SELF).exists() {
         supervise_with(Path::new(SELF));
@@ -177,20 +193,21 @@ pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
     Some(command)
 }
 
-/// Whether this system lets a command have namespaces of its own.
+/// Whether this system lets a command have namespaces of its own, or lets `through` make them.
 ///
 /// # Errors
 /// It does not, for this reason.
-pub(super) fn probe() -> Result<(), String> {
+pub(super) fn probe(through: Option<&Path>) -> Result<(), String> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
     let Some(command) = command(theirs) else {
         return Err("no process of this program supervises commands".to_owned());
     };
     let mut command = command.into_std();
+    let trial = Order { trial: true, apart: true, through: through.map(Path::to_path_buf), ..Order::default() };
     let try_out = || -> io::Result<Report> {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         drop(command);
-        let mut order = serde_json::to_vec(&Order { trial: true, apart: true, ..Order::default() })?;
+        let mut order = serde_json::to_vec(&trial)?;
         order.push(b'\n');
         (&ours).write_all(&order)?;
         ours.set_read_timeout(Some(TRIAL))?;
@@ -224,10 +241,8 @@ enum Happened {
     Alone,
 }
 
-fn serve() -> io::Result<()> {
-    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
-    let _leader = rustix::process::setsid();
-    rustix::process::set_child_subreaper(Some(getpid()))?;
+/// The order that comes over standard input, what the command reads, and what else comes.
+fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> {
     let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut incoming = BufReader::new(control.try_clone()?);
     let mut line = String::new();
@@ -235,7 +250,25 @@ fn serve() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     let mut bytes = vec![0; order.stdin.unwrap_or(0)];
     incoming.read_exact(&mut bytes)?;
-    keep_files()?;
+    Ok((order, bytes, incoming, control))
+}
+
+/// The first process in namespaces that another program made.
+fn serve_inside() -> io::Result<()> {
+    keep_files(0)?;
+    let (order, bytes, incoming, control) = ordered()?;
+    namespace::go_first()?;
+    namespace::settle_inside()?;
+    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
+    as_first(order, bytes, incoming, guard.as_ref(), &control)
+}
+
+fn serve() -> io::Result<()> {
+    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
+    let _leader = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let (order, bytes, incoming, control) = ordered()?;
+    keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
     let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
     let note =
         guard.as_ref().zip(order.notes.as_ref()).map(|(guard, notes)| Note::put(Path::new(notes), &guard.noted()));
@@ -272,12 +305,13 @@ fn serve() -> io::Result<()> {
     answer(&control, &report)
 }
 
-/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out.
-fn keep_files() -> io::Result<()> {
+/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0
+/// closes them now, when nothing has opened any yet.
+fn keep_files(flags: libc::c_uint) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
-    // SAFETY: the call takes numbers only and closes nothing: descriptors above the standard ones are closed in programs
-    // that are started from here on.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    // SAFETY: the call takes numbers only. With the flag it closes nothing: descriptors above the standard ones are closed in
+    // programs that are started from here on. Without it, it comes first in this process, when no value owns a descriptor.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
@@ -292,21 +326,10 @@ fn in_namespaces(
 ) -> io::Result<Option<Report>> {
     let (told, tells) = UnixStream::pair()?;
     let hosts = order.hosts.clone();
-    let first = || {
-        let variables = network::open(&order.hosts, &tells)?;
-        if order.trial {
-            return answer(&tells, &Report::ended(Some(0), 0));
-        }
-        let mut order = order;
-        let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
-        let mut report = here(order, bytes, incoming);
-        if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
-            // Wherever a link leads here, the command itself could write no less.
-            *restored = guard.restore();
-        }
-        answer(&tells, &report)
-    };
+    if let Some(program) = order.through.clone() {
+        return through(&program, view, note, (told, tells), order, bytes, incoming);
+    }
+    let first = || as_first(order, bytes, incoming, guard, &tells);
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
         // A byte stands before the report, with the sockets of the network or without.
@@ -316,16 +339,89 @@ fn in_namespaces(
     let between = namespace::start(view, first, refused)?;
     drop(tells);
     note.map_or(Ok(()), Note::beat)?;
+    let report = reported(&hosts, told)?;
+    namespace::wait(between);
+    Ok(report)
+}
+
+/// The same in namespaces that another program makes, where this one runs again.
+fn through(
+    program: &Path,
+    view: &View,
+    note: Option<&Note>,
+    (told, theirs): (UnixStream, UnixStream),
+    order: Order,
+    bytes: Vec<u8>,
+    mut incoming: BufReader<UnixStream>,
+) -> io::Result<Option<Report>> {
+    let mut bwrap = Bwrap::of(program, view, FIRST_WORD)?;
+    bwrap.command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    if order.trial {
+        bwrap.command.stderr(Stdio::piped());
+    }
+    end_with_parent(&mut bwrap.command);
+    let mut child = bwrap.command.spawn()?;
+    drop(bwrap);
+    note.map_or(Ok(()), Note::beat)?;
+    let mut line = serde_json::to_vec(&order)?;
+    line.push(b'\n');
+    line.extend(bytes);
+    let mut inside = told.try_clone()?;
+    std::thread::spawn(move || {
+        // If it is gone already, the missing report tells.
+        let _gone = inside.write_all(&line).and_then(|()| io::copy(&mut incoming, &mut inside));
+        let _gone = inside.shutdown(Shutdown::Write);
+    });
+    let report = reported(&order.hosts, told)?;
+    let mut said = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_string(&mut said)?;
+    }
+    child.wait()?;
+    let refused = || order.trial.then(|| Report::NotStarted { os: None, text: said.trim().to_owned() });
+    Ok(report.or_else(refused))
+}
+
+/// What the first process inside says, while this one holds its way out open.
+fn reported(hosts: &[String], told: UnixStream) -> io::Result<Option<Report>> {
     // Where the namespaces were refused, no socket came out, and the report says why.
-    let way_out = WayOut::serve(&hosts, &told);
+    let way_out = WayOut::serve(hosts, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
-    namespace::wait(between);
     let mut report = serde_json::from_str(&line).ok();
     if let (Some(Report::Ended { refused, .. }), Ok(way_out)) = (&mut report, way_out) {
         *refused = way_out.refused();
     }
     Ok(report)
+}
+
+/// Runs the command as the first process of its namespaces.
+fn as_first(
+    mut order: Order,
+    bytes: Vec<u8>,
+    incoming: BufReader<UnixStream>,
+    guard: Option<&Guard>,
+    tells: &UnixStream,
+) -> io::Result<()> {
+    let variables = match network::open(&order.hosts, tells) {
+        Ok(variables) => variables,
+        Err(error) => {
+            let text = format!("a port of this machine that was granted can't be had here: {error}");
+            let _over = (&*tells).write_all(b"\n");
+            return answer(tells, &Report::NotStarted { os: None, text });
+        }
+    };
+    if order.trial {
+        return answer(tells, &Report::ended(Some(0), 0));
+    }
+    let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+    order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
+    let mut report = here(order, bytes, incoming);
+    if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
+        // Wherever a link leads here, the command itself could write no less.
+        *restored = guard.restore();
+    }
+    answer(tells, &report)
 }
 
 /// Runs the command under this process.
@@ -476,31 +572,4 @@ fn kill_descendants() {
         // One that has ended meanwhile is no error.
         let _gone = kill_process(pid, Signal::KILL);
     }
-}
-
-/// What this process started, and what that started, and so on.
-pub(super) fn children(known: &[(i32, i32)]) -> Vec<i32> {
-    let mut open = vec![getpid().as_raw_pid()];
-    let mut seen = open.clone();
-    while let Some(parent) = open.pop() {
-        for (pid, _) in known.iter().filter(|(_, of)| *of == parent) {
-            if !seen.contains(pid) {
-                seen.push(*pid);
-                open.push(*pid);
-            }
-        }
-    }
-    seen.split_off(1)
-}
-
-/// All processes with their parents.
-pub(super) fn parents() -> Vec<(i32, i32)> {
-    let of = |entry: io::Result<std::fs::DirEntry>| {
-        let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name before may hold anything.
-        let (_, fields) = stat.rsplit_once(')')?;
-        Some((pid, fields.split_whitespace().nth(1)?.parse().ok()?))
-    };
-    std::fs::read_dir("/proc").into_iter().flatten().filter_map(of).collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::limits::{Limits, Over, kilobytes};
-use super::supervisor::{children, parents};
+use super::processes::{children, parents};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(250);

@@ -91,7 +91,7 @@ impl Host for Program {
 
     fn grant(&self, what: GrantedThing) -> Result<String, Refusal> {
         let list = self.setup.grants();
-        list.add(what, false, None).map(|grant| grant.told()).map_err(|error| {
+        list.add(what, list.here(), None).map(|grant| grant.told()).map_err(|error| {
             Refusal::internal(
                 format!("can't use the list of grants, {}: {error}", list.file().display()),
                 "repair or delete the file; until then no grant counts",

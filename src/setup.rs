@@ -109,6 +109,11 @@ impl Setup {
         Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
+    /// Where commands of the project that are at work are noted.
+    pub fn notes(&self) -> PathBuf {
+        self.store_folder().join("commands")
+    }
+
     /// Where the runs of the project are kept: in the user's state folder, never in the project.
     pub fn store_folder(&self) -> PathBuf {
         self.folders.store(&self.project)

@@ -57,9 +57,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
     let kept = KeptFiles::new(&setup.store_folder(), run).map_err(|fault| path_failure(&fault))?;
-    let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
-    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
-    let workspace = workspace.granting(granted(setup, &*parts.observer));
+    let workspace = confined(setup, workspace.protecting(files.directory()), &*parts.observer);
     let (apart, contained) = (callsheet_tools::holding().is_whole(), workspace.granted().contained);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
@@ -140,25 +138,39 @@ pub fn without_model(
     services(setup, run, settings, parts)
 }
 
-/// What the user grants to commands, in their configuration and by their list of grants.
-pub fn granted(setup: &Setup, observer: &dyn Observer) -> Granted {
+/// A project with what commands may do in it. What commands left whose supervisor was killed is moved aside.
+fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Workspace {
+    let workspace = workspace.protecting(&setup.folders.state);
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    tell_of_grants(setup, observer);
+    for line in callsheet_tools::set_aside_left(&setup.notes(), workspace.root()) {
+        observer.see(&Signal::Notice(&line));
+    }
+    workspace.granting(granted(setup)).noting(setup.notes())
+}
+
+/// What the user grants to commands in their configuration. Their list of grants is looked at when a command starts.
+pub fn granted(setup: &Setup) -> Granted {
     let folders = |key: &str| setup.config.list(key).iter().map(|folder| from_home(folder)).collect();
-    let mut granted = Granted {
+    Granted {
         writable: folders("tools.caches"),
         shown: folders("tools.shown"),
         variables: setup.config.list("tools.environment"),
         hosts: setup.config.list("tools.hosts"),
+        memory_mb: setup.config.count("tools.memory_mb"),
+        cpu_seconds: setup.config.count("tools.cpu_seconds"),
         contained: setup.config.flag("tools.contained"),
-    };
-    let list = setup.grants();
-    match list.counting() {
-        Ok(grants) => grants.iter().for_each(|grant| grant.add_to(&mut granted)),
-        Err(error) => {
-            let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
-            observer.see(&Signal::Notice(&words));
-        }
+        protected: Vec::new(),
     }
-    granted
+}
+
+/// Says so if no grant counts, since the list cannot be read.
+fn tell_of_grants(setup: &Setup, observer: &dyn Observer) {
+    let list = setup.grants();
+    if let Err(error) = list.all() {
+        let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
+        observer.see(&Signal::Notice(&words));
+    }
 }
 
 /// A folder as a person writes it, `~` for their home.

@@ -30,8 +30,16 @@ pub struct GrantsAddArgs {
     pub what: GrantsWhat,
 
     /// Allow it in all projects.
-    #[arg(long, global = true)]
+    #[arg(long, global = true, conflicts_with = "run")]
     pub everywhere: bool,
+
+    /// Allow it in this run alone: its name, or a unique prefix of it.
+    #[arg(long, global = true, value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Allow it to this task of the run alone.
+    #[arg(long, global = true, value_name = "SLUG", requires = "run")]
+    pub task: Option<String>,
 
     /// Allow it for so long, such as `30m`, `8h` or `7d`.
     #[arg(long = "for", global = true, value_name = "TIME", value_parser = humantime::parse_duration)]
@@ -64,6 +72,13 @@ pub enum GrantsWhat {
         /// Names of variables.
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
+    },
+    /// Protected files or folders of the project that commands may change, such as `.vscode` or `.git/config`. What commands
+    /// write there can decide what runs on your machine later.
+    Protected {
+        /// Files or folders of the project, be they there or not.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
     },
     /// Commands that run without asking you: those that begin with these words. Flags of `add` come before the words.
     Command {

@@ -3,21 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing};
-use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::driver::Session;
+use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope};
+use callsheet_runtime::paths::{Workspace, plain};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::transport_policy::withheld;
 
 use crate::cli::{Exit, Failure, GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsWhat};
-use crate::setup::{Setup, civil};
+use crate::setup::{Setup, civil, find_run};
 use crate::wiring::from_home;
+
+use super::drive::drive_failure;
 
 pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
         None => list(setup)?,
         Some(GrantsCommand::Add(add)) => {
+            let scope = scope(setup, add)?;
             for what in wanted(setup, &add.what)? {
-                give(setup, what, add)?;
+                give(setup, what, &scope, add)?;
             }
         }
         Some(GrantsCommand::Revoke(revoke)) => revoke.numbers.iter().try_for_each(|n| take_back(setup, *n))?,
@@ -25,10 +29,22 @@ pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Fail
     Ok(Exit::Complete)
 }
 
-fn give(setup: &Setup, what: GrantedThing, add: &GrantsAddArgs) -> Result<(), Failure> {
+fn give(setup: &Setup, what: GrantedThing, scope: &Scope, add: &GrantsAddArgs) -> Result<(), Failure> {
     let for_ms = add.time.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-    let grant = setup.grants().add(what, add.everywhere, for_ms).map_err(|error| unusable(setup, &error))?;
+    let grant = setup.grants().add(what, scope.clone(), for_ms).map_err(|error| unusable(setup, &error))?;
     super::say(setup, &format!("grant {}: {}", grant.n, line(&grant)))
+}
+
+/// Where the arguments allow it.
+fn scope(setup: &Setup, add: &GrantsAddArgs) -> Result<Scope, Failure> {
+    let Some(name) = &add.run else {
+        return Ok(if add.everywhere { Scope::default() } else { setup.grants().here() });
+    };
+    let store = setup.existing_store()?;
+    let run = find_run(&store, Some(name), |_| true, "")?.run;
+    let (known, _) = Session::view(&store, &run).map_err(|fault| drive_failure(&fault, &run))?;
+    let task = add.task.as_deref().map(|slug| super::show_task::find(&known, slug)).transpose()?;
+    Ok(Scope { run: Some(run), task: task.map(|task| task.task.slug.clone()), ..setup.grants().here() })
 }
 
 fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {
@@ -84,14 +100,17 @@ fn list(setup: &Setup) -> Result<(), Failure> {
 /// A grant in words: what, where, how long.
 pub(super) fn line(grant: &Grant) -> String {
     let what = grant.what.shown();
-    let place = grant.project.as_deref().map_or("everywhere".to_owned(), |project| format!("in {}", shown(project)));
+    let Scope { project, run, task } = &grant.scope;
+    let place = project.as_deref().map_or("everywhere".to_owned(), |project| format!("in {}", shown(project)));
+    let run = run.as_ref().map(|run| format!(", run {run}")).unwrap_or_default();
+    let task = task.as_ref().map(|task| format!(", task {}", visible_line(task.as_str()))).unwrap_or_default();
     let until = grant.until.map(|until| {
         let (year, month, day, seconds) = civil(until);
         let (hour, minute) = (seconds / 3_600, seconds / 60 % 60);
         let ended = if grant.has_ended(SystemClock.now_ms()) { "ended" } else { "until" };
         format!(", {ended} {year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
     });
-    format!("{what}, {place}{}", until.unwrap_or_default())
+    format!("{what}, {place}{run}{task}{}", until.unwrap_or_default())
 }
 
 fn shown(path: &Path) -> String {
@@ -104,6 +123,7 @@ fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure
         GrantsWhat::Host { names } => names.iter().map(|name| host(name)).collect(),
         GrantsWhat::Write { paths } => paths.iter().map(|path| writable(setup, path)).collect(),
         GrantsWhat::Read { paths } => paths.iter().map(|path| existing(path).map(GrantedThing::Read)).collect(),
+        GrantsWhat::Protected { paths } => paths.iter().map(|path| protected(setup, path)).collect(),
         GrantsWhat::Variable { names } => names.iter().map(|name| variable(name)).collect(),
         GrantsWhat::Command { cwd, shell, words } => {
             let line = CommandLine::Shell(words.join(" "));
@@ -135,13 +155,31 @@ fn variable(name: &str) -> Result<GrantedThing, Failure> {
 /// A folder that commands can be let write to: what the run would leave out is refused here.
 fn writable(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     let folder = existing(path)?;
-    let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
-    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    let workspace = workspace(setup)?;
     if workspace.may_grant_writing(&folder) {
         return Ok(GrantedThing::Write(folder));
     }
     let what = format!("commands can't be let write to {}", shown(&folder));
     Err(Failure::usage(what, "name a folder that neither holds Callsheet's own folders nor lies in one"))
+}
+
+fn workspace(setup: &Setup) -> Result<Workspace, Failure> {
+    let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    Ok(setup.folders.kept().into_iter().fold(workspace, Workspace::keeping))
+}
+
+/// Something protected in the project, be it there or not. A path counts from where the person stands or, if it leads out of
+/// the project from there, from the project.
+fn protected(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
+    let path = from_home(&path.to_string_lossy());
+    let here = std::env::current_dir().unwrap_or_default();
+    let whole = [here.as_path(), &setup.project].map(|from| plain(&from.join(&path)));
+    let below = whole.iter().find_map(|whole| whole.strip_prefix(&setup.project).ok()).unwrap_or(Path::new(""));
+    if workspace(setup)?.may_grant_protected(below) {
+        return Ok(GrantedThing::Protected(below.to_path_buf()));
+    }
+    let what = format!("commands can't be let change {}", shown(&path));
+    Err(Failure::usage(what, "name something in the project, but neither `.callsheet` nor what lies in it"))
 }
 
 fn existing(path: &Path) -> Result<PathBuf, Failure> {

@@ -4,8 +4,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::grants::{CommandCall, Grant, GrantedThing};
-use callsheet_runtime::paths::{create_private_folder, private};
+use callsheet_runtime::grants::{Caller, CommandCall, Grant, GrantedThing, Scope};
+use callsheet_runtime::paths::{Granted, create_private_folder, private};
 use callsheet_runtime::ports::{Clock, Grants, SystemClock};
 
 use super::Folders;
@@ -40,29 +40,23 @@ impl GrantList {
         }
     }
 
-    /// Those that count in this project now.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is damaged.
-    pub fn counting(&self) -> io::Result<Vec<Grant>> {
-        let now = SystemClock.now_ms();
-        Ok(self.all()?.into_iter().filter(|grant| grant.counts(&self.project, now)).collect())
+    /// This project.
+    pub fn here(&self) -> Scope {
+        Scope { project: Some(self.project.clone()), ..Scope::default() }
     }
 
-    /// Allows this, in this project or everywhere, for so many milliseconds or until it is revoked. What was allowed there
-    /// already keeps its number.
+    /// Allows this, for so many milliseconds or until it is revoked. What was allowed there already keeps its number.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn add(&self, what: GrantedThing, everywhere: bool, for_ms: Option<u64>) -> io::Result<Grant> {
+    pub fn add(&self, what: GrantedThing, scope: Scope, for_ms: Option<u64>) -> io::Result<Grant> {
         let since = SystemClock.now_ms();
         let until = for_ms.map(|ms| since.saturating_add(ms));
-        let project = (!everywhere).then(|| self.project.clone());
         self.change(|grants| {
-            let same = grants.iter().position(|grant| grant.what == what && grant.project == project);
+            let same = grants.iter().position(|grant| grant.what == what && grant.scope == scope);
             let last = grants.iter().map(|grant| grant.n).max().unwrap_or_default();
             let n = same.map_or(last.saturating_add(1), |at| grants.remove(at).n);
-            let grant = Grant { n, what, project, until, since };
+            let grant = Grant { n, what, scope, until, since };
             grants.push(grant.clone());
             grants.sort_by_key(|grant| grant.n);
             grant
@@ -95,10 +89,21 @@ impl GrantList {
     }
 }
 
+impl GrantList {
+    /// Those that count for a caller now. What cannot be read allows nothing; a run says so when it starts.
+    fn counting(&self, caller: Caller<'_>) -> impl Iterator<Item = Grant> {
+        let now = SystemClock.now_ms();
+        self.all().unwrap_or_default().into_iter().filter(move |grant| grant.counts(&self.project, caller, now))
+    }
+}
+
 impl Grants for GrantList {
-    fn covering(&self, call: &CommandCall) -> Option<Grant> {
-        // What cannot be read allows nothing; a run says so when it starts.
+    fn covering(&self, call: &CommandCall, caller: Caller<'_>) -> Option<Grant> {
         let covers = |grant: &Grant| matches!(&grant.what, GrantedThing::Command(command) if command.covers(call));
-        self.counting().unwrap_or_default().into_iter().find(covers)
+        self.counting(caller).find(covers)
+    }
+
+    fn add_to(&self, granted: &mut Granted, caller: Caller<'_>) {
+        self.counting(caller).for_each(|grant| grant.add_to(granted));
     }
 }

@@ -167,6 +167,16 @@ pub const KEYS: &[Key] = &[
         "hosts that commands may connect to, such as `crates.io`, `*.npmjs.org` or `localhost:5432`; default none",
     ),
     own(
+        "tools.memory_mb",
+        Kind::AtLeastOne,
+        "limit on the memory of all processes of a command together, in MiB; default three quarters of what there is",
+    ),
+    own(
+        "tools.cpu_seconds",
+        Kind::AtLeastOne,
+        "limit on the processor time of all processes of a command together, in seconds; default none, since its time ends it",
+    ),
+    own(
         "tools.contained",
         Kind::Flag,
         "true: a container around Callsheet is the border of commands where the system refuses them one of their own",

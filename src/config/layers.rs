@@ -200,6 +200,11 @@ impl Config {
         self.values.get(name).and_then(|value| value.value.as_bool()).unwrap_or(false)
     }
 
+    /// A whole number.
+    pub fn count(&self, name: &str) -> Option<u64> {
+        self.values.get(name)?.value.as_u64()
+    }
+
     /// A list value; empty if not set.
     pub fn list(&self, name: &str) -> Vec<String> {
         let items = self.values.get(name).and_then(|value| value.value.as_array()).cloned().unwrap_or_default();

@@ -118,6 +118,38 @@ fn approve_always_grants_the_pending_command() {
 
 /// covers: 11.14
 #[test]
+fn a_grant_counts_from_the_next_command_of_its_run_on() {
+    if !holds() {
+        return;
+    }
+    let garden =
+        garden(&["'echo one-$MY_PLACE'", "'echo two-$MY_PLACE; echo new > AGENTS.md'", "'echo three-$MY_PLACE'"]);
+    let mut run = RUN.to_vec();
+    run.push("--plain");
+    let mut command = garden.command(&run);
+    command.env("MY_PLACE", "valley");
+    let mut terminal = at_terminal(command);
+    terminal.expect("[y] yes").unwrap();
+    terminal.send_line("y").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    let name = garden.facts().iter().find_map(|fact| fact["run"].as_str().map(str::to_owned)).unwrap();
+    garden.expect(0, &["grants", "add", "protected", "AGENTS.md"]);
+    garden.expect(0, &["grants", "add", "--run", &name, "--task", "try", "variable", "MY_PLACE"]);
+    let listed = garden.expect(0, &["grants"]).out;
+    assert!(listed.contains("variable MY_PLACE, in ") && listed.contains(&format!("run {name}, task try")), "{listed}");
+    terminal.send_line("y").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    garden.expect(0, &["grants", "revoke", "2"]);
+    terminal.send_line("y").unwrap();
+    rest(&mut terminal);
+    assert_eq!(exit_code(terminal.get_process()), 0);
+    let told = garden.expect(0, &["show", "--prompt", "4"]).out;
+    assert!(told.contains("one-\n") && told.contains("two-valley") && told.contains("three-\n"), "{told}");
+    assert_eq!(std::fs::read_to_string(garden.path("AGENTS.md")).unwrap(), "new\n");
+}
+
+/// covers: 11.14
+#[test]
 fn grants_let_commands_do_more_and_are_listed_with_where_they_come_from() {
     if !holds() {
         return;
@@ -170,6 +202,10 @@ fn what_cannot_be_granted_is_refused_with_a_reason() {
         (&["add", "write", home], "can't be let write to"),
         (&["add", "write", "/"], "can't be let write to"),
         (&["add", "read", "not-there"], "can't use"),
+        (&["add", "protected", ".callsheet/config.toml"], "can't be let change"),
+        (&["add", "protected", "."], "can't be let change"),
+        (&["add", "protected", "../AGENTS.md"], "can't be let change"),
+        (&["add", "variable", "A", "--run", "lost-run"], "there are no runs"),
         (&["add", "variable", "A=b"], "is no name of a variable"),
         (&["add", "variable", "OPENAI_API_KEY"], "holds the key of a provider"),
         (&["revoke", "7"], "there is no grant 7"),

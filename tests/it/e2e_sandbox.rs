@@ -11,12 +11,18 @@ use std::time::Duration;
 
 use crate::support::garden::{Ended, TestProject};
 use callsheet_runtime::paths::{Granted, Workspace};
-use callsheet_runtime::ports::{Tool, ToolContext, ToolOutcome};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
 use callsheet_tools::{holding, supervise_with};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
+};
 use serde_json::json;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
+
+/// The program that makes namespaces for the attacks.
+const THROUGH: &str = "CALLSHEET_TEST_THROUGH";
 
 /// A folder of the user with a project in it, and secrets beside the project.
 struct Place {
@@ -28,6 +34,8 @@ struct Place {
 pub fn holds() -> bool {
     supervise_with(Path::new(env!("CARGO_BIN_EXE_callsheet")));
     let held = &holding().apart;
+    let wanted = std::env::var_os(THROUGH).map(PathBuf::from);
+    assert!(wanted.is_none() || holding().through() == wanted.as_deref(), "{held:?}");
     if let Err(why) = held {
         let known = std::env::var_os("CALLSHEET_TEST_WITHOUT_NAMESPACES").is_some();
         assert!(known, "this machine has no namespaces ({why}); to skip, set CALLSHEET_TEST_WITHOUT_NAMESPACES");
@@ -63,7 +71,15 @@ impl Place {
     }
 
     async fn run(&self, line: &str) -> String {
+        match self.try_run(line).await.unwrap() {
+            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn try_run(&self, line: &str) -> Result<ToolOutcome, ToolFault> {
         let workspace = Workspace::new(&self.project(), &[]).unwrap().granting(self.granted.clone());
+        let workspace = workspace.noting(self.folder.path().join("notes"));
         let context = ToolContext {
             workspace: Arc::new(workspace),
             skill_dir: None,
@@ -72,10 +88,7 @@ impl Place {
             timeout: Duration::from_secs(60),
             cancel: CancellationToken::new(),
         };
-        match RunCommand::new().run(&json!({ "command": line }), &context).await.unwrap() {
-            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
-            other => panic!("{other:?}"),
-        }
+        RunCommand::new().run(&json!({ "command": line }), &context).await
     }
 
     fn text(&self, name: &str) -> Option<String> {
@@ -137,6 +150,58 @@ async fn a_command_cannot_change_what_runs_later() {
     }
 }
 
+/// What a person granted can be changed as any other file, and nothing else can.
+///
+/// covers: 11.14
+#[tokio::test]
+async fn a_command_changes_what_is_protected_once_a_person_granted_it() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    std::fs::remove_dir_all(place.project().join(".git")).unwrap();
+    let git = "set -e; export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; ";
+    for (line, granted, made) in [
+        ("git init -q .", &[".git/config", ".git/hooks"][..], ".git/config"),
+        ("git config user.name Otter", &[".git/config"], ".git/config"),
+        ("git init -q sub", &["sub/.git/config", "sub/.git/hooks"], "sub/.git/config"),
+        ("git clone -q . copy", &["copy/.git/config", "copy/.git/hooks"], "copy/.git/config"),
+        ("echo new >> AGENTS.md", &["AGENTS.md"], "AGENTS.md"),
+        ("echo new > .vscode/tasks.json", &[".vscode"], ".vscode/tasks.json"),
+        (
+            "mv .cargo/config.toml .cargo/x; echo new > .cargo/config.toml",
+            &[".cargo/config.toml"],
+            ".cargo/config.toml",
+        ),
+        ("mkdir .husky; echo new > .husky/pre-push", &[".husky"], ".husky/pre-push"),
+    ] {
+        let line = format!("{git}{line}");
+        place.granted.protected = Vec::new();
+        let before = place.text(&format!("project/{made}"));
+        let text = place.run(&line).await;
+        let hint = format!("callsheet grants add protected {}", granted.join(" "));
+        assert!(text.contains(&hint), "{line}: {hint} is missing: {text}");
+        assert_eq!(place.text(&format!("project/{made}")), before, "{line}");
+        // What git itself left of a new repository is in its way.
+        if let Some((top, _)) = made.split_once("/.git/") {
+            let _not_there = std::fs::remove_dir_all(place.project().join(top));
+        }
+        place.granted.protected = granted.iter().map(PathBuf::from).collect();
+        let text = place.run(&line).await;
+        assert!(text.contains("exit code 0"), "{line}: {text}");
+        assert_ne!(place.text(&format!("project/{made}")), before, "{line}: {text}");
+    }
+    let kept =
+        ["echo evil > .vscode/tasks.json", "echo evil > .callsheet/runs/evil", "echo evil > .callsheet/config.toml"];
+    place.granted.protected =
+        [".", ".callsheet", ".callsheet/runs", ".CALLSHEET", "../project/.callsheet"].map(PathBuf::from).into();
+    for line in kept {
+        let text = place.run(line).await;
+        assert!(!listing(&place.project()).iter().any(|(_, text)| text.contains("evil")), "{line}: {text}");
+        assert!(line.contains("vscode") || !text.contains("grants add protected"), "{line}: {text}");
+    }
+}
+
 /// What is put back after a command leads nowhere else, whatever the command left.
 #[tokio::test]
 async fn what_is_put_back_leads_out_of_no_project() {
@@ -185,7 +250,11 @@ async fn what_is_put_back_leads_out_of_no_project() {
     }
     assert_ne!(std::fs::metadata("/dev/full").unwrap().mode() & 0o777, 0o600, "{text}");
     place.granted.hosts = vec!["localhost:80".to_owned()];
-    assert!(place.run("echo fine").await.contains("fine"), "a low port is the command's own");
+    let text = place.run("echo fine").await;
+    // Who has no rights in a network has no low ports in it.
+    let low =
+        if holding().through().is_some() { "a port of this machine that was granted can't be had" } else { "fine" };
+    assert!(text.contains(low), "a low port is the command's own: {text}");
 }
 
 /// Everything in a project that is closed to commands, with its text.
@@ -298,7 +367,7 @@ async fn what_a_command_leaves_running_ends_with_it() {
         return;
     }
     let place = Place::new();
-    let mark = format!("6{}", std::process::id());
+    let mark = format!("6{}.2525", std::process::id());
     let line = format!("setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & (nohup sleep {mark} &) ; echo over");
     let text = place.run(&line).await;
     assert!(text.contains("over"), "{text}");
@@ -306,6 +375,106 @@ async fn what_a_command_leaves_running_ends_with_it() {
         std::fs::read_to_string(process.path().join("cmdline")).ok().filter(|line| line.contains(&mark))
     });
     assert_eq!(left.collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+/// If the process that supervises a command is killed, the command ends, and what it left is moved aside.
+#[tokio::test]
+async fn what_a_command_left_is_moved_aside_when_its_supervisor_was_killed() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let project = place.project();
+    let kill = async {
+        while !project.join("started").exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let children = std::fs::read_to_string("/proc/thread-self/children").unwrap();
+        let killed = Command::new("kill").arg("-9").args(children.split_whitespace()).status().unwrap();
+        assert!(killed.success(), "{children}");
+    };
+    let line =
+        "mkdir -p .husky deep; echo evil > .husky/pre-push; echo evil > deep/AGENTS.md; echo > started; sleep 60";
+    let (ended, ()) = tokio::join!(place.try_run(line), kill);
+    let Err(ToolFault::Defect(what)) = ended else { panic!("{ended:?}") };
+    for words in
+        ["supervises the command was killed", "moved .husky to callsheet-set-aside/", "moved deep/AGENTS.md to "]
+    {
+        assert!(what.contains(words), "{words} is missing: {what}");
+    }
+    assert!(!project.join(".husky").exists() && !project.join("deep/AGENTS.md").exists());
+    assert!(place.run("echo fine").await.contains("fine"));
+    assert_eq!(std::fs::read_dir(place.folder.path().join("notes")).unwrap().count(), 0, "no note is left");
+}
+
+/// All processes of a command together use no more than they may, wherever they keep it; what they share counts once.
+#[tokio::test]
+async fn a_command_that_uses_too_much_is_ended() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    place.granted.memory_mb = Some(300);
+    let hold = "import time, os, ctypes, mmap\nthere = b'x' * (200 << 20)\n";
+    for (code, ended) in [
+        ("os.fork()\nmore = b'x' * (120 << 20)\ntime.sleep(60)", true),
+        ("ctypes.CDLL(None).prctl(4, 0)\nmore = b'x' * (120 << 20)\ntime.sleep(60)", true),
+        ("open('/dev/shm/x', 'wb').write(there)\ntime.sleep(60)", true),
+        (
+            "os.setsid()\nif os.fork() == 0:\n    more = b'x' * (120 << 20)\n    time.sleep(60)\nelse:\n    time.sleep(60)",
+            true,
+        ),
+        // Five processes share what there is, and nobody uses what they may use.
+        (
+            "room = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE | 0x4000)\n[os.fork() for _ in range(2)]\ntime.sleep(2)",
+            false,
+        ),
+    ] {
+        let text = place.run(&format!("python3 -c \"{hold}{code}\"")).await;
+        assert_eq!(text.contains("more than 300 MiB of memory together"), ended, "{code}: {text}");
+        assert_eq!(text.contains("exit code 0"), !ended, "{code}: {text}");
+    }
+    place.granted.cpu_seconds = Some(1);
+    let text = place.run("for i in 1 2; do sh -c 'while :; do :; done' & done; sleep 60").await;
+    assert!(text.contains("more than 1 s of processor time together"), "{text}");
+}
+
+/// The same attacks where this program may make no namespaces and `bwrap` may, as an ordinary user.
+#[test]
+fn all_this_holds_through_bwrap() {
+    let bwrap = Path::new("/usr/bin/bwrap");
+    if !bwrap.exists() || !holds() {
+        let known = std::env::var_os("CALLSHEET_TEST_WITHOUT_BWRAP").is_some();
+        assert!(known, "this machine has no {}; to skip, set CALLSHEET_TEST_WITHOUT_BWRAP", bwrap.display());
+        return;
+    }
+    let home = TempDir::new().unwrap();
+    let own = std::env::current_exe().unwrap();
+    let mut command = if rustix::process::getuid().is_root() {
+        std::os::unix::fs::chown(home.path(), Some(1000), Some(1000)).unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]).arg(own);
+        command
+    } else {
+        Command::new(own)
+    };
+    command.args(["e2e_sandbox::", "--skip", "all_this_holds_through", "--skip", "where_namespaces_are_refused"]);
+    command.args(["--test-threads", "2"]).env(THROUGH, bwrap).env("HOME", home.path());
+    // `bwrap` makes namespaces in another way, with another call.
+    let mounts = SeccompCondition::new(
+        0,
+        SeccompCmpArgLen::Qword,
+        SeccompCmpOp::MaskedEq(libc::CLONE_NEWNS.unsigned_abs().into()),
+        libc::CLONE_NEWNS.unsigned_abs().into(),
+    );
+    let rules = [(libc::SYS_unshare, vec![SeccompRule::new(vec![mounts.unwrap()]).unwrap()])].into_iter().collect();
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let arch = TargetArch::try_from(std::env::consts::ARCH).unwrap();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).unwrap();
+    seccompiler::apply_filter(&BpfProgram::try_from(filter).unwrap()).unwrap();
+    let ended = command.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(ended.status.success() && !said.contains("running 0 tests"), "{said}");
 }
 
 /// Where namespaces are refused, `doctor` says what is open, and no earlier answer covers a command.

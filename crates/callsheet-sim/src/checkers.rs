@@ -438,11 +438,16 @@ impl Witness {
             }
             EffectKey::Tool { task: slug, run: exec, call } => {
                 let name = task.run(exec).and_then(|exec| exec.call(call)).map(|call| call.call.name.clone());
-                let policy = run.policy(&name.unwrap_or_default());
+                let name = name.unwrap_or_default();
+                let policy = run.policy(&name);
                 if policy.effect == ToolEffect::Read || policy.stages_changes() {
                     return Ok(());
                 }
-                GateKind::BeforeCall { task: slug.clone(), run: exec.clone(), call: call.clone() }
+                let gate = GateKind::BeforeCall { task: slug.clone(), run: exec.clone(), call: call.clone() };
+                if self.policy(&name).unheld && !self.approved_things.contains(&gate) {
+                    return Err(format!("nothing said before covers an unheld command: {effect:?}"));
+                }
+                gate
             }
             _ => return Ok(()),
         };

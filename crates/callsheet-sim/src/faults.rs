@@ -55,6 +55,8 @@ faults! {
     ForgetsSlots,
     /// The machine asks nobody.
     ForgetsApproval,
+    /// The machine has what was said before cover a command that nothing holds.
+    CoversUnheld,
     /// The machine takes no for yes.
     TakesNoForYes,
     /// The machine keeps an approval for other lines than those that were shown.
@@ -83,6 +85,9 @@ impl Fault {
         match (self, &mut event) {
             (Self::RepeatsOnce, Event::RunStarted { tools, .. }) => {
                 tools.values_mut().for_each(|tool| tool.repeat = RepeatClass::Idempotent);
+            }
+            (Self::CoversUnheld, Event::RunStarted { tools, .. }) => {
+                tools.values_mut().for_each(|tool| tool.unheld = false);
             }
             (
                 _,

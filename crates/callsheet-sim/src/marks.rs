@@ -56,6 +56,8 @@ pub enum Blow {
     Interrupted,
     /// Nobody is there to answer.
     Absent,
+    /// A command ran that nothing holds to what was approved.
+    Unheld,
 }
 
 named!(
@@ -80,6 +82,7 @@ named!(
         RepeatedFact,
         Interrupted,
         Absent,
+        Unheld,
     ]
 );
 
@@ -253,9 +256,12 @@ impl Marks {
     /// What can be read off a run at its end.
     pub(crate) fn end(&mut self, run: &Run) {
         run.limits_reached().for_each(|limit| self.hit(of_limit(&limit)));
-        let mut calls = run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
-        if calls.any(|call| call.output() == Some(&ToolOutput::Interrupted)) {
+        let calls = || run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
+        if calls().any(|call| call.output() == Some(&ToolOutput::Interrupted)) {
             self.blow(Blow::Interrupted);
+        }
+        if calls().any(|call| call.output().is_some() && run.policy(&call.call.name).unheld) {
+            self.blow(Blow::Unheld);
         }
         for op in run.operators().iter() {
             if let Some(node) = run.operators().node(op) {

@@ -35,6 +35,9 @@ const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
     ("unknown", ToolEffect::Write, RepeatClass::Once, false),
 ];
 
+/// Sets the stream apart that says whether the machine of a world holds commands.
+const HOLDS: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// The tool of the skill that is a template.
 pub(crate) const TEMPLATE: &str = "water_report";
 
@@ -68,8 +71,11 @@ impl World {
     pub fn of_sheets(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut tools = BTreeMap::new();
+        // A stream of its own, so that the rest of the world is the same whether its machine holds commands or not.
+        let holds = !Random::new(seed ^ HOLDS).chance(20);
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
-            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld: false });
+            let unheld = !holds && effect == ToolEffect::Execute;
+            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive, unheld });
         }
         let read = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false, unheld: false };
         tools.insert(TEMPLATE.to_owned(), read);
@@ -97,6 +103,7 @@ impl World {
         }
         if let Some(order) = order {
             world.calm = true;
+            world.tools.values_mut().for_each(|tool| tool.unheld = false);
             world.random = Random::new(seed ^ order.wrapping_mul(0x5851_F42D_4C95_7F2D));
             world.settings = Settings { jobs: world.settings.jobs, ..Settings::default() };
             // A process that is lost is run again, so that its result does not depend on the crash.

@@ -6,7 +6,15 @@ use callsheet_sim::{Fault, simulate_faulty};
 /// Seeds in which a fault must be caught.
 const SEEDS: u64 = 400;
 
-/// How the promise begins that catches a fault.
+/// How the promises begin that catch a fault.
+fn promises(fault: Fault) -> Vec<&'static str> {
+    match fault {
+        // What a process without a lock wrote can be seen by it, or by the next one.
+        Fault::HeedsNoLock => vec!["one driver a run", "a run is taken up"],
+        _ => vec![promise(fault)],
+    }
+}
+
 fn promise(fault: Fault) -> &'static str {
     match fault {
         Fault::LocksTwice | Fault::HeedsNoLock => "one driver a run",
@@ -21,6 +29,7 @@ fn promise(fault: Fault) -> &'static str {
         Fault::ForgetsCalls | Fault::ForgetsUsage => "no limit is passed",
         Fault::ForgetsSlots => "jobs are never exceeded",
         Fault::ForgetsApproval | Fault::TakesNoForYes | Fault::KeepsApproval => "no change before approval",
+        Fault::CoversUnheld => "nothing said before covers an unheld command",
         Fault::LosesEdit | Fault::LosesDrop | Fault::LosesHold | Fault::LosesCancel => "what a person said stands",
         Fault::RepeatsOnce => "nothing finished is performed again",
         Fault::ForgetsOrder => "steps go in order",
@@ -32,7 +41,7 @@ fn promise(fault: Fault) -> &'static str {
 fn missed(fault: Fault) -> Option<String> {
     let mut found = (0..SEEDS).filter_map(|seed| Some((seed, simulate_faulty(seed, Some(fault)).err()?.promise)));
     match found.next() {
-        Some((_, said)) if said.starts_with(promise(fault)) => None,
+        Some((_, said)) if promises(fault).iter().any(|promise| said.starts_with(promise)) => None,
         Some((seed, said)) => Some(format!("{fault:?}: seed {seed} says {said}")),
         None => Some(format!("{fault:?}: no seed notices it")),
     }

@@ -10,7 +10,7 @@ use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::grants::{CommandCall, command_text};
+use crate::grants::{Caller, CommandCall, command_text};
 use crate::ports::GateView;
 use crate::services::Services;
 
@@ -77,13 +77,14 @@ fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> 
         return None;
     }
     let of_run = answer_from_settings(run, gate).map(|answer| (answer, AnsweredBy::Flag));
-    of_run.or_else(|| granted(services, view).then_some((Answer::Listed, AnsweredBy::Grant)))
+    of_run.or_else(|| granted(services, run, view).then_some((Answer::Listed, AnsweredBy::Grant)))
 }
 
 /// Whether a grant covers the call that the gate asks about (spec 11.14). The person is told.
-fn granted(services: &Services, view: &GateView) -> bool {
+fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
     let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
-    let Some(grant) = services.grants.covering(&call) else { return false };
+    let caller = Caller { run: run.id(), task: view.task.as_ref() };
+    let Some(grant) = services.grants.covering(&call, caller) else { return false };
     let command = command_text(call.words());
     services.notice(&format!("note: grant {} allows this command, so you are not asked: {command}", grant.n));
     true

@@ -18,6 +18,7 @@ use crate::ports::{IndexFault, MemoryFault, ToolContext, ToolOutcome};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
+use crate::grants::Caller;
 use crate::services::Services;
 
 /// Time and output of a command that names files (spec 14).
@@ -172,7 +173,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         return Ok(Err("commands that list files are disabled".to_owned()));
     };
     let context = ToolContext {
-        workspace: Arc::clone(&work.services.workspace),
+        workspace: work.services.workspace_for(Caller { run: None, task: None }),
         skill_dir: None,
         fetch: None,
         // A stream keeps half of it from the end, and only its beginning is wanted.

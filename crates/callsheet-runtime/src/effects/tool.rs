@@ -14,6 +14,7 @@ use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use super::stage;
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
+use crate::grants::Caller;
 use crate::prompting::texts;
 use crate::services::Services;
 use crate::sheetfile::SheetWatch;
@@ -41,7 +42,7 @@ pub(crate) fn run(
     let is_process = owner.is_process();
     // A model fetches no page that a reference may not name (spec 5.7).
     let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
-    let (task, exec) = (task.clone(), exec.clone());
+    let (id, task, exec) = (run.id().cloned(), task.clone(), exec.clone());
     Box::pin(async move {
         let (begun, started) = (work.services.clock.now_ms(), Instant::now());
         let timeout = Duration::from_millis(deadline_ms);
@@ -50,7 +51,7 @@ pub(crate) fn run(
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
             (None, Some(tool)) => {
                 let context = ToolContext {
-                    workspace: Arc::clone(&work.services.workspace),
+                    workspace: work.services.workspace_for(Caller { run: id.as_ref(), task: Some(&task) }),
                     skill_dir,
                     fetch,
                     max_output_bytes: limit,

@@ -1,6 +1,5 @@
 //! Checking change sets on a copy of the project (spec 10.10).
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::evaluate::ProcessReport;
@@ -11,6 +10,7 @@ use callsheet_core::spec::Phase;
 use serde_json::json;
 
 use crate::fault::DriveFault;
+use crate::grants::Caller;
 use crate::issues::Finding;
 use crate::ports::{StoreFault, ToolContext, ToolFault, ToolOutcome};
 use crate::services::Services;
@@ -23,6 +23,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         return ready(Err(DriveFault::defect("an effect that is no check was performed as one")));
     };
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
+    let (id, owner) = (run.id().cloned(), task.clone());
     Box::pin(async move {
         let services = &work.services;
         let Some(tool) = services.check_command.clone() else {
@@ -30,7 +31,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         };
         let arguments = json!({ "argv": argv, "files": files(services, &changes)? });
         let context = ToolContext {
-            workspace: Arc::clone(&services.workspace),
+            workspace: services.workspace_for(Caller { run: id.as_ref(), task: Some(&owner) }),
             skill_dir: None,
             fetch: None,
             max_output_bytes: limit,

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callsheet_core::spec::ToolCall;
+use callsheet_core::spec::{RunId, Slug, ToolCall};
 use callsheet_core::visible::visible_line;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,48 @@ pub struct Grant {
     pub n: u32,
     /// What is allowed.
     pub what: GrantedThing,
-    /// The project in which it is allowed; `None`: everywhere.
-    pub project: Option<PathBuf>,
+    /// Where it is allowed.
+    #[serde(flatten)]
+    pub scope: Scope,
     /// When it ends, in milliseconds since the Unix epoch; `None`: when it is revoked.
     pub until: Option<u64>,
     /// When it was given.
     pub since: u64,
+}
+
+/// Where something is allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Scope {
+    /// The project; `None`: everywhere.
+    pub project: Option<PathBuf>,
+    /// The run; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// The task of the run, with what its call of a template is made of; `None`: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Slug>,
+}
+
+/// Who would use a grant.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// The run.
+    pub run: Option<&'a RunId>,
+    /// The task; `None`: the run itself.
+    pub task: Option<&'a Slug>,
+}
+
+impl Scope {
+    /// Whether it holds a run or a task of a project.
+    pub fn holds(&self, project: &Path, caller: Caller<'_>) -> bool {
+        // The parts of a call are named after the task that makes it.
+        let within = |own: &Slug, task: &Slug| {
+            task.as_str().strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.project.as_deref().is_none_or(|own| own == project)
+            && self.run.as_ref().is_none_or(|own| caller.run == Some(own))
+            && self.task.as_ref().is_none_or(|own| caller.task.is_some_and(|task| within(own, task)))
+    }
 }
 
 /// What is allowed.
@@ -39,6 +75,8 @@ pub enum GrantedThing {
     Read(PathBuf),
     /// A variable of the environment that commands see.
     Variable(String),
+    /// A protected file or folder that commands may change, by its path below the project.
+    Protected(PathBuf),
     /// Commands that run without being asked about.
     Command(CommandGrant),
 }
@@ -52,6 +90,7 @@ impl GrantedThing {
             Self::Write(folder) => format!("write {}", path(folder)),
             Self::Read(shown) => format!("read {}", path(shown)),
             Self::Variable(name) => format!("variable {}", visible_line(name)),
+            Self::Protected(below) => format!("protected {}", path(below)),
             Self::Command(command) => format!("command {}", command.shown()),
         }
     }
@@ -134,9 +173,9 @@ impl CommandGrant {
 }
 
 impl Grant {
-    /// Whether it counts in a project at a moment.
-    pub fn counts(&self, project: &Path, now_ms: u64) -> bool {
-        self.project.as_deref().is_none_or(|own| own == project) && !self.has_ended(now_ms)
+    /// Whether it counts for a run or a task of a project at a moment.
+    pub fn counts(&self, project: &Path, caller: Caller<'_>, now_ms: u64) -> bool {
+        self.scope.holds(project, caller) && !self.has_ended(now_ms)
     }
 
     /// Whether its time is over.
@@ -156,6 +195,7 @@ impl Grant {
             GrantedThing::Write(folder) => granted.writable.push(folder.clone()),
             GrantedThing::Read(path) => granted.shown.push(path.clone()),
             GrantedThing::Variable(name) => granted.variables.push(name.clone()),
+            GrantedThing::Protected(below) => granted.protected.push(below.clone()),
             GrantedThing::Command(_) => {}
         }
     }

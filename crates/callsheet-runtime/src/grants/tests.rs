@@ -64,23 +64,37 @@ fn what_a_call_is_granted_covers_the_call_and_says_what_it_is() {
 }
 
 #[test]
-fn a_grant_counts_in_its_project_until_it_ends() {
-    let what = GrantedThing::Host("crates.io".to_owned());
-    let project = Path::new("/home/me/a");
-    let of = |project: Option<&str>, until| Grant {
+fn a_grant_counts_where_it_was_given_until_it_ends() {
+    let (project, run) = (Path::new("/home/me/a"), RunId::new("kind-otter"));
+    let of = |project: Option<&str>, run: Option<&str>, task: Option<&str>, until| Grant {
         n: 1,
-        what: what.clone(),
-        project: project.map(PathBuf::from),
+        what: GrantedThing::Host("crates.io".to_owned()),
+        scope: Scope { project: project.map(PathBuf::from), run: run.map(RunId::new), task: task.map(Slug::new) },
         until,
         since: 0,
     };
-    for (grant, counts) in [
-        (of(None, None), true),
-        (of(Some("/home/me/a"), Some(11)), true),
-        (of(Some("/home/me/a"), Some(10)), false),
-        (of(Some("/home/me"), None), false),
-        (of(Some("/home/me/a/b"), None), false),
+    let here = Some("/home/me/a");
+    let its = Some("kind-otter");
+    for (grant, task, counts) in [
+        (of(None, None, None, None), None, true),
+        (of(here, None, None, Some(11)), None, true),
+        (of(here, None, None, Some(10)), None, false),
+        (of(Some("/home/me"), None, None, None), None, false),
+        (of(Some("/home/me/a/b"), None, None, None), None, false),
+        (of(here, its, None, None), Some("b"), true),
+        (of(here, Some("kind"), None, None), Some("b"), false),
+        (of(here, its, Some("b"), None), Some("b"), true),
+        (of(here, its, Some("b"), None), Some("b/write"), true),
+        (of(here, its, Some("b"), None), Some("bc"), false),
+        (of(here, its, Some("b/write"), None), Some("b"), false),
+        (of(here, its, Some("b"), None), None, false),
     ] {
-        assert_eq!(grant.counts(project, 10), counts, "{grant:?}");
+        let task = task.map(Slug::new);
+        let caller = Caller { run: Some(&run), task: task.as_ref() };
+        assert_eq!(grant.counts(project, caller, 10), counts, "{grant:?} {task:?}");
     }
+    assert!(!of(here, its, None, None).counts(project, Caller { run: None, task: None }, 10));
+    let written = serde_json::to_value(of(here, its, None, None)).unwrap();
+    assert_eq!(written["run"], "kind-otter");
+    assert_eq!(serde_json::from_value::<Grant>(written).unwrap(), of(here, its, None, None));
 }

@@ -7,7 +7,7 @@ mod private;
 mod read;
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 pub use locate::Located;
@@ -19,8 +19,10 @@ pub(crate) use beneath::{
 };
 pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, reason, walker};
 
+/// The folder of a project with files of Callsheet.
+pub const OWN_FOLDER: &str = ".callsheet";
 /// Names that are never written to, at any depth (spec 5.6).
-const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
+const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", OWN_FOLDER];
 
 /// The confined view of a project: what may be read and written. Every path a model or a tool names goes through it.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ pub struct Workspace {
     kept: Vec<PathBuf>,
     /// What the user granted to commands besides the project.
     granted: Granted,
+    /// Where commands that are at work are noted.
+    notes: Option<PathBuf>,
 }
 
 /// What a user grants to commands besides the project. A project can set none of it.
@@ -46,6 +50,12 @@ pub struct Granted {
     pub variables: Vec<String>,
     /// Hosts that commands may connect to.
     pub hosts: Vec<String>,
+    /// Protected files and folders that commands may change, by their paths below the project.
+    pub protected: Vec<PathBuf>,
+    /// Mebibytes of memory that all processes of a command have together; `None`: a share of what there is.
+    pub memory_mb: Option<u64>,
+    /// Seconds of processor time that they have together; `None`: no limit of its own.
+    pub cpu_seconds: Option<u64>,
     /// Whether an outer container is the border of commands, so that they need none of their own.
     pub contained: bool,
 }
@@ -110,6 +120,7 @@ impl Workspace {
             protected: Vec::new(),
             kept: Vec::new(),
             granted: Granted::default(),
+            notes: None,
         })
     }
 
@@ -128,13 +139,26 @@ impl Workspace {
         self
     }
 
+    /// The same view with the folder, outside of what commands write, in which those that are at work are noted.
+    #[must_use]
+    pub fn noting(mut self, folder: PathBuf) -> Self {
+        self.notes = Some(folder);
+        self
+    }
+
+    /// Where commands that are at work are noted.
+    pub fn notes(&self) -> Option<&Path> {
+        self.notes.as_deref()
+    }
+
     /// The same view with what the user grants to commands. A folder to write to that is not there, or that holds or
-    /// lies in a folder that no command may write to, is left out.
+    /// lies in a folder that no command may write to, is left out, as is something protected of Callsheet's own.
     #[must_use]
     pub fn granting(mut self, granted: Granted) -> Self {
         let writable = granted.writable.iter().map(|folder| real(folder));
         let writable = writable.filter(|real| self.may_grant_writing(real)).collect();
-        self.granted = Granted { writable, ..granted };
+        let protected = granted.protected.iter().filter(|below| self.may_grant_protected(below)).cloned().collect();
+        self.granted = Granted { writable, protected, ..granted };
         self
     }
 
@@ -143,6 +167,16 @@ impl Workspace {
     pub fn may_grant_writing(&self, real: &Path) -> bool {
         let overlaps = self.kept.iter().any(|kept| kept.starts_with(real) || real.starts_with(kept));
         real.is_dir() && !overlaps
+    }
+
+    /// Whether a user may let commands change something protected: it lies in the project and is none of Callsheet's own
+    /// folders.
+    pub fn may_grant_protected(&self, below: &Path) -> bool {
+        let names = || below.components();
+        let own = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(OWN_FOLDER);
+        let within = names().all(|part| matches!(part, Component::Normal(_))) && names().next().is_some();
+        let real = real(&self.root().join(below));
+        within && !names().any(own) && !self.kept.iter().any(|kept| kept.starts_with(&real) || real.starts_with(kept))
     }
 
     /// What the user grants to commands.
@@ -184,6 +218,18 @@ impl Workspace {
         relative.components().any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
             || self.protected.iter().any(|directory| real.starts_with(directory))
     }
+}
+
+/// A path without steps back.
+pub fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        if part == Component::ParentDir {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+        plain
+    })
 }
 
 /// A path whose existing part is canonicalised.

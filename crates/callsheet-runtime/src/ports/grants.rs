@@ -1,9 +1,13 @@
 //! What a person allowed for longer than one answer.
 
-use crate::grants::{CommandCall, Grant};
+use crate::grants::{Caller, CommandCall, Grant};
+use crate::paths::Granted;
 
-/// The person's grants of commands.
+/// The person's grants. Each look sees them as they are now: one that was revoked a moment ago does not count.
 pub trait Grants: Send + Sync {
-    /// The grant that counts for this command in this project now. One that was revoked a moment ago does not.
-    fn covering(&self, call: &CommandCall) -> Option<Grant>;
+    /// The grant that covers this command of a task.
+    fn covering(&self, call: &CommandCall, caller: Caller<'_>) -> Option<Grant>;
+
+    /// Adds what commands of a task may do besides.
+    fn add_to(&self, granted: &mut Granted, caller: Caller<'_>);
 }

@@ -12,6 +12,7 @@ use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
 
+use crate::grants::Caller;
 use crate::material::{self, Material, MaterialRequest};
 use crate::paths::Workspace;
 use crate::ports::{
@@ -190,6 +191,13 @@ impl Services {
     /// The files and folders of the project that a text names, in its order. Blocks while files are read.
     pub fn named_files(&self, text: &str) -> Vec<String> {
         material::named_in(text, &self.snapshots.words.rank(&self.workspace, text))
+    }
+
+    /// The project with what its commands may do now: a grant counts from the moment that it is given (spec 11.14).
+    pub fn workspace_for(&self, caller: Caller<'_>) -> Arc<Workspace> {
+        let mut granted = self.workspace.granted().clone();
+        self.grants.add_to(&mut granted, caller);
+        Arc::new(Workspace::clone(&self.workspace).granting(granted))
     }
 
     /// Shows a person one line.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::holding::holding;
+use super::limits::Limits;
 use super::worktree::Worktree;
 
 /// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
@@ -83,10 +84,16 @@ pub(crate) struct Confined {
     pub(super) connects: bool,
     /// Hosts that it may reach beyond its own processes.
     pub(super) hosts: Vec<String>,
+    /// How much it may use.
+    pub(super) limits: Limits,
     /// It is not started where the system cannot hold it to this.
     pub(super) required: bool,
     /// The project whose protected part is compared and put back after it.
     pub(super) guarded: Option<PathBuf>,
+    /// What of it the command may change, by paths below the project.
+    pub(super) released: Vec<PathBuf>,
+    /// Where it is noted what was protected before.
+    pub(super) notes: Option<PathBuf>,
 }
 
 impl Confined {
@@ -98,6 +105,8 @@ impl Confined {
         confined.view.writable.extend(workspace.granted().writable.iter().cloned());
         confined.hosts = workspace.granted().hosts.clone();
         confined.guarded = Some(root.to_path_buf());
+        confined.released = workspace.granted().protected.clone();
+        confined.notes = workspace.notes().map(Path::to_path_buf);
         confined
     }
 
@@ -108,7 +117,7 @@ impl Confined {
 
     fn at(folder: &Path, workspace: &Workspace) -> Self {
         let view = View { writable: vec![folder.to_path_buf()], ..view(workspace) };
-        Self { view, connects: true, hosts: Vec::new(), required: false, guarded: None }
+        Self { connects: true, ..Self::seen(view, workspace) }
     }
 
     /// It may change nothing but temporary files, and open no socket. `required`: it runs what an author wrote and nobody
@@ -117,7 +126,14 @@ impl Confined {
         let mut view = view(workspace);
         view.shown.push(workspace.root().to_path_buf());
         view.shown.extend(Worktree::of(workspace.root()).map(|worktree| worktree.common));
-        Self { view, connects: false, hosts: Vec::new(), required, guarded: None }
+        Self { required, ..Self::seen(view, workspace) }
+    }
+
+    /// It sees this and does nothing else.
+    fn seen(view: View, workspace: &Workspace) -> Self {
+        let limits = Limits::of(workspace.granted());
+        let (hosts, released) = (Vec::new(), Vec::new());
+        Self { view, connects: false, hosts, limits, required: false, guarded: None, released, notes: None }
     }
 
     /// It reads this too.

@@ -2,10 +2,12 @@
 //! alone knows what it will read.
 
 use std::io::Read;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
+
+use callsheet_runtime::paths::plain;
 
 /// How long git may take to read its settings: a pipe among them would be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -82,18 +84,6 @@ fn read(listed: &str, file: &Path, root: &Path) -> Vec<PathBuf> {
 fn top_of<'a>(file: &'a Path, root: &'a Path) -> &'a Path {
     let folder = file.ancestors().find(|way| way.file_name().is_some_and(|name| name == ".git"));
     folder.and_then(Path::parent).filter(|top| top.starts_with(root)).unwrap_or(root)
-}
-
-/// A path without steps back.
-pub(super) fn plain(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut plain, part| {
-        if part == Component::ParentDir {
-            plain.pop();
-        } else {
-            plain.push(part);
-        }
-        plain
-    })
 }
 
 #[cfg(test)]

@@ -4,22 +4,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use super::border::View;
+use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
 #[cfg(target_os = "linux")]
+use super::note::Noted;
+#[cfg(target_os = "linux")]
 use super::protected::is_closed;
-use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, followed, set_mode};
+use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
+use super::released::Released;
 use super::worktree::Worktree;
-
-/// What whoever changes a folder needs.
-const OWNER: u32 = 0o700;
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
@@ -30,6 +30,8 @@ pub(super) struct Guard {
     /// Where links of the protected part led to, and whether that is a folder of git. Links that a command makes are never
     /// followed: what they lead to is the project's.
     linked: BTreeMap<PathBuf, bool>,
+    /// What of it commands may change.
+    released: Released,
     /// Whether the project is small enough to be searched for others within it.
     nested: bool,
     /// The sheets of runs.
@@ -44,27 +46,21 @@ pub(crate) struct Restored {
     pub changed: Vec<String>,
     /// What could not be put back.
     pub open: Vec<String>,
-}
-
-type Snapshot = BTreeMap<PathBuf, Entry>;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Entry {
-    Folder(u32),
-    File(u32, Vec<u8>),
-    Link(PathBuf),
-    /// Neither, or not to be read: its mode and number.
-    Other(u32, u64),
+    /// What a person could let commands change, so that this would not be put back.
+    pub grantable: Vec<String>,
+    /// What was moved aside, in words, since nobody was left inside to put it back.
+    pub left: Vec<String>,
 }
 
 impl Guard {
-    /// Looks at a project; the path is canonical.
-    pub(super) fn of(root: &Path) -> Self {
+    /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
+    pub(super) fn of(root: &Path, released: &[PathBuf]) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Snapshot::new(),
             ways: BTreeMap::new(),
             linked: BTreeMap::new(),
+            released: Released::of(root, released),
             nested: true,
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
@@ -81,22 +77,8 @@ impl Guard {
         for named in git_settings::named(root, settings.iter().map(PathBuf::as_path)) {
             guard.follow(&mut look, &named, false);
         }
-        // A link may lead to others.
-        let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
-        while let Some(path) = open.pop() {
-            if let Some((real, of_git)) = guard.behind(&path)
-                && guard.linked.insert(real.clone(), of_git).is_none()
-            {
-                let known = look.paths.clone();
-                look.linked(&real, of_git);
-                open.extend(look.paths.difference(&known).cloned());
-            }
-            if path.is_symlink() {
-                let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
-                let skills = path.file_name().is_some_and(|name| name == ".agents");
-                guard.follow(&mut look, &if skills { path.join("skills") } else { path.clone() }, of_git);
-            }
-        }
+        guard.follow_links(&mut look);
+        look.paths.retain(|path| !guard.released.covers(path));
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
         let mode = |way: &Path| look.widened.get(way).copied().or_else(|| folder_mode(way));
@@ -105,6 +87,29 @@ impl Guard {
         guard.before = found.collect();
         narrow(&look.widened);
         guard
+    }
+
+    /// Protects what links of the protected part lead to, which may lead to others.
+    fn follow_links(&mut self, look: &mut ProtectedPaths<'_>) {
+        let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
+        while let Some(path) = open.pop() {
+            let own = self.released.is_own(&path);
+            if let Some((real, of_git)) = self.behind(&path) {
+                let known = look.paths.clone();
+                if self.linked.insert(real.clone(), of_git).is_none() {
+                    look.linked(&real, of_git);
+                    open.extend(look.paths.difference(&known).cloned());
+                }
+                if own && self.released.keep(&real) {
+                    open.extend(look.paths.iter().filter(|path| path.starts_with(&real)).cloned());
+                }
+            }
+            if path.is_symlink() {
+                let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
+                let skills = path.file_name().is_some_and(|name| name == ".agents");
+                self.follow(look, &if skills { path.join("skills") } else { path.clone() }, of_git);
+            }
+        }
     }
 
     /// Protects the links on the way to a path, and where they lead, unless that is a folder of git.
@@ -117,18 +122,35 @@ impl Guard {
         }
     }
 
-    /// Closes the protected part in what a command sees, so that it can be neither written nor moved away.
+    /// Closes the protected part in what a command sees, so that it can be neither written nor moved away. Returns what of
+    /// it a person could let commands change.
     #[cfg(target_os = "linux")]
-    pub(super) fn close(&self, view: &mut View) {
-        let is_link = |entry: &Entry| matches!(entry, Entry::Link(_));
-        let whole = |path: &Path| path.ancestors().skip(1).any(|folder| self.before.contains_key(folder));
-        let outer =
-            self.before.iter().filter(|(path, entry)| !is_link(entry) && !whole(path) && is_closed(&self.root, path));
+    pub(super) fn close(&self, view: &mut View) -> Vec<String> {
+        let as_whole = |path: &Path| self.before.contains_key(path) && !self.released.leads_from(path);
+        let within = |path: &Path| path.ancestors().skip(1).any(as_whole);
+        let outer = self.before.iter().filter(|(path, entry)| {
+            let closed = as_whole(path) && !within(path) && is_closed(&self.root, path);
+            closed && !matches!(entry, Entry::Link(_))
+        });
         let closed: Vec<PathBuf> = outer.map(|(path, _)| path.clone()).collect();
+        let names = self.grantable(closed.iter());
         let above = closed.iter().flat_map(|path| path.ancestors().skip(1));
         let above: BTreeSet<&Path> = above.filter(|way| way.starts_with(&self.root) && **way != self.root).collect();
         view.steady.extend(above.into_iter().map(Path::to_path_buf));
         view.closed.extend(closed);
+        names
+    }
+
+    /// The outermost of these that are the project's and not Callsheet's.
+    fn grantable<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+        let of_project = |path: &&PathBuf| path.starts_with(&self.root) && !self.ways.contains_key(*path);
+        let mut outer: BTreeSet<PathBuf> = BTreeSet::new();
+        for path in paths.filter(of_project).filter(|path| !self.released.is_own(path)) {
+            if !path.ancestors().any(|folder| outer.contains(folder)) {
+                outer.insert(path.clone());
+            }
+        }
+        self.names(&outer)
     }
 
     /// Puts back what was changed since.
@@ -164,7 +186,8 @@ impl Guard {
         let (mut open, look) = self.changed();
         narrow(&look.widened);
         open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
-        Restored { changed: self.names(&changed), open: self.names(&open) }
+        let grantable = self.grantable(changed.iter());
+        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new() }
     }
 
     fn names(&self, paths: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -198,11 +221,13 @@ impl Guard {
         let mut look = ProtectedPaths::again(&self.root, self.nested);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
-        let paths: BTreeSet<&PathBuf> = self.before.keys().chain(look.paths.iter()).collect();
+        let now = look.paths.iter().filter(|path| !self.released.covers(path));
+        let paths: BTreeSet<&PathBuf> = self.before.keys().chain(now).collect();
         // What is reached by a link that was not there is not seen.
         let differs = |path: &&PathBuf| {
             let same = |entry: &Entry| look.paths.contains(*path) && is_at(path, entry, &look.widened);
-            self.before.get(*path).is_none_or(|entry| !same(entry))
+            let new_way = || self.released.leads_from(path) && folder_mode(path).is_some();
+            self.before.get(*path).map_or_else(|| !new_way(), |entry| !same(entry))
         };
         let changed = paths.into_iter().filter(differs).cloned().collect();
         (changed, look)
@@ -221,6 +246,18 @@ impl Guard {
             (true, _) => Ok(()),
             (false, true) => self.remove_folder(path),
             (false, false) => fs::remove_file(path),
+        }
+    }
+
+    /// What is to be looked at if nobody can put anything back.
+    #[cfg(target_os = "linux")]
+    pub(super) fn noted(&self) -> Noted {
+        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.mark());
+        Noted {
+            before: self.before.iter().map(|(path, entry)| (path.into(), open(path, entry))).collect(),
+            linked: self.linked.iter().map(|(path, of_git)| (path.into(), *of_git)).collect(),
+            released: self.released.below(&self.root),
+            nested: self.nested,
         }
     }
 
@@ -292,35 +329,6 @@ fn narrow(widened: &BTreeMap<PathBuf, u32>) {
     }
 }
 
-/// Makes an entry where nothing is, or where it is a folder or a file already.
-fn put(path: &Path, entry: &Entry) -> io::Result<()> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match entry {
-        Entry::Folder(mode) => {
-            fs::create_dir_all(path)?;
-            set_mode(path, mode | OWNER)
-        }
-        Entry::File(mode, bytes) => put_file(path, *mode, bytes),
-        Entry::Link(target) => symlink(target, path),
-        Entry::Other(..) => Err(io::Error::other("it could not be read before")),
-    }
-}
-
-/// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
-fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
-    let _not_there = fs::remove_file(&beside);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(bytes)?;
-        set_mode(&beside, mode)?;
-        fs::rename(&beside, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&beside)))
-}
-
 #[cfg(target_os = "linux")]
 fn sheets(root: &Path) -> Snapshot {
     let runs = fs::read_dir(root.join(".callsheet/runs")).into_iter().flatten().flatten().map(|run| run.path());
@@ -328,63 +336,11 @@ fn sheets(root: &Path) -> Snapshot {
     sheets.filter_map(|sheet| entry(&sheet, &BTreeMap::new()).map(|found| (sheet, found))).collect()
 }
 
-fn is_folder(entry: &Entry) -> Option<u32> {
-    match entry {
-        Entry::Folder(mode) => Some(*mode),
-        Entry::File(..) | Entry::Link(_) | Entry::Other(..) => None,
-    }
-}
-
-/// What a path is; folders that were widened to look into them count with the modes they had.
-fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Entry> {
-    let metadata = path.symlink_metadata().ok()?;
-    let mode = metadata.permissions().mode() & MODE;
-    let other = Entry::Other(metadata.mode(), metadata.ino());
-    Some(if metadata.is_dir() {
-        Entry::Folder(widened.get(path).copied().unwrap_or(mode))
-    } else if metadata.is_symlink() {
-        fs::read_link(path).map_or(other, Entry::Link)
-    } else if metadata.is_file() {
-        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
-    } else {
-        other
-    })
-}
-
-/// Whether a path is what it was. A file is read only if it has the length it had, and never as a whole.
-fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) -> bool {
-    let Ok(metadata) = path.symlink_metadata() else { return false };
-    match was {
-        Entry::File(mode, bytes) => {
-            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-            let alike = metadata.is_file() && metadata.permissions().mode() & MODE == *mode && metadata.len() == len;
-            alike && holds(path, bytes).unwrap_or(false)
-        }
-        Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
-        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
-        Entry::Folder(mode) => {
-            let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
-            metadata.is_dir() && now == *mode
-        }
-    }
-}
-
-fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = fs::File::open(path)?;
-    let mut buffer = vec![0; 64 * 1024];
-    let mut rest = bytes;
-    loop {
-        let count = file.read(&mut buffer)?;
-        let Some(read) = buffer.get(..count).filter(|read| !read.is_empty()) else { return Ok(rest.is_empty()) };
-        match rest.strip_prefix(read) {
-            Some(more) => rest = more,
-            None => return Ok(false),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::super::protected::MODE;
     use super::*;
 
     fn project() -> (tempfile::TempDir, PathBuf) {
@@ -405,7 +361,7 @@ mod tests {
     #[test]
     fn what_is_free_is_left_alone() {
         let (_keep, root) = project();
-        let guard = Guard::of(&root);
+        let guard = Guard::of(&root, &[]);
         fs::write(root.join("free.txt"), "changed").unwrap();
         fs::write(root.join(".callsheet/runs/one/sheet.md"), "view").unwrap();
         fs::create_dir_all(root.join(".git/objects")).unwrap();
@@ -419,7 +375,7 @@ mod tests {
         let (_keep, root) = project();
         fs::write(root.join(".git/hooks/pre-push"), "#!/bin/sh\n").unwrap();
         set_mode(&root.join(".git/hooks/pre-push"), 0o755).unwrap();
-        let guard = Guard::of(&root);
+        let guard = Guard::of(&root, &[]);
         fs::write(root.join(".git/config"), "[core]\nhooksPath = evil\n").unwrap();
         fs::remove_file(root.join(".git/hooks/pre-push")).unwrap();
         fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
@@ -430,13 +386,13 @@ mod tests {
         symlink("../shared", root.join(".callsheet/mine")).unwrap();
         fs::create_dir_all(root.join(".callsheet/templates/deep")).unwrap();
         fs::write(root.join(".callsheet/templates/deep/x.xml"), "<templates/>").unwrap();
-        let Restored { changed, open } = guard.restore();
+        let Restored { changed, open, .. } = guard.restore();
         assert_eq!(open, [] as [&str; 0]);
         for name in [".git/config", ".git/hooks/pre-push", ".git/hooks/post-commit", "shared/b.md", ".callsheet/skills"]
         {
             assert!(changed.iter().any(|path| path == name), "{name} is missing: {changed:?}");
         }
-        assert_eq!(Guard::of(&root).before, guard.before);
+        assert_eq!(Guard::of(&root, &[]).before, guard.before);
         assert_eq!(guard.restore(), Restored::default());
         assert!(root.join("moved/a.md").exists(), "behind a new link lies what is the project's");
         let hook = root.join(".git/hooks/pre-push");
@@ -448,7 +404,7 @@ mod tests {
     fn nothing_hides_in_a_folder_that_cannot_be_looked_into() {
         for (name, mode) in [(".git/hooks", 0o000), (".git/hooks", 0o300), (".git", 0o000), (".agents", 0o100)] {
             let (_keep, root) = project();
-            let guard = Guard::of(&root);
+            let guard = Guard::of(&root, &[]);
             fs::create_dir_all(root.join(".agents/skills")).unwrap();
             fs::write(root.join(".agents/skills/evil.md"), "evil").unwrap();
             fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
@@ -458,7 +414,7 @@ mod tests {
             assert!(restored.changed.contains(&".git/hooks/post-commit".to_owned()), "{name}: {restored:?}");
             set_mode(&root.join(".agents"), 0o700).unwrap();
             assert!(!root.join(".agents/skills").exists() && !root.join(".git/hooks/post-commit").exists(), "{name}");
-            assert_eq!(Guard::of(&root).before, guard.before);
+            assert_eq!(Guard::of(&root, &[]).before, guard.before);
         }
     }
 
@@ -477,7 +433,7 @@ mod tests {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "as it was").unwrap();
         }
-        let guard = Guard::of(&root);
+        let guard = Guard::of(&root, &[]);
         let added = [
             ".git/commondir",
             ".git/worktrees/one/config.worktree",
@@ -504,11 +460,33 @@ mod tests {
         assert!(!added.iter().any(|name| root.join(name).exists()) && free.iter().all(|name| root.join(name).exists()));
     }
 
+    /// covers: 11.14
+    #[test]
+    fn what_is_released_is_left_alone_and_nothing_beside_it() {
+        let (_keep, root) = project();
+        let released = [".git/hooks", ".vscode/settings.json", "AGENTS.md", "new/.git", "shared"].map(PathBuf::from);
+        let guard = Guard::of(&root, &released);
+        let free = [".git/hooks/pre-push", ".vscode/settings.json", "AGENTS.md", "new/.git/config"];
+        let kept = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config", "new/.callsheet/a"];
+        for name in free.iter().chain(&kept) {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "new").unwrap();
+        }
+        // A link of Callsheet's own files leads here.
+        fs::write(root.join("shared/b.md"), "new").unwrap();
+        let restored = guard.restore();
+        assert_eq!(restored.open, [] as [&str; 0]);
+        assert!(free.iter().all(|name| root.join(name).exists()) && !kept.iter().any(|name| root.join(name).exists()));
+        assert_eq!(fs::read_to_string(root.join("shared/b.md")).unwrap(), "B\n");
+        let grantable = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config"];
+        assert_eq!(restored.grantable, grantable);
+    }
+
     /// covers: 11.10
     #[test]
     fn what_could_not_be_put_back_is_named() {
         let (_keep, root) = project();
-        let mut guard = Guard::of(&root);
+        let mut guard = Guard::of(&root, &[]);
         guard.before.insert(root.join(".git/config"), Entry::Other(0, 0));
         let restored = guard.restore();
         assert_eq!((restored.changed, restored.open), (vec![".git/config".to_owned()], vec![".git/config".to_owned()]));

@@ -1,5 +1,6 @@
 //! What the system holds a command to, as tried on this machine, not as hoped.
 
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::sandbox::{self, Enforcement};
@@ -7,8 +8,9 @@ use super::sandbox::{self, Enforcement};
 /// What holds a command on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Whether a command gets a file system, processes and a network of its own; the error says why not.
-    pub apart: Result<(), String>,
+    /// Whether a command gets a file system, processes and a network of its own, and from which program if not from this one;
+    /// the error says why not.
+    pub apart: Result<Option<PathBuf>, String>,
     /// Writing outside of what was granted is refused by a second wall.
     pub writes: Enforcement,
     /// A command can be kept from changing anything by the second wall alone.
@@ -33,12 +35,17 @@ pub fn holding() -> &'static Holding {
 }
 
 #[cfg(target_os = "linux")]
-fn apart() -> Result<(), String> {
-    super::supervisor::probe()
+fn apart() -> Result<Option<PathBuf>, String> {
+    let Err(why) = super::supervisor::probe(None) else { return Ok(None) };
+    let Some(program) = super::bwrap::program() else { return Err(why) };
+    match super::supervisor::probe(Some(&program)) {
+        Ok(()) => Ok(Some(program)),
+        Err(also) => Err(format!("{why}; {}: {also}", program.display())),
+    }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn apart() -> Result<(), String> {
+fn apart() -> Result<Option<PathBuf>, String> {
     Err("this system has no namespaces".to_owned())
 }
 
@@ -46,6 +53,11 @@ impl Holding {
     /// Whether a command can do what was approved and nothing else.
     pub fn is_whole(&self) -> bool {
         self.apart.is_ok()
+    }
+
+    /// The program that makes the namespaces of commands, if it is not this one.
+    pub fn through(&self) -> Option<&Path> {
+        self.apart.as_ref().ok()?.as_deref()
     }
 
     /// Whether scripts that only read can be held to it, so that they need no approval.
@@ -68,7 +80,12 @@ impl Holding {
             }
             (false, Enforcement::None) => (false, "commands can write wherever you can"),
         };
+        let border = match self.through() {
+            None => "commands run in namespaces of their own".to_owned(),
+            Some(program) => format!("commands run in namespaces that {} makes", program.display()),
+        };
         vec![
+            line("border", apart, &border, "commands get no namespaces of their own"),
             line(
                 "writing",
                 writes.0,

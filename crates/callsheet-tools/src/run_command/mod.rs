@@ -1,18 +1,27 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
 pub(crate) mod border;
+#[cfg(target_os = "linux")]
+mod bwrap;
+mod entry;
 mod environment;
 #[cfg(target_os = "linux")]
 mod filter;
 mod git_settings;
 mod guard;
 pub(crate) mod holding;
+pub(crate) mod limits;
 #[cfg(target_os = "linux")]
 mod namespace;
 #[cfg(target_os = "linux")]
 mod network;
+#[cfg(target_os = "linux")]
+mod note;
 pub(crate) mod process;
+#[cfg(target_os = "linux")]
+mod processes;
 mod protected;
+mod released;
 #[cfg(target_os = "linux")]
 mod root;
 pub(crate) mod sandbox;
@@ -21,11 +30,15 @@ mod stream;
 mod supervised;
 #[cfg(target_os = "linux")]
 mod supervisor;
+#[cfg(target_os = "linux")]
+mod watch;
 mod worktree;
 
 pub(crate) use environment::{listed, of_command, only};
 #[cfg(target_os = "linux")]
 pub use network::is_host;
+#[cfg(target_os = "linux")]
+pub use note::set_aside_left;
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
@@ -34,6 +47,12 @@ pub use supervisor::{supervise, supervise_with};
 #[cfg(not(target_os = "linux"))]
 pub fn supervise() -> Option<std::process::ExitCode> {
     None
+}
+
+/// Only where a process supervises commands can it be killed.
+#[cfg(not(target_os = "linux"))]
+pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> Vec<String> {
+    Vec::new()
 }
 
 /// Whether a text names a host that can be granted. Only where commands have a network of their own is it read.
@@ -50,7 +69,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
-use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND};
+use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND, command_text};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
@@ -59,6 +78,7 @@ use tokio::process::Command;
 
 use self::border::{Confined, Temporary};
 use self::guard::Restored;
+use self::limits::Over;
 use self::process::{Bounds, End, Ended, NotRun};
 use crate::common::place::readable;
 use crate::common::words::say;
@@ -188,13 +208,22 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    let Restored { changed, open } = &ended.restored;
+    let Restored { changed, open, grantable, left } = &ended.restored;
+    if !left.is_empty() {
+        return Err(Stop::Failed(format!("{}\n{said}", left.join("\n"))));
+    }
     if changed.is_empty() {
         return Ok(());
     }
     let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
     let words = say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]);
-    Err(Stop::Failed(format!("{words}\n{said}")))
+    let hint = if grantable.is_empty() { String::new() } else { format!("\n{}", grantable_words(grantable)) };
+    Err(Stop::Failed(format!("{words}{hint}\n{said}")))
+}
+
+/// How a person lets commands change what is protected.
+fn grantable_words(paths: &[String]) -> String {
+    say("command-closed", &[("paths", &paths.join(", ")), ("words", &command_text(paths))])
 }
 
 /// A program and its arguments: those that are listed, or the shell with its line.
@@ -233,6 +262,13 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
         .map(|cache| cache.display().to_string())
         .filter(|cache| ended.end != End::Code(0) && (ended.stderr.contains(cache) || ended.stdout.contains(cache)))
         .collect();
+    let fails_on = |path: &&String| {
+        ended.end != End::Code(0) && [&ended.stderr, &ended.stdout].iter().any(|text| text.contains(*path))
+    };
+    let closed: Vec<String> = ended.closed.iter().filter(fails_on).cloned().collect();
+    if !closed.is_empty() {
+        text.push_str(&format!("\n[{}]", grantable_words(&closed)));
+    }
     for (key, slot, refused) in [("command-cache", "folders", &named), ("command-hosts", "hosts", &ended.refused)] {
         if !refused.is_empty() {
             text.push_str(&format!("\n[{}]", say(key, &[(slot, &refused.join(", ")), ("words", &refused.join(" "))])));
@@ -247,6 +283,7 @@ fn report(ended: &Ended) -> ToolOutcome {
         End::Code(code) => say("command-code", &[("code", &code)]),
         End::Signal(signal) => say("command-signal", &[("signal", &signal)]),
         End::TimedOut => say("command-timeout", &[]),
+        End::Over(over) => over_words(over),
     };
     let seconds = format!("{:.1}", ended.elapsed.as_secs_f64());
     let mut text = say("command-ended", &[("how", &how), ("seconds", &seconds)]);
@@ -258,5 +295,14 @@ fn report(ended: &Ended) -> ToolOutcome {
     if ended.stdout.is_empty() && ended.stderr.is_empty() {
         text.push_str(&format!("\n{}", say("command-silent", &[])));
     }
-    if ended.end == End::TimedOut { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
+    let stopped = matches!(ended.end, End::TimedOut | End::Over(_));
+    if stopped { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
+}
+
+/// What a command used too much of, with the setting that bounds it.
+pub(crate) fn over_words(over: Over) -> String {
+    match over {
+        Over::Memory(bytes) => say("command-memory", &[("mb", &(bytes >> 20))]),
+        Over::Cpu(seconds) => say("command-cpu", &[("seconds", &seconds)]),
+    }
 }

@@ -103,9 +103,18 @@ fn prepare_inside(view: &View) -> io::Result<()> {
     raise_loopback()?;
     // Every port inside is the command's own, also the low ones.
     fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;
-    // Where memory runs out, the command goes first.
-    fs::write("/proc/self/oom_score_adj", "1000")?;
+    go_first()?;
     view.enter()?;
+    settle_inside()
+}
+
+/// Where memory runs out, the command goes first.
+pub(super) fn go_first() -> io::Result<()> {
+    fs::write("/proc/self/oom_score_adj", "1000")
+}
+
+/// The rest, which needs no rights.
+pub(super) fn settle_inside() -> io::Result<()> {
     limit()?;
     drop_capabilities()?;
     set_no_new_privs(true)?;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::border::Confined;
 use super::guard::{Guard, Restored};
+use super::limits::Over;
 use super::sandbox::{self, Enforcement, Restriction};
 use super::stream::Stream;
 
@@ -34,6 +35,8 @@ pub(crate) enum End {
     Signal(i32),
     /// Stopped by us, out of time.
     TimedOut,
+    /// Stopped by us, since it used too much.
+    Over(Over),
 }
 
 /// A process that has ended.
@@ -47,6 +50,8 @@ pub(crate) struct Ended {
     pub restored: Restored,
     /// Hosts that it may not connect to and asked for.
     pub refused: Vec<String>,
+    /// What it could only read and a person could let it change.
+    pub closed: Vec<String>,
     pub elapsed: Duration,
 }
 
@@ -101,7 +106,7 @@ impl Drop for Guarded {
 
 /// Without a process that supervises: what leaves the group of the command is not found.
 async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
-    let guarded = Guarded(bounds.confined.guarded.as_deref().map(Guard::of));
+    let guarded = Guarded(bounds.confined.guarded.as_deref().map(|root| Guard::of(root, &bounds.confined.released)));
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
@@ -130,8 +135,8 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     finish(&mut drains, &group).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    let (restored, refused) = (guarded.restore(), Vec::new());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, elapsed })
+    let (restored, refused, closed) = (guarded.restore(), Vec::new(), Vec::new());
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, elapsed })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the

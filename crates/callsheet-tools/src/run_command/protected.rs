@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::git_settings::plain;
+use callsheet_runtime::paths::plain;
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
@@ -18,6 +18,8 @@ const FILES: [&str; 5] = [".envrc", ".mcp.json", "agents.md", "claude.md", "gemi
 const OF_CARGO: [&str; 2] = ["config", "config.toml"];
 /// What this program itself writes there while a command runs.
 pub(super) const OWN: [&str; 1] = [".callsheet/runs"];
+/// What whoever changes a folder needs.
+pub(super) const OWNER: u32 = 0o700;
 /// What whoever looks into a folder needs.
 const LOOK: u32 = 0o500;
 /// Folders of a project that are searched for others within it.

@@ -57,11 +57,20 @@ const SITES: [&str; 3] = ["/tmp", "/mnt", "/usr"];
 
 /// How one path comes into the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     /// A new, empty folder.
     Empty,
     Shown,
     Writable,
+}
+
+/// One path of the root.
+#[derive(Clone, Debug)]
+pub(super) struct Layer {
+    pub path: PathBuf,
+    pub part: Part,
+    /// It was looked at before: if it leads elsewhere by now, another command exchanged it.
+    pub exact: bool,
 }
 
 impl View {
@@ -71,20 +80,16 @@ impl View {
     /// The system refuses a step.
     pub(super) fn enter(&self) -> io::Result<()> {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        let parts = self.parts();
         let links = self.links();
         // All trees are picked up first, since the new root covers a folder of the old one.
-        let picked = |(path, part): (&PathBuf, &Part)| match part {
-            Part::Empty => Some((path.clone(), *part, None)),
-            Part::Shown | Part::Writable => Some((path.clone(), *part, Some(tree(path).ok()?))),
-        };
-        let mut trees: Vec<_> = parts.iter().filter_map(picked).collect();
-        // These were looked at before: one that leads elsewhere by now was exchanged by another command.
-        let inner = self.steady.iter().map(|path| (path, Part::Writable));
-        for (path, part) in inner.chain(self.closed.iter().map(|path| (path, Part::Shown))) {
-            trees.push((path.clone(), part, Some(tree_without_links(path)?)));
+        let mut trees = Vec::new();
+        for Layer { path, part, exact } in self.layers() {
+            match (part, exact) {
+                (Part::Empty, _) => trees.push((path, part, None)),
+                (_, true) => trees.push((path.clone(), part, Some(tree_without_links(&path)?))),
+                (_, false) => trees.extend(tree(&path).ok().map(|tree| (path, part, Some(tree)))),
+            }
         }
-        trees.sort_by(|(one, ..), (other, ..)| one.cmp(other));
         let devices: Vec<_> = DEVICES.iter().filter_map(|name| Some((*name, tree(&device(name)).ok()?))).collect();
         let site = Path::new(SITES.iter().find(|site| Path::new(site).is_dir()).unwrap_or(&"/"));
         empty(site, "mode=0755")?;
@@ -109,6 +114,16 @@ impl View {
         Ok(())
     }
 
+    /// All that comes into the root, outer folders first.
+    pub(super) fn layers(&self) -> Vec<Layer> {
+        let parts = self.parts().into_iter().map(|(path, part)| Layer { path, part, exact: false });
+        let exact = |part| move |path: &PathBuf| Layer { path: path.clone(), part, exact: true };
+        let steady = self.steady.iter().map(exact(Part::Writable));
+        let mut layers: Vec<Layer> = parts.chain(steady).chain(self.closed.iter().map(exact(Part::Shown))).collect();
+        layers.sort_by(|one, other| one.path.cmp(&other.path));
+        layers
+    }
+
     /// What comes where, outer folders first.
     fn parts(&self) -> BTreeMap<PathBuf, Part> {
         let system = SYSTEM.iter().map(PathBuf::from);
@@ -131,7 +146,7 @@ impl View {
     }
 
     /// The links on the way to what is listed, with where they lead.
-    fn links(&self) -> BTreeMap<PathBuf, PathBuf> {
+    pub(super) fn links(&self) -> BTreeMap<PathBuf, PathBuf> {
         let listed = self.shown.iter().chain(&self.writable).chain(&self.home).cloned();
         let mut open: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(listed).collect();
         let mut links = BTreeMap::new();

@@ -11,7 +11,9 @@ use tokio::net::unix::OwnedReadHalf;
 use tokio::process::Command;
 use tokio::task::JoinSet;
 
-use super::process::{Bounds, End, Ended, LAST_OUTPUT, NotRun};
+use super::border::Confined;
+use super::note::set_aside_left;
+use super::process::{Bounds, End, Ended, GRACE, LAST_OUTPUT, NotRun};
 use super::stream::Stream;
 use super::supervisor::{KILL, Order, Report, STOP};
 
@@ -66,23 +68,34 @@ pub(super) async fn run(
         let _rest = tokio::time::timeout(REST, report).await;
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };
-    let (end, restored, refused) = match said {
-        Some(Report::Ended { code, signal, restored, refused, .. }) => {
-            let end = if timed_out { End::TimedOut } else { code.map_or(End::Signal(signal), End::Code) };
-            (end, restored, refused)
+    let (end, restored, refused, closed) = match said {
+        Some(Report::Ended { code, signal, restored, refused, over, closed, .. }) => {
+            let ended = code.map_or(End::Signal(signal), End::Code);
+            let ended = if timed_out { End::TimedOut } else { ended };
+            (over.map_or(ended, End::Over), restored, refused, closed)
         }
         Some(Report::NotStarted { os, text }) => {
-            let other = || io::Error::other(text);
-            return Err(NotRun::Start(os.map_or_else(other, io::Error::from_raw_os_error)));
+            return Err(NotRun::Start(os.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error)));
         }
-        None => return Err(defect("the process that supervises the command was killed")),
+        None => return Err(killed(bounds.confined, &mut drains).await),
     };
     let _reaped = child.wait().await;
     let drained = async { while drains.join_next().await.is_some() {} };
     let _left_open = tokio::time::timeout(LAST_OUTPUT, drained).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, elapsed })
+}
+
+/// Nobody put back what the command left: it is moved aside.
+async fn killed(confined: Confined, drains: &mut JoinSet<()>) -> NotRun {
+    // The command ends too, and then nobody holds a stream.
+    let _left_open = tokio::time::timeout(GRACE, async { while drains.join_next().await.is_some() {} }).await;
+    let Confined { notes, guarded, .. } = confined;
+    let left = tokio::task::spawn_blocking(move || Some(set_aside_left(&notes?, &guarded?)));
+    let left = left.await.ok().flatten().unwrap_or_default();
+    let what = std::iter::once("the process that supervises the command was killed".to_owned()).chain(left);
+    defect(&what.collect::<Vec<_>>().join("\n"))
 }
 
 async fn report(incoming: OwnedReadHalf) -> Option<Report> {

@@ -7,7 +7,8 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::AsFd;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -20,15 +21,23 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 use serde::{Deserialize, Serialize};
 
 use super::border::{Confined, View};
+use super::bwrap::Bwrap;
 use super::guard::{Guard, Restored};
 use super::holding::holding;
+use super::limits::{Limits, Over};
 use super::namespace;
 use super::network::{self, WayOut};
+use super::note::{Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
+use super::processes::{children, parents};
+use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction};
+use super::watch::Watched;
 
 /// The word that makes this program such a process.
 const WORD: &str = "__supervise";
+/// The word that makes it the first process in namespaces that another program made.
+const FIRST_WORD: &str = "__supervise_inside";
 /// This program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
 /// Asks a command to end.
@@ -53,12 +62,19 @@ pub(super) struct Order {
     pub view: View,
     /// It runs in namespaces of its own.
     pub apart: bool,
+    /// The program that makes them; `None`: this one.
+    pub through: Option<PathBuf>,
     pub connects: bool,
     /// Hosts that it may connect to beyond its own processes.
     pub hosts: Vec<String>,
     pub required: bool,
+    pub limits: Limits,
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
+    /// What of it the command may change.
+    pub released: Vec<PathBuf>,
+    /// The folder in which it is noted what was protected before.
+    pub notes: Option<OsString>,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
     /// Nothing is run: the namespaces are only made.
@@ -80,6 +96,10 @@ pub(super) enum Report {
         alone: bool,
         /// Hosts that it may not connect to and asked for.
         refused: Vec<String>,
+        /// It was ended, since it used too much.
+        over: Option<Over>,
+        /// What it could only read and a person could let it change.
+        closed: Vec<String>,
     },
 }
 
@@ -94,10 +114,14 @@ impl Order {
             folder: command.get_current_dir().map(OsString::from),
             view: confined.view.clone(),
             apart: holding().is_whole(),
+            through: holding().through().map(Path::to_path_buf),
             connects: confined.connects,
             hosts: confined.hosts.clone(),
             required: confined.required,
+            limits: confined.limits,
             guarded: confined.guarded.as_ref().map(OsString::from),
+            released: confined.released.clone(),
+            notes: confined.notes.as_ref().map(OsString::from),
             stdin,
             trial: false,
         }
@@ -106,7 +130,24 @@ impl Order {
 
 impl Report {
     fn ended(code: Option<i32>, signal: i32) -> Self {
-        Self::Ended { code, signal, restored: Restored::default(), alone: false, refused: Vec::new() }
+        Self::Ended {
+            code,
+            signal,
+            restored: Restored::default(),
+            alone: false,
+            refused: Vec::new(),
+            over: None,
+            closed: Vec::new(),
+        }
+    }
+
+    /// The first process inside was killed, and this was moved aside.
+    fn lost(left: Vec<String>) -> Self {
+        let mut report = Self::ended(None, Signal::KILL.as_raw());
+        if let Self::Ended { restored, .. } = &mut report {
+            restored.left = left;
+        }
+        report
     }
 
     fn not_started(error: &io::Error) -> Self {
@@ -120,8 +161,16 @@ static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 /// The end of a process that was started to supervise; `None`: this one was not, and from here on starts such ones.
 /// Called first thing in `main`.
 pub fn supervise() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
-        return Some(if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    let word = std::env::args_os().nth(1).unwrap_or_default();
+    let serves: Option<fn() -> io::Result<()>> = if word == WORD {
+        Some(serve)
+    } else if word == FIRST_WORD {
+        Some(serve_inside)
+    } else {
+        None
+    };
+    if let Some(serves) = serves {
+        return Some(if serves().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     if Path::new(SELF).exists() {
         supervise_with(Path::new(SELF));
@@ -144,20 +193,21 @@ pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
     Some(command)
 }
 
-/// Whether this system lets a command have namespaces of its own.
+/// Whether this system lets a command have namespaces of its own, or lets `through` make them.
 ///
 /// # Errors
 /// It does not, for this reason.
-pub(super) fn probe() -> Result<(), String> {
+pub(super) fn probe(through: Option<&Path>) -> Result<(), String> {
     let (ours, theirs) = UnixStream::pair().map_err(|error| error.to_string())?;
     let Some(command) = command(theirs) else {
         return Err("no process of this program supervises commands".to_owned());
     };
     let mut command = command.into_std();
+    let trial = Order { trial: true, apart: true, through: through.map(Path::to_path_buf), ..Order::default() };
     let try_out = || -> io::Result<Report> {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         drop(command);
-        let mut order = serde_json::to_vec(&Order { trial: true, apart: true, ..Order::default() })?;
+        let mut order = serde_json::to_vec(&trial)?;
         order.push(b'\n');
         (&ours).write_all(&order)?;
         ours.set_read_timeout(Some(TRIAL))?;
@@ -185,14 +235,14 @@ enum Happened {
     Stop,
     /// It is to end at once.
     Kill,
+    /// It uses too much.
+    Over(Over),
     /// Nobody is there any more who waits for it.
     Alone,
 }
 
-fn serve() -> io::Result<()> {
-    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
-    let _leader = rustix::process::setsid();
-    rustix::process::set_child_subreaper(Some(getpid()))?;
+/// The order that comes over standard input, what the command reads, and what else comes.
+fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> {
     let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut incoming = BufReader::new(control.try_clone()?);
     let mut line = String::new();
@@ -200,16 +250,47 @@ fn serve() -> io::Result<()> {
     let order: Order = serde_json::from_str(&line)?;
     let mut bytes = vec![0; order.stdin.unwrap_or(0)];
     incoming.read_exact(&mut bytes)?;
-    keep_files()?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root)));
+    Ok((order, bytes, incoming, control))
+}
+
+/// The first process in namespaces that another program made.
+fn serve_inside() -> io::Result<()> {
+    keep_files(0)?;
+    let (order, bytes, incoming, control) = ordered()?;
+    namespace::go_first()?;
+    namespace::settle_inside()?;
+    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
+    as_first(order, bytes, incoming, guard.as_ref(), &control)
+}
+
+fn serve() -> io::Result<()> {
+    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
+    let _leader = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let (order, bytes, incoming, control) = ordered()?;
+    keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
+    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
+    let note =
+        guard.as_ref().zip(order.notes.as_ref()).map(|(guard, notes)| Note::put(Path::new(notes), &guard.noted()));
+    let mut note = note.transpose()?;
     let apart = order.apart;
     let mut report = if apart {
         let mut view = order.view.clone();
-        if let Some(guard) = &guard {
-            guard.close(&mut view);
+        let names = guard.as_ref().map(|guard| guard.close(&mut view)).unwrap_or_default();
+        let places = order.notes.clone().zip(order.guarded.clone());
+        let told = in_namespaces(&view, guard.as_ref(), note.as_ref(), order, bytes, incoming)?;
+        let mut report = told.unwrap_or_else(|| {
+            // The system killed the first process, as it does when memory runs out.
+            drop(note.take());
+            let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
+            Report::lost(left.unwrap_or_default())
+        });
+        if let Report::Ended { closed, .. } = &mut report {
+            *closed = names;
         }
-        in_namespaces(&view, guard.as_ref(), order, bytes, incoming)?
+        report
     } else {
+        note.as_ref().map_or(Ok(()), Note::beat)?;
         here(order, bytes, incoming)
     };
     if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard.filter(|_| !apart), &mut report) {
@@ -218,43 +299,37 @@ fn serve() -> io::Result<()> {
         }
         *restored = guard.restore();
     }
+    if let Some(note) = note {
+        note.over();
+    }
     answer(&control, &report)
 }
 
-/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out.
-fn keep_files() -> io::Result<()> {
+/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0
+/// closes them now, when nothing has opened any yet.
+fn keep_files(flags: libc::c_uint) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
-    // SAFETY: the call takes numbers only and closes nothing: descriptors above the standard ones are closed in programs
-    // that are started from here on.
-    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    // SAFETY: the call takes numbers only. With the flag it closes nothing: descriptors above the standard ones are closed in
+    // programs that are started from here on. Without it, it comes first in this process, when no value owns a descriptor.
+    let done = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, flags) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs the command in namespaces of its own.
+/// Runs the command in namespaces of its own. `None`: its first process was killed and said nothing.
 fn in_namespaces(
     view: &View,
     guard: Option<&Guard>,
+    note: Option<&Note>,
     order: Order,
     bytes: Vec<u8>,
     incoming: BufReader<UnixStream>,
-) -> io::Result<Report> {
+) -> io::Result<Option<Report>> {
     let (told, tells) = UnixStream::pair()?;
     let hosts = order.hosts.clone();
-    let first = || {
-        let variables = network::open(&order.hosts, &tells)?;
-        if order.trial {
-            return answer(&tells, &Report::ended(Some(0), 0));
-        }
-        let mut order = order;
-        let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
-        order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
-        let mut report = here(order, bytes, incoming);
-        if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
-            // Wherever a link leads here, the command itself could write no less.
-            *restored = guard.restore();
-        }
-        answer(&tells, &report)
-    };
+    if let Some(program) = order.through.clone() {
+        return through(&program, view, note, (told, tells), order, bytes, incoming);
+    }
+    let first = || as_first(order, bytes, incoming, guard, &tells);
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
         // A byte stands before the report, with the sockets of the network or without.
@@ -263,22 +338,97 @@ fn in_namespaces(
     };
     let between = namespace::start(view, first, refused)?;
     drop(tells);
+    note.map_or(Ok(()), Note::beat)?;
+    let report = reported(&hosts, told)?;
+    namespace::wait(between);
+    Ok(report)
+}
+
+/// The same in namespaces that another program makes, where this one runs again.
+fn through(
+    program: &Path,
+    view: &View,
+    note: Option<&Note>,
+    (told, theirs): (UnixStream, UnixStream),
+    order: Order,
+    bytes: Vec<u8>,
+    mut incoming: BufReader<UnixStream>,
+) -> io::Result<Option<Report>> {
+    let mut bwrap = Bwrap::of(program, view, FIRST_WORD)?;
+    bwrap.command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    if order.trial {
+        bwrap.command.stderr(Stdio::piped());
+    }
+    end_with_parent(&mut bwrap.command);
+    let mut child = bwrap.command.spawn()?;
+    drop(bwrap);
+    note.map_or(Ok(()), Note::beat)?;
+    let mut line = serde_json::to_vec(&order)?;
+    line.push(b'\n');
+    line.extend(bytes);
+    let mut inside = told.try_clone()?;
+    std::thread::spawn(move || {
+        // If it is gone already, the missing report tells.
+        let _gone = inside.write_all(&line).and_then(|()| io::copy(&mut incoming, &mut inside));
+        let _gone = inside.shutdown(Shutdown::Write);
+    });
+    let report = reported(&order.hosts, told)?;
+    let mut said = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        stderr.read_to_string(&mut said)?;
+    }
+    child.wait()?;
+    let refused = || order.trial.then(|| Report::NotStarted { os: None, text: said.trim().to_owned() });
+    Ok(report.or_else(refused))
+}
+
+/// What the first process inside says, while this one holds its way out open.
+fn reported(hosts: &[String], told: UnixStream) -> io::Result<Option<Report>> {
     // Where the namespaces were refused, no socket came out, and the report says why.
-    let way_out = WayOut::serve(&hosts, &told);
+    let way_out = WayOut::serve(hosts, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
-    namespace::wait(between);
-    // Without a report the system killed the first process, as it does when memory runs out.
-    let mut report = serde_json::from_str(&line).unwrap_or_else(|_| Report::ended(None, Signal::KILL.as_raw()));
-    if let (Report::Ended { refused, .. }, Ok(way_out)) = (&mut report, way_out) {
+    let mut report = serde_json::from_str(&line).ok();
+    if let (Some(Report::Ended { refused, .. }), Ok(way_out)) = (&mut report, way_out) {
         *refused = way_out.refused();
     }
     Ok(report)
 }
 
+/// Runs the command as the first process of its namespaces.
+fn as_first(
+    mut order: Order,
+    bytes: Vec<u8>,
+    incoming: BufReader<UnixStream>,
+    guard: Option<&Guard>,
+    tells: &UnixStream,
+) -> io::Result<()> {
+    let variables = match network::open(&order.hosts, tells) {
+        Ok(variables) => variables,
+        Err(error) => {
+            let text = format!("a port of this machine that was granted can't be had here: {error}");
+            let _over = (&*tells).write_all(b"\n");
+            return answer(tells, &Report::NotStarted { os: None, text });
+        }
+    };
+    if order.trial {
+        return answer(tells, &Report::ended(Some(0), 0));
+    }
+    let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
+    order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
+    let mut report = here(order, bytes, incoming);
+    if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
+        // Wherever a link leads here, the command itself could write no less.
+        *restored = guard.restore();
+    }
+    answer(tells, &report)
+}
+
 /// Runs the command under this process.
 fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report {
     let first = order.apart;
+    let temporary = TEMPORARY.iter().map(PathBuf::from).chain(order.view.home.clone()).filter(|_| first).collect();
+    let watched = Watched { limits: order.limits, temporary, first };
     let child = match start(order, bytes) {
         Ok(child) => child,
         Err(error) => return Report::not_started(&error),
@@ -286,12 +436,14 @@ fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report
     let (sender, happened) = channel();
     let listening = sender.clone();
     std::thread::spawn(move || listen(incoming, &listening));
+    let watching = sender.clone();
+    std::thread::spawn(move || watching.send(Happened::Over(watched.until_over())));
     std::thread::spawn(move || reap(child, &sender));
-    let (ended, alone) = until_gone(child, &happened, if first { kill_others } else { kill_descendants });
+    let (ended, ends) = until_gone(child, &happened, if first { kill_others } else { kill_descendants });
     let code = ended.and_then(WaitStatus::exit_status);
     let mut report = Report::ended(code, ended.and_then(WaitStatus::terminating_signal).unwrap_or(0));
-    if let Report::Ended { alone: told, .. } = &mut report {
-        *told = alone;
+    if let Report::Ended { alone, over, .. } = &mut report {
+        (*alone, *over) = (ends.alone, ends.over);
     }
     report
 }
@@ -356,10 +508,18 @@ fn reap(child: Pid, happened: &Sender<Happened>) {
     let _over = happened.send(Happened::Gone);
 }
 
+/// Why a command was ended before it ended by itself.
+#[derive(Default)]
+struct Ends {
+    /// Nobody waited for it any more.
+    alone: bool,
+    over: Option<Over>,
+}
+
 /// Ends when nothing is left. What a command leaves running has a moment for its last output.
-/// Tells how the command ended, and whether nobody waited for it any more.
-fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, bool) {
-    let (mut ended, mut alone) = (None, false);
+/// Tells how the command ended, and what ended it.
+fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, Ends) {
+    let (mut ended, mut ends) = (None, Ends::default());
     // When all that is left is killed.
     let mut due: Option<Instant> = None;
     let mut looks = 0;
@@ -382,8 +542,13 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
                 due = sooner(due, GRACE);
             }
             Ok(Happened::Kill) => due = sooner(due, Duration::ZERO),
+            Ok(Happened::Over(over)) => {
+                // One that has ended by itself used what it used.
+                ends.over = ends.over.or(Some(over)).filter(|_| ended.is_none());
+                due = sooner(due, Duration::ZERO);
+            }
             Ok(Happened::Alone) => {
-                alone = true;
+                ends.alone = true;
                 due = sooner(due, Duration::ZERO);
             }
             Err(RecvTimeoutError::Timeout) if looks < LOOKS => {
@@ -391,7 +556,7 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
                 kill_all();
                 due = Some(Instant::now() + PAUSE);
             }
-            Ok(Happened::Gone) | Err(_) => return (ended, alone),
+            Ok(Happened::Gone) | Err(_) => return (ended, ends),
         }
     }
 }
@@ -403,32 +568,8 @@ fn kill_others() {
 }
 
 fn kill_descendants() {
-    let known = parents();
-    let mut open = vec![getpid().as_raw_pid()];
-    let mut seen = open.clone();
-    while let Some(parent) = open.pop() {
-        for (pid, _) in known.iter().filter(|(_, of)| *of == parent) {
-            if seen.contains(pid) {
-                continue;
-            }
-            seen.push(*pid);
-            open.push(*pid);
-            if let Some(pid) = Pid::from_raw(*pid) {
-                // One that has ended meanwhile is no error.
-                let _gone = kill_process(pid, Signal::KILL);
-            }
-        }
+    for pid in children(&parents()).into_iter().filter_map(Pid::from_raw) {
+        // One that has ended meanwhile is no error.
+        let _gone = kill_process(pid, Signal::KILL);
     }
-}
-
-/// All processes with their parents.
-fn parents() -> Vec<(i32, i32)> {
-    let of = |entry: io::Result<std::fs::DirEntry>| {
-        let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name before may hold anything.
-        let (_, fields) = stat.rsplit_once(')')?;
-        Some((pid, fields.split_whitespace().nth(1)?.parse().ok()?))
-    };
-    std::fs::read_dir("/proc").into_iter().flatten().filter_map(of).collect()
 }

@@ -17,7 +17,7 @@ use crate::common::{Stop, arguments, settle, spec};
 use crate::run_command::border::{Confined, private_folder};
 use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
-use crate::run_command::{listed, only, reason, refuse_protected, temporary};
+use crate::run_command::{listed, only, over_words, reason, refuse_protected, temporary};
 
 /// Variables of the environment that a process sees unless its author wants others.
 const SAFE: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM"];
@@ -148,12 +148,16 @@ pub(crate) fn unasked() -> Variables {
 type Variables = Vec<(std::ffi::OsString, std::ffi::OsString)>;
 
 pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {
+    let mut stderr = ended.stderr.clone();
+    if let End::Over(over) = ended.end {
+        stderr.push_str(&format!("\n[{}]\n", over_words(over)));
+    }
     let report = ProcessReport {
         stdout: ended.stdout.clone(),
-        stderr: ended.stderr.clone(),
+        stderr,
         exit_code: match ended.end {
             End::Code(code) => Some(code),
-            End::Signal(_) | End::TimedOut => None,
+            End::Signal(_) | End::TimedOut | End::Over(_) => None,
         },
         timed_out: ended.end == End::TimedOut,
         truncated: ended.truncated,

@@ -1,0 +1,127 @@
+//! What is at a path, kept so that it can be compared and put back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+use callsheet_core::spec::BlobId;
+
+use super::protected::{MODE, OWNER, set_mode};
+
+/// All that is protected.
+pub(super) type Snapshot = BTreeMap<PathBuf, Entry>;
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    Folder(u32),
+    File(u32, Vec<u8>),
+    Link(PathBuf),
+    /// Neither, or not to be read: its mode and number.
+    Other(u32, u64),
+}
+
+#[cfg(target_os = "linux")]
+impl Entry {
+    /// The same for what is the same.
+    pub(super) fn mark(&self) -> BlobId {
+        match self {
+            Self::File(mode, bytes) => BlobId::of(format!("{mode} {}", BlobId::of(bytes)).as_bytes()),
+            Self::Folder(_) | Self::Link(_) | Self::Other(..) => BlobId::of(format!("{self:?}").as_bytes()),
+        }
+    }
+}
+
+/// The mark of what is at a path now.
+#[cfg(target_os = "linux")]
+pub(super) fn mark(path: &Path) -> Option<BlobId> {
+    entry(path, &BTreeMap::new()).map(|entry| entry.mark())
+}
+
+/// Makes an entry where nothing is, or where it is a folder or a file already.
+pub(super) fn put(path: &Path, entry: &Entry) -> io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match entry {
+        Entry::Folder(mode) => {
+            fs::create_dir_all(path)?;
+            set_mode(path, mode | OWNER)
+        }
+        Entry::File(mode, bytes) => put_file(path, *mode, bytes),
+        Entry::Link(target) => symlink(target, path),
+        Entry::Other(..) => Err(io::Error::other("it could not be read before")),
+    }
+}
+
+/// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
+fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
+    let _not_there = fs::remove_file(&beside);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(bytes)?;
+        set_mode(&beside, mode)?;
+        fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// The mode of a folder.
+pub(super) fn is_folder(entry: &Entry) -> Option<u32> {
+    match entry {
+        Entry::Folder(mode) => Some(*mode),
+        Entry::File(..) | Entry::Link(_) | Entry::Other(..) => None,
+    }
+}
+
+/// What a path is; folders that were widened to look into them count with the modes they had.
+pub(super) fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Entry> {
+    let metadata = path.symlink_metadata().ok()?;
+    let mode = metadata.permissions().mode() & MODE;
+    let other = Entry::Other(metadata.mode(), metadata.ino());
+    Some(if metadata.is_dir() {
+        Entry::Folder(widened.get(path).copied().unwrap_or(mode))
+    } else if metadata.is_symlink() {
+        fs::read_link(path).map_or(other, Entry::Link)
+    } else if metadata.is_file() {
+        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
+    } else {
+        other
+    })
+}
+
+/// Whether a path is what it was. A file is read only if it has the length it had, and never as a whole.
+pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    match was {
+        Entry::File(mode, bytes) => {
+            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let alike = metadata.is_file() && metadata.permissions().mode() & MODE == *mode && metadata.len() == len;
+            alike && holds(path, bytes).unwrap_or(false)
+        }
+        Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
+        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
+        Entry::Folder(mode) => {
+            let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
+            metadata.is_dir() && now == *mode
+        }
+    }
+}
+
+fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = fs::File::open(path)?;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut rest = bytes;
+    loop {
+        let count = file.read(&mut buffer)?;
+        let Some(read) = buffer.get(..count).filter(|read| !read.is_empty()) else { return Ok(rest.is_empty()) };
+        match rest.strip_prefix(read) {
+            Some(more) => rest = more,
+            None => return Ok(false),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Which processes there are, and who started them.
+
+use std::io;
+
+use rustix::process::getpid;
+
+/// What this process started, and what that started, and so on.
+pub(super) fn children(known: &[(i32, i32)]) -> Vec<i32> {
+    let mut open = vec![getpid().as_raw_pid()];
+    let mut seen = open.clone();
+    while let Some(parent) = open.pop() {
+        for (pid, _) in known.iter().filter(|(_, of)| *of == parent) {
+            if !seen.contains(pid) {
+                seen.push(*pid);
+                open.push(*pid);
+            }
+        }
+    }
+    seen.split_off(1)
+}
+
+/// All processes with their parents.
+pub(super) fn parents() -> Vec<(i32, i32)> {
+    let of = |entry: io::Result<std::fs::DirEntry>| {
+        let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before may hold anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        Some((pid, fields.split_whitespace().nth(1)?.parse().ok()?))
+    };
+    std::fs::read_dir("/proc").into_iter().flatten().filter_map(of).collect()
+}

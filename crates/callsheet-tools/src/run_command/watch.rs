@@ -1,0 +1,127 @@
+//! A look at what all processes of a command use together, from time to time.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::limits::{Limits, Over, kilobytes};
+use super::processes::{children, parents};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Looks in a row that must find too much: a process that starts another has its memory twice for a moment.
+const LOOKS: u32 = 2;
+
+/// Who is watched, and where.
+pub(super) struct Watched {
+    pub limits: Limits,
+    /// Temporary file systems of the command alone.
+    pub temporary: Vec<PathBuf>,
+    /// The watching process is the first of a namespace, and all others in it belong to the command.
+    pub first: bool,
+}
+
+impl Watched {
+    /// Looks until the command uses too much.
+    pub(super) fn until_over(&self) -> Over {
+        let mut over = 0;
+        loop {
+            std::thread::park_timeout(PAUSE);
+            let found = self.look();
+            over = if found.is_some() { over + 1 } else { 0 };
+            if let Some(found) = found.filter(|_| over >= LOOKS) {
+                return found;
+            }
+        }
+    }
+
+    fn look(&self) -> Option<Over> {
+        let processes = self.processes();
+        let too_much = |limit: &u64| {
+            let files = self.temporary.iter().map(|folder| used(folder)).fold(0, u64::saturating_add);
+            // What processes share counts for each here, and is looked at closely only if that is too much.
+            let sum = |of: fn(i32) -> Memory| processes.iter().map(|pid| of(*pid)).fold(Memory::default(), Memory::and);
+            sum(Memory::at_most).with(files) > *limit && sum(Memory::fair).with(files) > *limit
+        };
+        if let Some(limit) = self.limits.memory.filter(too_much) {
+            return Some(Over::Memory(limit));
+        }
+        let own = i32::try_from(std::process::id()).ok();
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        let seconds = |limit: &u64| {
+            processes.iter().copied().chain(own).filter_map(cpu).fold(0, u64::saturating_add) / ticks >= *limit
+        };
+        self.limits.cpu.filter(seconds).map(Over::Cpu)
+    }
+
+    fn processes(&self) -> Vec<i32> {
+        let known = parents();
+        if !self.first {
+            return children(&known);
+        }
+        known.into_iter().map(|(pid, _)| pid).filter(|pid| *pid != 1).collect()
+    }
+}
+
+/// Bytes that cannot be had again by forgetting what lies on the disk.
+#[derive(Clone, Copy, Default)]
+struct Memory {
+    own: u64,
+    shared: u64,
+}
+
+impl Memory {
+    fn and(self, other: Self) -> Self {
+        Self { own: self.own.saturating_add(other.own), shared: self.shared.saturating_add(other.shared) }
+    }
+
+    /// With files of temporary file systems, some of which may be shared memory.
+    fn with(self, files: u64) -> u64 {
+        self.own.saturating_add(self.shared.max(files))
+    }
+
+    /// All that a process has in memory. Every process lets this be read.
+    fn at_most(pid: i32) -> Self {
+        let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let of = |name| kilobytes(&text, name).unwrap_or(0);
+        Self { own: of("RssAnon:").saturating_add(of("VmSwap:")), shared: of("RssShmem:") }
+    }
+
+    /// The same, each part divided by how many processes share it. One that cannot be looked into gets no discount.
+    fn fair(pid: i32) -> Self {
+        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let of = |name| kilobytes(&text, name);
+        match (of("Pss_Anon:"), of("Pss_Shmem:")) {
+            (Some(own), Some(shared)) => Self { own: own.saturating_add(of("SwapPss:").unwrap_or(0)), shared },
+            _ => Self::at_most(pid),
+        }
+    }
+}
+
+/// Bytes of the files in a file system.
+fn used(folder: &Path) -> u64 {
+    rustix::fs::statvfs(folder)
+        .map_or(0, |found| found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
+}
+
+/// Ticks of a process and of those that it started and saw end.
+fn cpu(pid: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    let times = fields.split_whitespace().skip(11).take(4);
+    Some(times.filter_map(|field| field.parse::<u64>().ok()).fold(0, u64::saturating_add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_the_system_are_read() {
+        let text = "Name:\tx\nRssAnon:\t    2048 kB\nRssShmem:\t       1 kB\n";
+        assert_eq!((kilobytes(text, "RssAnon:"), kilobytes(text, "VmSwap:")), (Some(2 << 20), None));
+        let own = i32::try_from(std::process::id()).unwrap();
+        assert!(Memory::at_most(own).with(0) >= Memory::fair(own).with(0) / 2 && Memory::fair(own).own > 0);
+        assert!(cpu(own).is_some() && crate::run_command::limits::there_is().is_some_and(|bytes| bytes > 1 << 26));
+    }
+}

@@ -279,7 +279,9 @@ impl App {
         if self.review.as_ref().is_some_and(|review| !open.contains(&review.ask.key)) {
             self.review = None;
         }
-        open.into_iter().any(|key| !former.contains(key))
+        let asks = open.into_iter().any(|key| !former.contains(key));
+        crate::tree::stay_in_sight(self);
+        asks
     }
 
     /// Reads what the gate on the screen shows.

@@ -135,6 +135,7 @@ fn typed(app: &mut App, viewer: &Viewer, key: KeyEvent) -> Next {
     let done = input.key(key);
     if let Purpose::Search = purpose {
         app.filter = if matches!(done, Typed::Left) { String::new() } else { input.text().trim().to_lowercase() };
+        tree::stay_in_sight(app);
     }
     match done {
         Typed::On => app.input = Some((purpose, input)),

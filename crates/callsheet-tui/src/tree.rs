@@ -62,6 +62,19 @@ pub fn items(app: &App) -> Vec<Item> {
     items
 }
 
+/// While rows are searched, only one of those that are shown is chosen: keys act on nothing else.
+pub fn stay_in_sight(app: &mut App) {
+    if app.filter.is_empty() {
+        return;
+    }
+    let items = items(app);
+    let pick = app.pick();
+    if items.iter().all(|item| item.pick != pick) {
+        let found = items.get(1).or_else(|| items.first()).map(|item| item.pick.clone());
+        app.choose(found);
+    }
+}
+
 fn of_run(app: &App) -> Item {
     let header = &app.board.header;
     let (mark, title, need) = match app.run.stage() {

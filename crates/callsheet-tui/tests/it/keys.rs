@@ -212,3 +212,17 @@ fn the_mouse_chooses_and_scrolls_and_answers_nothing() {
     assert_eq!(app.pick(), chosen);
     assert!(recorded.sent().is_empty());
 }
+
+/// `d` once removed a task that the search had hidden.
+#[test]
+fn a_search_chooses_what_it_shows() {
+    let recorded = Recorded::garden();
+    let mut app = before_run(&recorded);
+    let chosen = app.pick();
+    recorded.type_in(&mut app, "/check plan");
+    assert_ne!(app.pick(), chosen);
+    recorded.press(&mut app, [KeyCode::Enter]);
+    assert_eq!(app.pick(), Pick::Task(Slug::new("check-plan")));
+    recorded.type_in(&mut app, "dy");
+    assert_eq!(recorded.sent(), [RunCommand::Remove { tasks: vec!["check-plan".to_owned()] }]);
+}

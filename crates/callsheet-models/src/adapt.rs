@@ -129,11 +129,6 @@ impl Adaptation {
         }
     }
 
-    /// Whether requests are sent as usual.
-    pub fn is_none(&self) -> bool {
-        *self == Self::default()
-    }
-
     /// The request with what can be changed before it is written for a wire.
     pub fn request(&self, request: &ModelRequest) -> ModelRequest {
         let mut request = request.clone();
@@ -282,7 +277,6 @@ mod tests {
     #[test]
     fn what_was_learned_is_sent_otherwise() {
         let mut adapted = Adaptation::default();
-        assert!(adapted.is_none());
         assert!(adapted.learn(Change::Omit("stream_options".to_owned())));
         assert!(!adapted.learn(Change::Omit("stream_options".to_owned())));
         adapted.learn(Change::Omit("system".to_owned()));

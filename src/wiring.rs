@@ -138,14 +138,11 @@ pub fn without_model(
     services(setup, run, settings, parts)
 }
 
-/// A project with what commands may do in it. What commands left whose supervisor was killed is moved aside.
+/// A project with what commands may do in it.
 fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Workspace {
     let workspace = workspace.protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
     tell_of_grants(setup, observer);
-    for line in callsheet_tools::set_aside_left(&setup.notes(), workspace.root()) {
-        observer.see(&Signal::Notice(&line));
-    }
     workspace.granting(granted(setup)).noting(setup.notes())
 }
 
@@ -161,6 +158,13 @@ pub fn granted(setup: &Setup) -> Granted {
         cpu_seconds: setup.config.count("tools.cpu_seconds"),
         contained: setup.config.flag("tools.contained"),
         protected: Vec::new(),
+    }
+}
+
+/// Moves aside what commands left whose supervisor was killed, and says so.
+pub fn set_aside_left(setup: &Setup, observer: &dyn Observer) {
+    for line in callsheet_tools::set_aside_left(&setup.notes(), &setup.project) {
+        observer.see(&Signal::Notice(&line));
     }
 }
 

@@ -25,7 +25,7 @@ use crate::config::Origin;
 use crate::models::{Choice, Models, Tape, recorded_environment};
 use crate::setup::Setup;
 use crate::term;
-use crate::wiring::{Parts, services, without_model};
+use crate::wiring::{Parts, services, set_aside_left, without_model};
 
 use super::first_choice::first_choice;
 pub(super) use super::front::Front;
@@ -48,6 +48,7 @@ pub(super) async fn prepare(
     settings: &mut Settings,
     tree: Option<&Tree>,
 ) -> Result<Arc<Services>, Failure> {
+    set_aside_left(setup, &*front.observer);
     let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
     let is_new = settings.model.is_none();
     let mut by_template = false;

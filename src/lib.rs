@@ -29,6 +29,7 @@ mod host;
 mod left_out;
 mod library;
 pub mod models;
+mod notify;
 mod place;
 pub mod relay;
 pub mod setup;

@@ -16,13 +16,15 @@ use callsheet_format::prompt::PromptKey;
 use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::effects::unpriced_words;
 use callsheet_runtime::fault::DriveFault;
-use callsheet_runtime::ports::{Signal, Store};
+use callsheet_runtime::ports::{ModelInfo, Signal, Store};
 use callsheet_runtime::services::Services;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, Tape, recorded_environment};
+use crate::notify::notify;
+use crate::relay;
 use crate::setup::Setup;
 use crate::term;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
@@ -100,12 +102,17 @@ pub(super) async fn prepare(
     };
     let mut services = services(setup, run, settings, parts)?;
     services.environment = recorded_environment(work, services.environment)?;
+    tell_first(&services, &known);
+    check_prompts(&services)?;
+    Ok(Arc::new(services))
+}
+
+/// What a person should know before anything is sent.
+fn tell_first(services: &Services, known: &[ModelInfo]) {
     known.iter().for_each(|model| services.warn_unknown_window(model));
     if let Ok(model) = services.models.model(Phase::Execute, None) {
         services.tell_of_rules(model.info());
     }
-    check_prompts(&services)?;
-    Ok(Arc::new(services))
 }
 
 /// What is wrong with prompts is found now, and not when a task is half done.
@@ -147,6 +154,9 @@ pub(super) async fn to_the_end(
     front.begins(id);
     let ended = drive(services, session, stop).await;
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
+    if !relay::viewer_left().is_some_and(|left| !left.is_cancelled()) {
+        notify(setup, id, term::outcome_words(outcome));
+    }
     last_words(setup, &run, id, outcome)?;
     Ok(Exit::from(outcome))
 }

@@ -12,6 +12,7 @@ use callsheet_store::is_looked_at;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{OutputFormat, WorkArgs};
+use crate::notify::notify;
 use crate::relay::{self, Relayed, ToViewer};
 use crate::setup::Setup;
 use crate::term::{JsonLines, PlainLines};
@@ -96,6 +97,7 @@ struct Watched {
 #[async_trait]
 impl Attendance for Watched {
     async fn ended(&self) {
+        notify(&self.setup, &self.run, "waits for you");
         self.left.cancelled().await;
         while is_looked_at(&self.setup.store_folder(), &self.run) {
             tokio::time::sleep(LOOK).await;

@@ -151,6 +151,11 @@ pub const KEYS: &[Key] = &[
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
     own(
+        "notify",
+        Kind::List,
+        "program and arguments that tell you when a run waits for you or has ended while nobody looks; a sentence is added",
+    ),
+    own(
         "tools.caches",
         Kind::List,
         "folders outside the project that approved commands may write to, such as `~/.cache`; default none",

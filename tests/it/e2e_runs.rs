@@ -126,3 +126,25 @@ fn an_answer_for_a_task_that_does_not_wait_is_refused() {
     let ended = garden.expect(2, &["approve", "nothing-of-that-name"]);
     assert!(is_harmless(&ended.err));
 }
+
+/// covers: 11.19
+#[test]
+fn a_program_of_the_person_tells_how_a_run_rests() {
+    let garden = TestProject::with("writer");
+    let heard = garden.home().with_file_name("heard");
+    let program = garden.home().with_file_name("tell");
+    std::fs::write(&program, format!("#!/bin/sh\nprintf '%s' \"$2\" > {0}.new && mv {0}.new {0}\n", heard.display()))
+        .unwrap();
+    let config = garden.home().join("config.toml");
+    let former = std::fs::read_to_string(&config).unwrap_or_default();
+    std::fs::write(&config, format!("notify = [\"sh\", {:?}, \"-\"]\n{former}", program.display().to_string()))
+        .unwrap();
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    crate::support::terminal::wait_for(|| heard.exists());
+    let told = std::fs::read_to_string(&heard).unwrap();
+    assert!(told.starts_with("garden: run ") && told.ends_with("approval required"), "{told}");
+    // A project can't name a program.
+    garden.write(".callsheet/config.toml", "notify = [\"touch\", \"told\"]\n");
+    let ended = garden.call(&["doctor"]);
+    assert!(ended.out.contains("notify") && !garden.path("told").exists(), "{}", ended.out);
+}

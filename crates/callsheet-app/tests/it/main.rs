@@ -1,0 +1,110 @@
+//! What commands leave for a run, and which are refused. Everything here asks a `dyn RunControl`, whoever implements it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod stage;
+
+use callsheet_app::{Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_core::record::{Answer, AnsweredBy, Verdict};
+use callsheet_core::spec::{ExecutionId, RunId, Slug};
+use callsheet_runtime::ports::{AskingCall, InboxMessage};
+
+use crate::stage::{RUN, Stage};
+
+fn order(runs: &dyn RunControl, command: RunCommand) -> Result<Receipt, Refusal> {
+    runs.order(&RunId::new(RUN), &Order { by: AnsweredBy::Page, command })
+}
+
+fn approve(gates: &[u32], tasks: &[&str]) -> RunCommand {
+    let tasks = tasks.iter().map(|&task| task.to_owned()).collect();
+    RunCommand::Approve { gates: gates.to_vec(), tasks, later: false, always: None }
+}
+
+/// The answers that were left, with whether each speaks of its gate alone.
+fn answers(stage: &Stage) -> Vec<(Answer, bool)> {
+    let answer = |message| match message {
+        InboxMessage::Answer { answer, named, by: Some(AnsweredBy::Page), gate: Some(_) } => (answer, named),
+        other => panic!("{other:?}"),
+    };
+    stage.left().into_iter().map(answer).collect()
+}
+
+#[test]
+fn an_answer_covers_what_was_seen_and_named() {
+    let stage = Stage::of(&["write-a", "write-b"]);
+    let receipt = order(stage.runs(), approve(&[], &[])).unwrap();
+    assert!(receipt.is_sent() && receipt.words().starts_with("sent the answer to "), "{}", receipt.words());
+    // It was said of nothing in particular, so a later word on one task counts before it.
+    assert_eq!(answers(&stage), [(Answer::Listed, false)]);
+    let gate = stage.gate();
+    order(stage.runs(), approve(&[gate], &[])).unwrap();
+    assert_eq!(answers(&stage), [(Answer::Listed, true)]);
+    order(stage.runs(), approve(&[gate], &["write-b"])).unwrap();
+    let verdicts = [(Slug::new("write-b"), Verdict::Approve)].into();
+    assert_eq!(answers(&stage), [(Answer::Each { verdicts, words: String::new() }, false)]);
+    let deny = RunCommand::Deny { gates: vec![gate], tasks: Vec::new(), because: "not now".to_owned() };
+    order(stage.runs(), deny).unwrap();
+    assert_eq!(answers(&stage), [(Answer::Deny { words: "not now".to_owned() }, true)]);
+    let later = RunCommand::Approve { gates: Vec::new(), tasks: Vec::new(), later: true, always: None };
+    order(stage.runs(), later).unwrap();
+    assert_eq!(answers(&stage), [(Answer::All, false)]);
+}
+
+#[test]
+fn a_refused_command_leaves_nothing() {
+    let stage = Stage::of(&["write-a", "write-b"]);
+    let gate = stage.gate();
+    let refused = |command| order(stage.runs(), command).unwrap_err();
+    assert!(refused(approve(&[gate + 7], &[])).what.contains("answered or withdrawn"));
+    let near = refused(approve(&[gate], &["write-c"]));
+    assert!(near.what.contains("write-c is not waiting") && near.advice.contains("write-a"), "{near:?}");
+    let keep = RunCommand::Keep {
+        gates: vec![gate],
+        tasks: Vec::new(),
+        hunks: None,
+        edits: Default::default(),
+        because: String::new(),
+    };
+    assert!(refused(keep).what.contains("no pending change with hunks"));
+    let always = Some(callsheet_app::WordCount::All);
+    let always = RunCommand::Approve { gates: vec![gate], tasks: Vec::new(), later: false, always };
+    assert!(refused(always).what.contains("a grant can't answer"));
+    let (task, run, call) = (Slug::new("write-a"), ExecutionId::new("e"), "1".to_owned());
+    let reply = RunCommand::Reply { to: AskingCall { task, run, call }, text: "yes".to_owned() };
+    assert!(refused(reply).what.contains("answered or withdrawn"));
+    let raise = |max| RunCommand::Raise { limits: vec![("max_calls".to_owned(), max)] };
+    assert!(refused(raise(1.0)).what.contains("was not raised"));
+    assert!(refused(raise(f64::NAN)).what.contains("was not raised"));
+    assert!(refused(RunCommand::Retry { tasks: vec!["write-a".to_owned()] }).what.contains("nothing to retry"));
+    assert!(refused(RunCommand::Remove { tasks: vec!["nothing".to_owned()] }).what.contains("has no task nothing"));
+    assert!(stage.left().is_empty());
+}
+
+#[test]
+fn a_run_is_stopped_only_while_it_is_driven() {
+    let stage = Stage::of(&["write-a"]);
+    assert!(order(stage.runs(), RunCommand::Stop).unwrap().is_sent());
+    assert_eq!(stage.left(), [InboxMessage::Cancel]);
+    let raise = RunCommand::Raise { limits: vec![("max_calls".to_owned(), 5_000.0)] };
+    assert_eq!(order(stage.runs(), raise).unwrap().what, "max_calls 5000");
+    assert!(matches!(stage.left().as_slice(), [InboxMessage::Raise { .. }]));
+    stage.release();
+    let refusal = order(stage.runs(), RunCommand::Stop).unwrap_err();
+    assert!(refusal.what.contains("is not running"), "{refusal:?}");
+    let receipt = order(stage.runs(), approve(&[], &[])).unwrap();
+    assert!(!receipt.is_sent() && receipt.words().contains("counts when the run resumes"), "{}", receipt.words());
+    assert_eq!(stage.resumed(), 0);
+    stage.runs().resume(&RunId::new(RUN)).unwrap();
+    assert_eq!(stage.resumed(), 1);
+    let unknown =
+        stage.runs().order(&RunId::new("nothing"), &Order { by: AnsweredBy::Page, command: RunCommand::Stop });
+    assert!(unknown.unwrap_err().what.contains("there is no run nothing"));
+}
+
+/// Remote faces send commands as text.
+#[test]
+fn commands_are_data() {
+    let text = r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#;
+    let read: Order = serde_json::from_str(text).unwrap();
+    assert_eq!(read.command, RunCommand::Raise { limits: vec![("max_calls".to_owned(), 40.0)] });
+    assert_eq!(serde_json::to_string(&read).unwrap(), text);
+}

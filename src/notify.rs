@@ -1,0 +1,27 @@
+//! Tells a person who is not looking that a run waits for them, by a command of theirs.
+
+use std::process::{Command, Stdio};
+
+use callsheet_core::spec::RunId;
+use callsheet_runtime::shown::Shown;
+use callsheet_runtime::transport_policy::withheld;
+
+use crate::setup::Setup;
+
+/// Starts the command that the setting `notify` names, with a sentence as its last argument. It is not waited for.
+pub fn notify(setup: &Setup, run: &RunId, why: &str) {
+    let words = setup.config.list("notify");
+    let Some((program, arguments)) = words.split_first() else { return };
+    let project = setup.project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let sentence = Shown::text(&format!("{project}: run {run}: {why}")).into_string();
+    let mut command = Command::new(program);
+    command.args(arguments).arg(&sentence).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    for key in withheld() {
+        command.env_remove(key);
+    }
+    match command.spawn() {
+        // Somebody has to hear of its end, or it stays as a dead process.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(error) => tell!("note: can't start {program} (setting notify): {error}"),
+    }
+}

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -86,8 +87,26 @@ impl Driver {
     }
 }
 
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static HAS_HUNG_UP: AtomicBool = AtomicBool::new(false);
+
 /// Stops what a driver does: cleanly the first time, at once the second.
 pub fn interrupt(driver: Pid) {
+    IS_INTERRUPTED.store(true, Ordering::SeqCst);
+    if !HAS_HUNG_UP.load(Ordering::SeqCst) {
+        stop(driver);
+    }
+}
+
+/// The terminal is gone. It may be told by a signal as well as by the terminal itself, and stops the driver cleanly all the same.
+pub fn hang_up(driver: Pid) {
+    HAS_HUNG_UP.store(true, Ordering::SeqCst);
+    if !IS_INTERRUPTED.load(Ordering::SeqCst) {
+        stop(driver);
+    }
+}
+
+fn stop(driver: Pid) {
     // It may have ended meanwhile.
     let _gone = kill_process(driver, Signal::TERM);
 }

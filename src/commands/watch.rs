@@ -10,7 +10,7 @@ use callsheet_tui::{Leave, News, Wire};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::cli::{Exit, Failure, RunNameArgs};
-use crate::driver::{Driver, interrupt};
+use crate::driver::{Driver, hang_up};
 use crate::relay::Relayed;
 use crate::setup::{Setup, find_run, recorded};
 use crate::term::{self, outcome_words, print_relayed};
@@ -108,7 +108,7 @@ fn gone(driver: Option<Driver>) -> Result<Exit, Failure> {
     if ignores_hangup() {
         driver.leave();
     } else if let Some(pid) = driver.pid() {
-        interrupt(pid);
+        hang_up(pid);
     }
     driver.end()
 }

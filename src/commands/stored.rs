@@ -38,6 +38,10 @@ fn read(folder: &Path) -> Result<Vec<Finding>, Failure> {
     for run in &known {
         let kept = KeptFiles::new(folder, &run.run).ok();
         let Ok((folded, _)) = Session::view(&store, &run.run) else { continue };
+        if let Some(refused) = folded.refused_moves().first() {
+            let what = format!("run {}: {refused}, which no task may do; this is a bug", run.run);
+            findings.push(bad(what, "please report it with the output of `callsheet show RUN --events`"));
+        }
         let lost = kept.map(|kept| forgotten(&kept, &folded)).unwrap_or_default();
         if run.owner.is_none() && !lost.is_empty() {
             let what =

@@ -17,6 +17,9 @@ pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
     for fact in log {
         replayed.apply(fact).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
     }
+    if let Some(refused) = replayed.refused_moves().first() {
+        return Err(format!("no move is refused: {refused}"));
+    }
     a_resume_loses_nothing(live, &replayed)
 }
 

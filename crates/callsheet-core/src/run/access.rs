@@ -16,6 +16,7 @@ use super::gates::gate_names;
 use super::ledger::Spent;
 use super::limit::Limit;
 use super::operators::{NodeInstance, Operators};
+use super::refused::RefusedMove;
 use super::spell::spell;
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
@@ -172,6 +173,11 @@ impl Run {
     /// How the run ended, or why it waits; `None` while it goes on or still owes its report.
     pub fn outcome(&self) -> Option<Outcome> {
         self.progress.outcome()
+    }
+
+    /// Moves that accepted events asked for and the machine refused: defects.
+    pub fn refused_moves(&self) -> &[RefusedMove] {
+        self.refused.all()
     }
 
     /// The number of the last fact that was applied.

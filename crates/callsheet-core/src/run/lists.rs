@@ -177,7 +177,7 @@ impl Lists<'_> {
     fn follow_edit(&mut self, list: &ListAdopted, issues: &[Issue]) {
         let left_out = left_out(self.0, list);
         for slug in &left_out {
-            if self.0.tasks.get(slug).is_some_and(|task| task.state() != State::Running) {
+            if self.0.tasks.get(slug).is_some_and(|task| !matches!(task.state(), State::Running | State::Done)) {
                 TaskChange(self.0).enter(slug, TaskPhase::Dropped(RemovedBy::Person));
             }
         }

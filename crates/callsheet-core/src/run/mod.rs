@@ -85,6 +85,7 @@ mod operators;
 mod parts;
 mod places;
 mod progress;
+mod refused;
 mod reject;
 mod replies;
 mod resume;
@@ -124,6 +125,7 @@ pub use ledger::Spent;
 pub use limit::Limit;
 pub use operators::{Caller, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST};
 pub use parts::RunPart;
+pub use refused::RefusedMove;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{ExecutionStage, Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
@@ -148,6 +150,7 @@ pub struct Run {
     flights: flights::Flights,
     /// What model calls cost.
     ledger: ledger::Ledger,
+    refused: refused::RefusedMoves,
 }
 
 impl Run {

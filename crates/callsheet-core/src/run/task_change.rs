@@ -11,6 +11,7 @@ use super::Run;
 use super::execution::{Execution, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
+use super::refused::RefusedMove;
 use super::state::State;
 use super::task::{Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 
@@ -18,14 +19,19 @@ use super::task::{Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
 
 impl TaskChange<'_> {
-    /// Moves a task along the table; staying where it is is no transition, and what the table does not hold is none. What
-    /// a log entry asks for was checked before.
+    /// Moves a task along the table. Staying in a state is no move. What an event asks for was checked before, so a move that
+    /// the table does not hold is a defect: it is noted, and the task stays.
     pub fn enter(&mut self, slug: &Slug, to: TaskPhase) {
-        let Some(task) = self.0.tasks.get_mut(slug) else { return };
-        let (from, state) = (task.state(), to.state());
-        if from == state || !from.may_become(state) {
+        let state = to.state();
+        let from = self.0.tasks.get(slug).map(TaskRun::state);
+        if from == Some(state) {
             return;
         }
+        let Some(task) = self.0.tasks.get_mut(slug).filter(|_| from.is_some_and(|from| from.may_become(state))) else {
+            let after = self.0.last_fact();
+            self.0.refused.note(RefusedMove { task: slug.clone(), from, to: state, after });
+            return;
+        };
         task.phase = to;
         if state.is_ended() {
             self.release(slug);

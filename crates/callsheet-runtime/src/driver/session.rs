@@ -89,11 +89,14 @@ impl Session {
     /// Folds events for the next [`Session::flush`]; nothing outside this process may happen because of them before
     /// that. Returns how many were taken, as [`Session::record`] does.
     pub(crate) fn note(&mut self, services: &Services, events: Vec<Event>) -> usize {
-        let before = self.writer.noted();
+        let (before, refused) = (self.writer.noted(), self.writer.run().refused_moves().len());
         for event in events {
             if let Err(reject) = self.writer.note(services.clock.now_ms(), event) {
                 tracing::debug!(%reject, "fact dropped");
             }
+        }
+        for refused in self.writer.run().refused_moves().iter().skip(refused) {
+            services.notice(&format!("{refused}, which no task may do; this is a bug, please report it"));
         }
         self.writer.noted() - before
     }

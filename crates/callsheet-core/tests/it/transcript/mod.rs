@@ -250,6 +250,7 @@ impl Player {
         match self.run.apply(&fact) {
             Ok(()) => {
                 assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);
+                assert_eq!(self.run.refused_moves(), [], "{}: a move was refused at fact {n}", self.name);
                 self.log.push(fact);
                 Ok(())
             }

@@ -1,10 +1,17 @@
 //! The `callsheet` binary.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use callsheet::cli::{Cli, Exit, Failure, as_command};
+use callsheet::cli::{Cli, Exit, Failure, as_command, command};
 use callsheet::tell;
-use clap::Parser;
+use clap::FromArgMatches;
+
+/// Reads the words of a command line.
+fn parsed(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let matches = command().try_get_matches_from(words)?;
+    Cli::from_arg_matches(&matches)
+}
 
 fn main() -> ExitCode {
     if let Some(ended) = callsheet::supervise() {
@@ -16,7 +23,7 @@ fn main() -> ExitCode {
         callsheet::relay::begin();
     }
     let words = as_command(words);
-    let cli = match Cli::try_parse_from(words) {
+    let cli = match parsed(words) {
         Ok(cli) => cli,
         Err(error) => {
             let wrong = error.use_stderr();

@@ -4,6 +4,7 @@ mod answer_args;
 mod args;
 mod exit;
 mod grants_args;
+mod help;
 mod init_args;
 mod output_args;
 mod run_args;
@@ -22,6 +23,7 @@ pub use args::{
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
+pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
@@ -32,10 +34,3 @@ pub use template_args::{
 };
 pub use trust_args::TrustArgs;
 pub use words::as_command;
-
-use clap::CommandFactory;
-
-/// The whole command line, for completions and for tests of documents.
-pub fn command() -> clap::Command {
-    Cli::command()
-}

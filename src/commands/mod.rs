@@ -53,10 +53,9 @@ mod watch;
 mod why;
 
 use callsheet_runtime::shown::Shown;
-use clap::CommandFactory;
 use rustix::fs::FileType;
 
-use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand};
+use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand, command};
 use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 use crate::term::Words;
@@ -133,7 +132,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
 
 fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
+    clap_complete::generate(arguments.shell, &mut command(), "callsheet", &mut script);
     print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete)
 }
 

@@ -177,7 +177,7 @@ impl Run {
 
     /// Moves that accepted events asked for and the machine refused: defects.
     pub fn refused_moves(&self) -> &[RefusedMove] {
-        self.refused.all()
+        self.tasks.refused()
     }
 
     /// The number of the last fact that was applied.

@@ -150,7 +150,6 @@ pub struct Run {
     flights: flights::Flights,
     /// What model calls cost.
     ledger: ledger::Ledger,
-    refused: refused::RefusedMoves,
 }
 
 impl Run {

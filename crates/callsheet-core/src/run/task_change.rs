@@ -29,7 +29,7 @@ impl TaskChange<'_> {
         }
         let Some(task) = self.0.tasks.get_mut(slug).filter(|_| from.is_some_and(|from| from.may_become(state))) else {
             let after = self.0.last_fact();
-            self.0.refused.note(RefusedMove { task: slug.clone(), from, to: state, after });
+            self.0.tasks.refuse(RefusedMove { task: slug.clone(), from, to: state, after });
             return;
         };
         task.phase = to;

@@ -12,6 +12,7 @@ use std::ops::Range;
 use crate::spec::Slug;
 
 use super::places::{Place, Places};
+use super::refused::{RefusedMove, RefusedMoves};
 use super::state::State;
 use super::step_ends::{StepEnd, StepEnds};
 use super::task::{TaskPhase, TaskRun};
@@ -34,6 +35,7 @@ pub(super) struct TaskTable {
     known: Vec<Known>,
     /// Tasks of the current list in sheet order, each with those below it.
     places: Places,
+    refused: RefusedMoves,
     /// Tasks of each step that have not ended, of steps that have any.
     pending: BTreeMap<usize, usize>,
     /// The latest ideal end of the tasks of each step.
@@ -75,6 +77,16 @@ impl PartialEq for TaskTable {
 }
 
 impl TaskTable {
+    /// Notes a move that was not made.
+    pub fn refuse(&mut self, refused: RefusedMove) {
+        self.refused.note(refused);
+    }
+
+    /// Moves that were not made.
+    pub fn refused(&self) -> &[RefusedMove] {
+        self.refused.all()
+    }
+
     /// By slug, or by the former slug of a renamed task (spec 6.4).
     pub fn find(&self, slug: &Slug) -> Option<&TaskRun> {
         self.get(slug).or_else(|| self.get(self.aliases.get(slug)?))

@@ -154,7 +154,7 @@ pub(super) async fn to_the_end(
     front.begins(id);
     let ended = drive(services, session, stop).await;
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
-    if !relay::viewer_left().is_some_and(|left| !left.is_cancelled()) {
+    if relay::viewer_left().is_none_or(|left| left.is_cancelled()) {
         notify(setup, id, term::outcome_words(outcome));
     }
     last_words(setup, &run, id, outcome)?;

@@ -130,6 +130,7 @@ fn overlay(settings: &mut Settings, given: &Settings, name: &str) {
         "plan" => settings.plan = given.plan,
         "refine" => settings.refine = given.refine,
         "review" => settings.review = given.review,
+        "sections" => settings.sections = given.sections,
         "join" => settings.join = given.join,
         "iterate" => settings.iterate = given.iterate,
         "approval.mode" => settings.approval = given.approval,
@@ -144,5 +145,21 @@ fn overlay(settings: &mut Settings, given: &Settings, name: &str) {
         "limits.allow_unpriced" => settings.limits.allow_unpriced = given.limits.allow_unpriced,
         "limits.run_timeout_seconds" => settings.limits.run_timeout_seconds = given.limits.run_timeout_seconds,
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use callsheet_core::spec::SectionOrder;
+
+    use super::*;
+
+    /// `resume --sections` once changed nothing.
+    #[test]
+    fn the_order_of_sections_is_changed_by_a_resume() {
+        let given = Settings { sections: SectionOrder::Strict, ..Settings::default() };
+        let mut settings = Settings::default();
+        overlay(&mut settings, &given, "sections");
+        assert_eq!(settings.sections, SectionOrder::Strict);
     }
 }

@@ -135,6 +135,7 @@ fn a_program_of_the_person_tells_how_a_run_rests() {
     let program = garden.home().with_file_name("tell");
     std::fs::write(&program, format!("#!/bin/sh\nprintf '%s' \"$2\" > {0}.new && mv {0}.new {0}\n", heard.display()))
         .unwrap();
+    std::fs::create_dir_all(garden.home()).unwrap();
     let config = garden.home().join("config.toml");
     let former = std::fs::read_to_string(&config).unwrap_or_default();
     std::fs::write(&config, format!("notify = [\"sh\", {:?}, \"-\"]\n{former}", program.display().to_string()))
@@ -142,7 +143,7 @@ fn a_program_of_the_person_tells_how_a_run_rests() {
     garden.expect(3, &["run", "bring the notes up to date"]);
     crate::support::terminal::wait_for(|| heard.exists());
     let told = std::fs::read_to_string(&heard).unwrap();
-    assert!(told.starts_with("garden: run ") && told.ends_with("approval required"), "{told}");
+    assert!(told.starts_with("garden: run ") && told.ends_with("waiting for approval"), "{told}");
     // A project can't name a program.
     garden.write(".callsheet/config.toml", "notify = [\"touch\", \"told\"]\n");
     let ended = garden.call(&["doctor"]);

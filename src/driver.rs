@@ -48,7 +48,7 @@ impl Driver {
         if let Some(stdout) = child.stdout.take() {
             std::thread::spawn(move || {
                 for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                    let told = serde_json::from_str(&line).unwrap_or(Relayed::Err(line + "\n"));
+                    let told = serde_json::from_str(&line).unwrap_or(Relayed::Notice(line));
                     if sender.send(told).is_err() {
                         return;
                     }
@@ -56,6 +56,12 @@ impl Driver {
             });
         }
         Ok(Self { child, stdin, messages, errors })
+    }
+
+    /// What it tells from here on, for another thread.
+    pub fn hand_over(&mut self) -> UnboundedReceiver<Relayed> {
+        let (_, nothing) = unbounded_channel();
+        std::mem::replace(&mut self.messages, nothing)
     }
 
     /// Its process.

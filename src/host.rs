@@ -54,10 +54,6 @@ impl Host for Program {
         self.setup.store_folder()
     }
 
-    fn command(&self) -> &str {
-        &self.setup.command
-    }
-
     fn seen_from_here(&self, path: &str) -> String {
         self.setup.seen_from_here(path)
     }

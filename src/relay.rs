@@ -52,6 +52,20 @@ pub enum Relayed {
     },
 }
 
+impl Relayed {
+    /// What an observer is told of it; `None`: it is text, or the beginning of a run.
+    pub fn signal(&self) -> Option<Signal<'_>> {
+        match self {
+            Self::Out(_) | Self::Err(_) | Self::Run { .. } => None,
+            Self::Notice(text) => Some(Signal::Notice(text)),
+            Self::Retry { key, send, wait_ms, message } => {
+                Some(Signal::Retry { key, send: *send, wait_ms: *wait_ms, message })
+            }
+            Self::Silent { key, seconds } => Some(Signal::Silent { key, seconds: *seconds }),
+        }
+    }
+}
+
 /// The end of a line in the driver.
 struct Line {
     /// Cancelled when the viewer ends, or looks away.

@@ -27,15 +27,9 @@ const EDITED: Duration = Duration::from_secs(1);
 
 /// Prints what a driver says that is not recorded.
 pub(super) fn relayed_line(relayed: &Relayed) {
-    let lines = PlainLines::default();
-    match relayed {
-        Relayed::Out(_) | Relayed::Err(_) => print_relayed(relayed),
-        Relayed::Run { .. } => {}
-        Relayed::Notice(text) => lines.see(&Signal::Notice(text)),
-        Relayed::Retry { key, send, wait_ms, message } => {
-            lines.see(&Signal::Retry { key, send: *send, wait_ms: *wait_ms, message });
-        }
-        Relayed::Silent { key, seconds } => lines.see(&Signal::Silent { key, seconds: *seconds }),
+    match relayed.signal() {
+        Some(signal) => PlainLines::default().see(&signal),
+        None => print_relayed(relayed),
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{Observer, RunSummary, Signal};
+use callsheet_runtime::ports::{Observer, RunSummary};
 use callsheet_tui::{Leave, News, Wire};
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -56,9 +56,7 @@ pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>
     let last_words = LastWords::default();
     let pid = driver.as_ref().and_then(Driver::pid);
     let told = driver.as_mut().map(|driver| {
-        let (closed, empty) = tokio::sync::mpsc::unbounded_channel();
-        drop(closed);
-        let messages = std::mem::replace(&mut driver.messages, empty);
+        let messages = driver.hand_over();
         let (wire, last_words) = (Arc::clone(&wire), Arc::clone(&last_words));
         std::thread::spawn(move || pass_on(messages, &wire, &last_words))
     });
@@ -116,16 +114,9 @@ fn gone(driver: Option<Driver>) -> Result<Exit, Failure> {
 /// Tells the screen what the driver says, and keeps what it prints.
 fn pass_on(mut messages: UnboundedReceiver<Relayed>, wire: &Wire, last_words: &LastWords) {
     while let Some(relayed) = messages.blocking_recv() {
-        match &relayed {
-            Relayed::Out(_) | Relayed::Err(_) => {
-                last_words.lock().unwrap_or_else(PoisonError::into_inner).push(relayed);
-            }
-            Relayed::Run { .. } => {}
-            Relayed::Notice(text) => wire.see(&Signal::Notice(text)),
-            Relayed::Retry { key, send, wait_ms, message } => {
-                wire.see(&Signal::Retry { key, send: *send, wait_ms: *wait_ms, message });
-            }
-            Relayed::Silent { key, seconds } => wire.see(&Signal::Silent { key, seconds: *seconds }),
+        match relayed.signal() {
+            Some(signal) => wire.see(&signal),
+            None => last_words.lock().unwrap_or_else(PoisonError::into_inner).push(relayed),
         }
     }
 }

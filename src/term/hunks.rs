@@ -44,7 +44,7 @@ impl TerminalPerson {
                     }
                     None => String::new(),
                 };
-                return Some(Some(keep(view.gate.n, &verdicts, because)));
+                return Some(Some(RunCommand::keep(view.gate.n, &verdicts, because)));
             };
             match self.one(hunk, hunks, &mut verdicts, cancel).await? {
                 Step::Next => at += 1,
@@ -144,18 +144,6 @@ impl TerminalPerson {
             }
         })
     }
-}
-
-/// The command that says all verdicts.
-fn keep(gate: u32, verdicts: &BTreeMap<u32, HunkVerdict>, because: String) -> RunCommand {
-    let kept = verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
-    let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
-    let edit = |(number, verdict): (&u32, &HunkVerdict)| match verdict {
-        HunkVerdict::Edited(text) => Some((*number, text.clone())),
-        _ => None,
-    };
-    let edits = verdicts.iter().filter_map(edit).collect();
-    RunCommand::Keep { gates: vec![gate], tasks: Vec::new(), hunks, edits, because }
 }
 
 /// Later hunks that have no verdict yet get this one.

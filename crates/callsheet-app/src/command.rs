@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::record::AnsweredBy;
 use callsheet_core::spec::RunId;
+use callsheet_format::edit::HunkVerdict;
 use callsheet_runtime::driver::Undone;
 use callsheet_runtime::ports::AskingCall;
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,20 @@ pub enum RunCommand {
     Stop,
     /// Take all changes of the run back.
     Undo,
+}
+
+impl RunCommand {
+    /// Keeps the hunks of a change that these verdicts do not refuse, as they are or as they were edited.
+    pub fn keep(gate: u32, verdicts: &BTreeMap<u32, HunkVerdict>, because: String) -> Self {
+        let kept = verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
+        let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
+        let edit = |(number, verdict): (&u32, &HunkVerdict)| match verdict {
+            HunkVerdict::Edited(text) => Some((*number, text.clone())),
+            _ => None,
+        };
+        let edits = verdicts.iter().filter_map(edit).collect();
+        Self::Keep { gates: vec![gate], tasks: Vec::new(), hunks, edits, because }
+    }
 }
 
 /// A command, and who gives it.

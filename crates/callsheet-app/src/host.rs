@@ -21,9 +21,6 @@ pub trait Host: Send + Sync {
     /// The folder where the runs of the project are kept.
     fn store_folder(&self) -> PathBuf;
 
-    /// How the person calls this program for this project, such as `callsheet -C garden`.
-    fn command(&self) -> &str;
-
     /// A path of the project as it is found from where the person stands.
     fn seen_from_here(&self, path: &str) -> String;
 

@@ -15,6 +15,6 @@ pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
 pub use local::{Folded, LocalRuns, Question, asked_about, find_run, grantable, questions, recorded, undo_lines};
-pub use refusal::{Kind, READ_ONLY_ADVICE, Refusal};
+pub use refusal::{Kind, Refusal};
 pub use report::{omitted_rules, report_html, result_of_tree};
 pub use words::{EventLine, event_line, one_line, retry_line, silent_line};

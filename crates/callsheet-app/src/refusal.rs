@@ -31,7 +31,7 @@ pub struct Refusal {
 }
 
 /// What helps where the store may not be written.
-pub const READ_ONLY_ADVICE: &str =
+const READ_ONLY_ADVICE: &str =
     "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
 
 impl Refusal {

@@ -66,13 +66,6 @@ impl Review {
     /// The command that says all of it.
     pub fn command(&self, because: String) -> Option<RunCommand> {
         let EffectKey::Gate(gate) = &self.ask.key else { return None };
-        let kept = self.verdicts.iter().filter(|(_, verdict)| **verdict != HunkVerdict::Refuse);
-        let hunks = Some(kept.map(|(number, _)| (*number, *number)).collect());
-        let edit = |(number, verdict): (&u32, &HunkVerdict)| match verdict {
-            HunkVerdict::Edited(text) => Some((*number, text.clone())),
-            _ => None,
-        };
-        let edits = self.verdicts.iter().filter_map(edit).collect();
-        Some(RunCommand::Keep { gates: vec![gate.n], tasks: Vec::new(), hunks, edits, because })
+        Some(RunCommand::keep(gate.n, &self.verdicts, because))
     }
 }

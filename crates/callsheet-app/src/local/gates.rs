@@ -1,5 +1,7 @@
 //! Answers at the gates of a run.
 
+use std::sync::Arc;
+
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
 use callsheet_core::run::Run;
@@ -7,7 +9,6 @@ use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command_text};
 use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};
-use std::sync::Arc;
 
 use super::{LocalRuns, parts, recorded};
 use crate::command::{Order, Receipt, RunCommand, WordCount};

@@ -2,13 +2,13 @@
 //! checked here and recorded when the run is taken up.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
-use std::sync::Arc;
 
 use super::{LocalRuns, recorded};
 use crate::command::Receipt;

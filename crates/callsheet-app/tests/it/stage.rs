@@ -122,10 +122,6 @@ impl Host for Program {
         self.project.join("state")
     }
 
-    fn command(&self) -> &str {
-        "callsheet"
-    }
-
     fn seen_from_here(&self, path: &str) -> String {
         path.to_owned()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{LiveText, Store};
 use callsheet_store::LiveReader;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callsheet_app::{
     Folded, Question, RunControl, answer_text, asked_about, joined_results, questions, result_of_tree, run_folder,
 };
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;

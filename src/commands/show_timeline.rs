@@ -1,6 +1,6 @@
 //! `show --timeline`: when each piece of work ran and what tasks waited for, beside the ideal time.
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, timeline, waits};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! What the states of tasks do not say.
 
-use callsheet_core::record::Event;
+use callsheet_core::events::Event;
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::own_failure;
 

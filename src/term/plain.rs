@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use callsheet_app::{event_line, retry_line, silent_line};
-use callsheet_core::record::Event;
+use callsheet_core::events::Event;
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};

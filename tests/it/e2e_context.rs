@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use crate::support::garden::{Ended, TestProject, json_lines};
-use callsheet_core::record::{Event, Step};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::Step;
 use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
 use callsheet_runtime::ports::Store;
@@ -184,7 +185,9 @@ fn c14_context_source_tells_files_that_an_evaluation_added() {
 fn result_of(garden: &TestProject, run: &RunId, task: &str) -> TaskResult {
     let store = SqliteStore::open(&garden.store()).unwrap();
     let closed = store.read(run, 1).unwrap().into_iter().find_map(|fact| match fact.event {
-        Event::Evaluated { task: of, step: Step::Closed(closed), .. } if of.as_str() == task => Some(closed.result),
+        Event::Evaluated(events::Evaluated { task: of, step: Step::Closed(closed), .. }) if of.as_str() == task => {
+            Some(closed.result)
+        }
         _ => None,
     });
     serde_json::from_slice(&store.blob(&closed.expect("it came back")).unwrap()).unwrap()

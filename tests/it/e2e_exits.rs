@@ -31,7 +31,7 @@ fn the_last_round_ends_the_run() {
     ));
     let ended = garden.expect(6, &["run", "keep asking", "--max-rounds", "2"]);
     assert!(garden.run_file("report.md").contains("Max rounds reached."), "{}", ended.err);
-    assert_eq!(garden.facts().iter().filter(|fact| fact["event"] == "run_finished").count(), 2);
+    assert_eq!(garden.facts().iter().filter(|fact| fact["event"] == "execution_finished").count(), 2);
 }
 
 /// covers: 2.15 unreachable, 11.9 exit 7, 12.3, 12.4

@@ -166,10 +166,14 @@ fn every_source_file_is_reached() {
     }
 }
 
+/// By itself, or as a line of a list such as that of events.
+fn names_module(line: &str, module: &str) -> bool {
+    line.ends_with(&format!("mod {module};")) || line.starts_with(&format!("{module}::"))
+}
+
 fn declares(file: &Path, module: &str) -> bool {
     file.extension().is_some_and(|ending| ending == "rs")
-        && std::fs::read_to_string(file)
-            .is_ok_and(|text| text.lines().any(|line| line.trim_end().ends_with(&format!("mod {module};"))))
+        && std::fs::read_to_string(file).is_ok_and(|text| text.lines().any(|line| names_module(line.trim(), module)))
 }
 
 #[test]

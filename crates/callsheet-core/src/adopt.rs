@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{fill_names, folded};
-use crate::record::{ListAdopted, PlannedTask};
+use crate::record::{AdoptedList, PlannedTask};
 use crate::spec::{SkillPolicy, Slug, Task, TaskList};
 
 /// A task of the run that the list may repeat.
@@ -31,13 +31,13 @@ pub struct Adoption<'a> {
 
 /// Fills names that are still missing, marks the tasks that came back unchanged, derives who writes, and pins the
 /// policies of the skills named.
-pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
+pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> AdoptedList {
     let mut list = list.clone();
     if list.tasks().any(|task| task.slug.as_str().is_empty()) {
         let open: Vec<&Task> = adoption.former.iter().map(|former| former.task).collect();
         fill_names(&mut list, &open, &[], adoption.taken);
     }
-    let mut adopted = ListAdopted { goals: list.goals, ..ListAdopted::default() };
+    let mut adopted = AdoptedList { goals: list.goals, ..AdoptedList::default() };
     for step in list.steps {
         adopted.steps.push(step.tasks.into_iter().map(|task| planned(task, adoption)).collect());
     }

@@ -12,6 +12,8 @@ pub mod fuzzy;
 
 pub mod words;
 
+pub mod units;
+
 pub mod spec;
 
 pub mod symbols;
@@ -35,6 +37,8 @@ pub mod adopt;
 pub mod placement;
 
 pub mod run;
+
+pub use run::events;
 
 pub mod evaluate;
 

@@ -1,6 +1,7 @@
 //! Who approved what, with what words: the answers to gates and questions, from the log.
 
-use callsheet_core::record::{Answer, AnsweredBy, Event, Gate, GateKind, LogEntry, Verdict};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ApprovalMode, Headless, Slug};
 
@@ -21,7 +22,7 @@ pub(crate) struct Approval {
 pub(crate) fn approvals(facts: &[LogEntry]) -> Vec<Approval> {
     let mut all = Vec::new();
     for fact in facts {
-        if let Event::GateAnswered { gate, answer, by } = &fact.event {
+        if let Event::GateAnswered(events::GateAnswered { gate, answer, by }) = &fact.event {
             all.extend(of_gate(gate, answer, by.map(AnsweredBy::words).unwrap_or_default()));
         }
     }

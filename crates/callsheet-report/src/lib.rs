@@ -18,7 +18,7 @@ pub use page::html;
 pub use timeline::{TIMELINE_STYLE, timeline};
 pub use zoom::Zoom;
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
 use callsheet_core::template::TaskResult;

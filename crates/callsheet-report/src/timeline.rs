@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::{self, Bar, BarKind, Wait, WaitKind, duration};
@@ -185,7 +185,8 @@ fn row(timeline: &Timeline<'_>, line: &Line<'_>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use callsheet_core::record::{Entry, Event, ListAdopted, ListOrigin, PlannedTask, VERSION};
+    use callsheet_core::events::{self, Event, ListOrigin, VERSION};
+    use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
     use callsheet_core::run::Effect;
     use callsheet_core::spec::{Goals, Policy, RunId, Settings, Task};
 
@@ -206,7 +207,7 @@ mod tests {
         let entry = Entry::Sheet { prompt: "Read.".to_owned() };
         let step = ["read-1", "read-2"].map(planned).to_vec();
         let goals = Goals { text: "Read.".to_owned(), plan_complete: true, plan_continues: false };
-        let list = ListAdopted { goals, steps: vec![step], ..ListAdopted::default() };
+        let list = AdoptedList { goals, steps: vec![step], ..AdoptedList::default() };
         let (mut run, mut facts) = (Run::new(), Vec::new());
         let mut note = |run: &mut Run, event: Event| {
             let n = facts.len() as u64 + 1;
@@ -214,13 +215,19 @@ mod tests {
             run.apply(&fact).unwrap();
             facts.push(fact);
         };
-        note(&mut run, Event::RunStarted { run: RunId::new("a-run"), entry, settings, tools: Default::default() });
-        note(&mut run, Event::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() });
+        note(
+            &mut run,
+            events::RunStarted { run: RunId::new("a-run"), entry, settings, tools: Default::default() }.into(),
+        );
+        note(
+            &mut run,
+            events::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() }.into(),
+        );
         while let Some(effect) = run.outstanding().into_iter().next() {
             match effect {
                 Effect::CheckReferences { task, n, stage } => {
                     let (issues, contents) = (Vec::new(), Default::default());
-                    note(&mut run, Event::ReferencesChecked { task, n, stage, issues, contents, apart: None });
+                    note(&mut run, events::ReferencesChecked { task, n, stage, issues, contents, apart: None }.into());
                 }
                 other => {
                     note(&mut run, other.started());
@@ -228,7 +235,7 @@ mod tests {
                 }
             }
         }
-        note(&mut run, Event::CancelRequested);
+        note(&mut run, events::CancelRequested {}.into());
         (run, facts)
     }
 

@@ -1,6 +1,7 @@
 //! What happens to a run from outside: crashes, clocks, second drivers, people, and facts that come twice or too late.
 
-use callsheet_core::record::{EffectKey, Event, ListOrigin, LogEntry};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::record::EffectKey;
 
 use crate::logs;
 use crate::marks::Blow;
@@ -32,20 +33,22 @@ impl Shell {
             self.steer()?;
         }
         if self.world.random.chance(20) && self.writer.run().held_by_edit().is_some() {
-            let _ = self.append(Event::EditHeld { tasks: None })?;
+            let _ = self.append(events::EditHeld { tasks: None }.into())?;
         }
         if self.world.random.chance(1) && self.world.random.chance(20) {
-            let _ = self.append(Event::CancelRequested)?;
+            let _ = self.append(events::CancelRequested {}.into())?;
         }
         if self.world.random.chance(1) {
             let slugs: Vec<_> = self.writer.run().tasks().map(|task| task.task.slug.clone()).collect();
             if let Some(task) = self.world.random.pick(&slugs).cloned() {
-                let _ = self.append(Event::TaskFailed { task, reason: "its skill is lost".to_owned() })?;
+                let _ = self.append(events::TaskFailed { task, reason: "its skill is lost".to_owned() }.into())?;
             }
         }
         if self.world.random.chance(1) {
-            let notes =
-                [Event::SheetRendered { hash: blob("sheet") }, Event::PromptsUsed { prompts: Default::default() }];
+            let notes = [
+                events::SheetRendered { hash: blob("sheet") }.into(),
+                events::PromptsUsed { prompts: Default::default() }.into(),
+            ];
             for note in notes {
                 let _ = self.append(note)?;
             }
@@ -131,12 +134,12 @@ impl Shell {
     fn take_again(&mut self, fact: LogEntry) -> Turn {
         let settles = matches!(
             fact.event,
-            Event::TaskFailed { .. }
-                | Event::RunWaiting { .. }
-                | Event::CallMounted { .. }
-                | Event::CallReturned { .. }
-                | Event::Started { .. }
-                | Event::RunConcluded { .. }
+            Event::TaskFailed(_)
+                | Event::RunWaiting(_)
+                | Event::CallMounted(_)
+                | Event::CallReturned(_)
+                | Event::Started(_)
+                | Event::RunConcluded(_)
         );
         let taken = self.append(fact.event.clone())?;
         if taken.is_ok() && !settles {
@@ -144,7 +147,7 @@ impl Shell {
             return Err(Stop::Broken(promise));
         }
         if taken.is_ok()
-            && let Event::Started { effect, .. } = &fact.event
+            && let Event::Started(events::Started { effect, .. }) = &fact.event
         {
             // It was owed and the shell performs it from here on.
             self.write()?;
@@ -157,10 +160,10 @@ impl Shell {
     fn was_listed_again(&self, event: &Event) -> bool {
         let run = self.writer.run();
         let key = match event {
-            Event::ToolFinished { task, run, call, .. } => {
+            Event::ToolFinished(events::ToolFinished { task, run, call, .. }) => {
                 EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
             }
-            Event::QuestionAnswered { task, run, call, .. } => {
+            Event::QuestionAnswered(events::QuestionAnswered { task, run, call, .. }) => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
             }
             _ => return false,
@@ -173,18 +176,18 @@ impl Shell {
 fn may_come_twice(event: &Event) -> bool {
     matches!(
         event,
-        Event::RunResumed { .. }
-            | Event::RunContinued { .. }
-            | Event::FollowUpWithdrawn { .. }
-            | Event::TaskRetried { .. }
-            | Event::TaskDropped { .. }
-            | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
-            | Event::EditHeld { .. }
-            | Event::LimitRaised { .. }
-            | Event::LimitNear { .. }
-            | Event::LimitsChanged { .. }
-            | Event::SheetRendered { .. }
-            | Event::PromptsUsed { .. }
-            | Event::CancelRequested
+        Event::RunResumed(_)
+            | Event::RunContinued(_)
+            | Event::FollowUpWithdrawn(_)
+            | Event::TaskRetried(_)
+            | Event::TaskDropped(_)
+            | Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), .. })
+            | Event::EditHeld(_)
+            | Event::LimitRaised(_)
+            | Event::LimitNear(_)
+            | Event::LimitsChanged(_)
+            | Event::SheetRendered(_)
+            | Event::PromptsUsed(_)
+            | Event::CancelRequested(_)
     )
 }

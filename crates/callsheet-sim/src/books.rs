@@ -1,6 +1,6 @@
 //! All books that are kept over a run.
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_core::spec::Settings;
 

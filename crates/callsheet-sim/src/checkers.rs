@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry,
-    ToolPolicy, ToolRecord, Verdict,
+    AdoptedList, Answer, CallFault, CallKey, ChangeSet, EffectKey, Gate, GateKind, ToolPolicy, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 use callsheet_core::spec::{
@@ -66,7 +66,7 @@ impl Witness {
     /// # Errors
     /// A promise is about to be broken.
     pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
-        let Event::Started { effect, .. } = &fact.event else { return Ok(()) };
+        let Event::Started(events::Started { effect, .. }) = &fact.event else { return Ok(()) };
         if run.is_in_flight(effect) || !run.is_outstanding(effect) {
             return Ok(());
         }
@@ -109,69 +109,69 @@ impl Witness {
 
     fn note(&mut self, run: &Run, event: &Event) {
         match event {
-            Event::RunStarted { settings, tools, .. } => {
+            Event::RunStarted(events::RunStarted { settings, tools, .. }) => {
                 (self.settings, self.tools) = (settings.clone(), tools.clone())
             }
-            Event::RunResumed { settings } => self.note_resumed(settings),
-            Event::Started { effect, .. } => self.note_start(run, effect),
-            Event::RunContinued { settings, .. } => {
+            Event::RunResumed(events::RunResumed { settings }) => self.note_resumed(settings),
+            Event::Started(events::Started { effect, .. }) => self.note_start(run, effect),
+            Event::RunContinued(events::RunContinued { settings, .. }) => {
                 self.note_resumed(settings);
                 self.all_writers = false;
             }
-            Event::TaskRetried { task: retried, .. } => {
+            Event::TaskRetried(events::TaskRetried { task: retried, .. }) => {
                 self.resumed = true;
                 self.removed.remove(retried);
                 self.note_retried(run, retried);
             }
-            Event::ReplyReceived { key, usage, .. } => {
+            Event::ReplyReceived(events::ReplyReceived { key, usage, .. }) => {
                 self.finished_calls.insert(key.clone());
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
-            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(key),
-            Event::CallFailed { key, fault: CallFault::Cancelled, .. } => self.note_cut(key),
-            Event::RunFinished { key, .. } => {
+            Event::CallFailed(events::CallFailed { key, sends: 0, .. }) => self.note_unsent(key),
+            Event::CallFailed(events::CallFailed { key, fault: CallFault::Cancelled, .. }) => self.note_cut(key),
+            Event::ExecutionFinished(events::ExecutionFinished { key, .. }) => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
                 }
             }
-            Event::Joined { .. } => self.answers.note(run),
-            Event::Reviewed { key, missing, .. } => self.note_verdict(key, missing.is_some()),
+            Event::Joined(_) => self.answers.note(run),
+            Event::Reviewed(events::Reviewed { key, missing, .. }) => self.note_verdict(key, missing.is_some()),
             // Runs that read something else than is there now may be done again.
-            Event::ReferencesChecked { task, contents, .. } => {
+            Event::ReferencesChecked(events::ReferencesChecked { task, contents, .. }) => {
                 let before = self.contents.insert(task.clone(), contents.clone());
                 if before.is_some_and(|before| before != *contents) {
                     self.finished_runs.retain(|(of, ..)| of != task);
                     self.verdicts.forget(task);
                 }
             }
-            Event::TaskRefined { key, refinement, .. } => self.note_refined(run, key, refinement),
-            Event::ChangesRejected { task, run: exec, .. } => {
+            Event::TaskRefined(events::TaskRefined { key, refinement, .. }) => self.note_refined(run, key, refinement),
+            Event::ChangesRejected(events::ChangesRejected { task, run: exec, .. }) => {
                 self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
             }
-            Event::ChangesRebased { .. } => self.note_rebased(run, event),
-            Event::ChangesChecked { .. } => self.note_checked(run, event),
-            Event::ChangesApplied { task, set, .. } => {
+            Event::ChangesRebased(_) => self.note_rebased(run, event),
+            Event::ChangesChecked(_) => self.note_checked(run, event),
+            Event::ChangesApplied(events::ChangesApplied { task, set, .. }) => {
                 self.applied.insert((task.clone(), *set));
             }
-            Event::ToolFinished { task, run: exec, call, record, .. } => {
+            Event::ToolFinished(events::ToolFinished { task, run: exec, call, record, .. }) => {
                 if *record == ToolRecord::Cut {
                     return;
                 }
                 let epoch = self.epoch(task);
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
-            Event::ListAdopted { list, origin, .. } => {
+            Event::ListAdopted(events::ListAdopted { list, origin, .. }) => {
                 self.note_list(run, list, matches!(origin, ListOrigin::Edit(_)));
             }
-            Event::GateAnswered { gate, answer, .. } => self.note_answer(run, gate, answer),
+            Event::GateAnswered(events::GateAnswered { gate, answer, .. }) => self.note_answer(run, gate, answer),
             // The world raises no other.
-            Event::LimitRaised { max, .. } => self.settings.limits.max_calls = *max as u32,
+            Event::LimitRaised(events::LimitRaised { max, .. }) => self.settings.limits.max_calls = *max as u32,
             _ => {}
         }
     }
 
-    fn note_list(&mut self, run: &Run, list: &ListAdopted, edit: bool) {
+    fn note_list(&mut self, run: &Run, list: &AdoptedList, edit: bool) {
         // An edit may put a step before one that runs.
         self.resumed |= edit;
         self.note_removed(run, list, edit);
@@ -226,7 +226,10 @@ impl Witness {
 
     /// An approval goes on to the set that takes the place of another only where a person sees the same lines in it.
     fn note_rebased(&mut self, run: &Run, event: &Event) {
-        let Event::ChangesRebased { task, run: exec, set, changes, as_shown: true } = event else { return };
+        let Event::ChangesRebased(events::ChangesRebased { task, run: exec, set, changes, as_shown: true }) = event
+        else {
+            return;
+        };
         let thing = |set| GateKind::BeforeApply { task: task.clone(), run: exec.clone(), set };
         if !self.approved_things.contains(&thing(*set)) {
             return;
@@ -240,7 +243,7 @@ impl Witness {
 
     /// Every applied hunk was shown to whoever approved, or no gate was asked.
     fn applied_as_approved(&self, event: &Event) -> Kept {
-        let Event::ChangesApplied { task, run, set, changes } = event else { return Ok(()) };
+        let Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) = event else { return Ok(()) };
         let thing = GateKind::BeforeApply { task: task.clone(), run: run.clone(), set: *set };
         match self.approved_changes.get(&thing) {
             Some(approved) if approved != changes => {
@@ -528,7 +531,7 @@ impl Witness {
         Ok(())
     }
 
-    fn note_removed(&mut self, run: &Run, list: &ListAdopted, edit: bool) {
+    fn note_removed(&mut self, run: &Run, list: &AdoptedList, edit: bool) {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
         self.removed.retain(|slug| !listed.contains(slug));
         let runs = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Running);
@@ -540,8 +543,8 @@ impl Witness {
     /// A task that an accepted edit removed before it started never starts (spec 2.18).
     fn removed_tasks_never_start(&self, event: &Event) -> Kept {
         let task = match event {
-            Event::Started { effect: EffectKey::Ask(key), .. } => key.task.as_ref(),
-            Event::Started { effect: EffectKey::Tool { task, .. }, .. } => Some(task),
+            Event::Started(events::Started { effect: EffectKey::Ask(key), .. }) => key.task.as_ref(),
+            Event::Started(events::Started { effect: EffectKey::Tool { task, .. }, .. }) => Some(task),
             _ => None,
         };
         match task.filter(|slug| self.removed.contains(*slug)) {
@@ -553,10 +556,10 @@ impl Witness {
     /// Done is final, and of what was dropped a person alone puts something back (spec 2.10).
     fn ended_tasks_stay_ended(&mut self, run: &Run, event: &Event) -> Kept {
         let listed =
-            |list: &ListAdopted, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
+            |list: &AdoptedList, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
         let is_back = |slug: &Slug| match event {
-            Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => listed(list, slug),
-            Event::TaskRetried { task, .. } => task == slug,
+            Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), list, .. }) => listed(list, slug),
+            Event::TaskRetried(events::TaskRetried { task, .. }) => task == slug,
             _ => false,
         };
         for task in run.tasks() {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
-use callsheet_core::record::{CheckEnd, CheckReport, EffectKey, Event, GateKind};
+use callsheet_core::record::{CheckEnd, CheckReport, EffectKey, GateKind};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, Slug};
 
@@ -18,7 +19,7 @@ pub(crate) fn checked(random: &mut Random, effect: &Effect, issue: Issue) -> Opt
     let end = random.pick(&ends).copied().unwrap_or(CheckEnd::Passed);
     let issues = if end == CheckEnd::Failed { vec![issue] } else { Vec::new() };
     let check = CheckReport { name: check.clone(), end, output: blob("checked"), ms: 200 };
-    Some(Event::ChangesChecked { task: task.clone(), run: run.clone(), set: *set, check, issues })
+    Some(events::ChangesChecked { task: task.clone(), run: run.clone(), set: *set, check, issues }.into())
 }
 
 /// Checks that are over.
@@ -28,7 +29,9 @@ pub(crate) struct Checks(BTreeSet<(Slug, u32)>);
 impl Checks {
     /// Notes one. Gives the execution that does its work again.
     pub fn note(&mut self, run: &Run, event: &Event) -> Option<(Slug, ExecutionId)> {
-        let Event::ChangesChecked { task, run: exec, set, check, .. } = event else { return None };
+        let Event::ChangesChecked(events::ChangesChecked { task, run: exec, set, check, .. }) = event else {
+            return None;
+        };
         self.0.insert((task.clone(), *set));
         let again = check.end == CheckEnd::Failed && run.pending_changes(task, exec, *set).is_none();
         again.then(|| (task.clone(), exec.clone()))

@@ -1,7 +1,8 @@
 //! Planted faults: what a defect in the machine, in a driver or in a store would do. Each must be caught by a promise; a
 //! fault that none catches shows a promise that is missing. They live here alone.
 
-use callsheet_core::record::{Answer, Event, ListAdopted, ListOrigin, Removal};
+use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::record::{AdoptedList, Answer, Removal};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{ApprovalMode, RepeatClass, SectionOrder, Settings, Slug};
 
@@ -81,33 +82,37 @@ impl Fault {
     /// What a machine with this fault makes of an event.
     pub(crate) fn distorted(self, run: &Run, event: &Event) -> Event {
         let mut event = event.clone();
-        let nothing = || Event::SheetRendered { hash: blob("nothing") };
+        let nothing = || events::SheetRendered { hash: blob("nothing") }.into();
         match (self, &mut event) {
-            (Self::RepeatsOnce, Event::RunStarted { tools, .. }) => {
+            (Self::RepeatsOnce, Event::RunStarted(events::RunStarted { tools, .. })) => {
                 tools.values_mut().for_each(|tool| tool.repeat = RepeatClass::Idempotent);
             }
-            (Self::CoversUnheld, Event::RunStarted { tools, .. }) => {
+            (Self::CoversUnheld, Event::RunStarted(events::RunStarted { tools, .. })) => {
                 tools.values_mut().for_each(|tool| tool.unheld = false);
             }
             (
                 _,
-                Event::RunStarted { settings, .. }
-                | Event::RunResumed { settings }
-                | Event::RunContinued { settings, .. },
+                Event::RunStarted(events::RunStarted { settings, .. })
+                | Event::RunResumed(events::RunResumed { settings })
+                | Event::RunContinued(events::RunContinued { settings, .. }),
             ) => self.distort(settings),
-            (Self::ForgetsCalls, Event::LimitRaised { .. }) => return nothing(),
-            (Self::ForgetsUsage, Event::ReplyReceived { usage, .. }) => *usage = Default::default(),
-            (Self::TakesNoForYes, Event::GateAnswered { answer, .. }) if matches!(answer, Answer::Deny { .. }) => {
+            (Self::ForgetsCalls, Event::LimitRaised(_)) => return nothing(),
+            (Self::ForgetsUsage, Event::ReplyReceived(events::ReplyReceived { usage, .. })) => {
+                *usage = Default::default()
+            }
+            (Self::TakesNoForYes, Event::GateAnswered(events::GateAnswered { answer, .. }))
+                if matches!(answer, Answer::Deny { .. }) =>
+            {
                 *answer = Answer::Listed;
             }
-            (Self::KeepsApproval, Event::ChangesRebased { as_shown, .. }) => *as_shown = true,
-            (Self::RemovesMore, Event::ListAdopted { origin: ListOrigin::Reply(_), list, .. }) => {
+            (Self::KeepsApproval, Event::ChangesRebased(events::ChangesRebased { as_shown, .. })) => *as_shown = true,
+            (Self::RemovesMore, Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Reply(_), list, .. })) => {
                 list.beside.removed.extend(not_listed(run, list));
             }
-            (Self::LosesEdit, Event::ListAdopted { origin: ListOrigin::Edit(_), .. })
-            | (Self::LosesDrop, Event::TaskDropped { .. })
-            | (Self::LosesHold, Event::EditHeld { .. })
-            | (Self::LosesCancel, Event::CancelRequested) => return nothing(),
+            (Self::LosesEdit, Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), .. }))
+            | (Self::LosesDrop, Event::TaskDropped(_))
+            | (Self::LosesHold, Event::EditHeld(_))
+            | (Self::LosesCancel, Event::CancelRequested(_)) => return nothing(),
             _ => {}
         }
         event
@@ -125,7 +130,7 @@ impl Fault {
 }
 
 /// A task that waits and that a list does not speak of.
-fn not_listed(run: &Run, list: &ListAdopted) -> Option<Removal> {
+fn not_listed(run: &Run, list: &AdoptedList) -> Option<Removal> {
     let named = |slug: &Slug| {
         let listed = list.steps.iter().flatten().any(|planned| planned.task.slug == *slug);
         listed || list.beside.removed.iter().any(|removal| removal.task == *slug)

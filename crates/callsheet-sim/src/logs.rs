@@ -1,6 +1,7 @@
 //! Promises about a log as a whole.
 
-use callsheet_core::record::{EffectKey, Event, LogEntry};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::EffectKey;
 use callsheet_core::run::Run;
 
 use crate::checkers::Kept;
@@ -71,7 +72,8 @@ pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
 /// # Errors
 /// It does.
 pub fn nothing_happens_before_it_is_written(unwritten: &[LogEntry], key: &EffectKey) -> Kept {
-    let starts = |fact: &LogEntry| matches!(&fact.event, Event::Started { effect, .. } if effect == key);
+    let starts =
+        |fact: &LogEntry| matches!(&fact.event, Event::Started(events::Started { effect, .. }) if effect == key);
     match unwritten.iter().any(starts) {
         true => Err(format!("nothing happens before it is written: {key:?} does")),
         false => Ok(()),

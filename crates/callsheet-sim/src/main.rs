@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_sim::{simulate, simulate_all};
 
 fn main() -> ExitCode {

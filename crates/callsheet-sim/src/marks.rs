@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use callsheet_core::record::{Event, Outcome, Plan};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{Outcome, Plan};
 use callsheet_core::run::{ChildSlot, Limit, Run, ToolOutput};
 use callsheet_core::template::Kind;
 
@@ -135,60 +136,7 @@ named!(
     ]
 );
 
-named!(
-    Event,
-    of_event,
-    EVENTS,
-    "event: ",
-    [
-        RunStarted,
-        RunResumed,
-        RunContinued,
-        FollowUpWithdrawn,
-        EditHeld,
-        SheetRendered,
-        TaskRetried,
-        TaskDropped,
-        Started,
-        ReplyReceived,
-        CallFailed,
-        ReplyRefused,
-        ListAdopted,
-        TaskRefined,
-        RunFinished,
-        Routed,
-        ListDrafted,
-        Reviewed,
-        Joined,
-        CallsAsked,
-        ReferencesChecked,
-        ToolFinished,
-        QuestionAnswered,
-        RunsMerged,
-        GateAnswered,
-        ChangesChecked,
-        ChangesApplied,
-        ChangesRebased,
-        ChangesRejected,
-        ChangesRolledBack,
-        ChangesReverted,
-        TaskFailed,
-        TreeAdopted,
-        Evaluated,
-        ContextRetrieved,
-        PromptsUsed,
-        LimitNear,
-        LimitRaised,
-        CancelRequested,
-        RunWaiting,
-        CallMounted,
-        CallReturned,
-        LimitsChanged,
-        RunConcluded,
-    ]
-);
-
-const EDIT: &str = "event: ListAdopted, an edit";
+const EDIT: &str = "event: list_adopted, an edit";
 
 const PARTS: &[&str] = &[
     "part: handler",
@@ -209,6 +157,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("limit: Output", "held where a reply is received"),
 ];
 
+fn event_mark(name: &str) -> String {
+    format!("event: {name}")
+}
+
 /// Marks, each with how often it was reached.
 #[derive(Clone, Debug, Default)]
 pub struct Marks(BTreeMap<String, u64>);
@@ -216,8 +168,9 @@ pub struct Marks(BTreeMap<String, u64>);
 impl Marks {
     /// All that simulations are to reach.
     pub fn all() -> Vec<String> {
-        let lists = [BLOWS, LIMITS, OUTCOMES, EVENTS, PARTS, &[EDIT]];
-        let words = lists.into_iter().flatten().map(|mark| (*mark).to_owned());
+        let lists = [BLOWS, LIMITS, OUTCOMES, PARTS, &[EDIT]];
+        let events = Event::NAMES.iter().map(|name| event_mark(name));
+        let words = lists.into_iter().flatten().map(|mark| (*mark).to_owned()).chain(events);
         let kinds = Kind::ALL.iter().map(|kind| format!("operator: {}", kind.word));
         let here = |mark: &String| !ELSEWHERE.iter().any(|(elsewhere, _)| elsewhere == mark);
         words.chain(kinds).filter(here).collect()
@@ -245,10 +198,13 @@ impl Marks {
     }
 
     pub(crate) fn event(&mut self, event: &Event) {
-        self.hit(of_event(event));
+        self.hit(&event_mark(event.name()));
         match event {
-            Event::RunConcluded { outcome, .. } | Event::RunWaiting { outcome } => self.hit(of_outcome(outcome)),
-            Event::ListAdopted { origin: callsheet_core::record::ListOrigin::Edit(_), .. } => self.hit(EDIT),
+            Event::RunConcluded(events::RunConcluded { outcome, .. })
+            | Event::RunWaiting(events::RunWaiting { outcome }) => self.hit(of_outcome(outcome)),
+            Event::ListAdopted(events::ListAdopted { origin: callsheet_core::events::ListOrigin::Edit(_), .. }) => {
+                self.hit(EDIT)
+            }
             _ => {}
         }
     }

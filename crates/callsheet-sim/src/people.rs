@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{EffectKey, Event, Gate, ListAdopted, ListOrigin, LogEntry};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::record::{AdoptedList, EffectKey, Gate};
 use callsheet_core::run::{Execution, Run, State, TaskRun};
 use callsheet_core::spec::Slug;
 
@@ -31,10 +32,12 @@ impl People {
             return Err(format!("time never runs backwards: from {} to {}", self.at, fact.at));
         }
         match &fact.event {
-            Event::Started { effect, .. } if !run.is_in_flight(effect) && run.is_outstanding(effect) => {
+            Event::Started(events::Started { effect, .. })
+                if !run.is_in_flight(effect) && run.is_outstanding(effect) =>
+            {
                 self.nothing_starts_against_an_order(effect)
             }
-            Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => {
+            Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), list, .. }) => {
                 let listed = list.steps.iter().flatten().map(|planned| &planned.task.slug);
                 let known = listed.chain(run.steps().iter().flatten());
                 self.begun = known.filter(|slug| run.has_begun(slug) || is_ended(run, slug)).cloned().collect();
@@ -51,16 +54,16 @@ impl People {
     pub fn after(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         self.at = fact.at;
         match &fact.event {
-            Event::RunResumed { .. } | Event::RunContinued { .. } => {
+            Event::RunResumed(_) | Event::RunContinued(_) => {
                 self.stopped = false;
                 self.held.clear();
                 Ok(())
             }
-            Event::CancelRequested => {
+            Event::CancelRequested(_) => {
                 self.stopped = true;
                 Ok(())
             }
-            Event::EditHeld { tasks } => {
+            Event::EditHeld(events::EditHeld { tasks }) => {
                 let waits = |slug: &&Slug| {
                     let task = run.task(slug).filter(|task| !is_touched(task));
                     task.is_some_and(|task| matches!(task.state(), State::Planned | State::Waiting | State::Ready))
@@ -68,19 +71,19 @@ impl People {
                 self.held = tasks.iter().flatten().filter(waits).cloned().collect();
                 Ok(())
             }
-            Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } => {
+            Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), list, .. }) => {
                 self.held.clear();
                 self.an_edit_stands(run, list)
             }
-            Event::TaskDropped { task } => match run.task(task).map(|task| task.state()) {
+            Event::TaskDropped(events::TaskDropped { task }) => match run.task(task).map(|task| task.state()) {
                 Some(State::Dropped) => Ok(()),
                 state => Err(format!("what a person said stands: {task} was taken off, and is {state:?}")),
             },
-            Event::Started { effect: EffectKey::Gate(gate), .. } => {
+            Event::Started(events::Started { effect: EffectKey::Gate(gate), .. }) => {
                 self.asked.insert(gate.clone());
                 Ok(())
             }
-            Event::GateAnswered { gate, .. } if !self.asked.contains(gate) => {
+            Event::GateAnswered(events::GateAnswered { gate, .. }) if !self.asked.contains(gate) => {
                 Err(format!("nobody answers what was not asked: {gate:?}"))
             }
             _ => Ok(()),
@@ -104,7 +107,7 @@ impl People {
     }
 
     /// Every task is as an edit says; what it leaves out is off the plan. What works or has ended well is left alone.
-    fn an_edit_stands(&self, run: &Run, list: &ListAdopted) -> Kept {
+    fn an_edit_stands(&self, run: &Run, list: &AdoptedList) -> Kept {
         let left_alone = |slug: &Slug| self.begun.contains(slug);
         let other = list.steps.iter().flatten().find(|planned| {
             let now = run.task(&planned.task.slug).map(|task| &task.task);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Event, ListOrigin, ResultParts};
+use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::record::ResultParts;
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{Slug, Task};
 
@@ -22,10 +23,12 @@ impl Plan {
     /// A task leaves the plan only if a person removes it or a reply names it with a reason, and its step never moves but by
     /// an edit (spec 2.11).
     pub fn keeps_its_tasks(&mut self, run: &Run, event: &Event) -> Kept {
-        let edits = matches!(event, Event::ListAdopted { origin: ListOrigin::Edit(_), .. });
+        let edits = matches!(event, Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), .. }));
         let removes = |slug: &Slug| match event {
-            Event::ListAdopted { list, .. } => list.beside.removed.iter().any(|removal| removal.task == *slug),
-            Event::TaskDropped { task } => task == slug,
+            Event::ListAdopted(events::ListAdopted { list, .. }) => {
+                list.beside.removed.iter().any(|removal| removal.task == *slug)
+            }
+            Event::TaskDropped(events::TaskDropped { task }) => task == slug,
             _ => false,
         };
         for task in run.tasks() {

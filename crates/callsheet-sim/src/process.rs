@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry, Outcome};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::Outcome;
 use callsheet_core::run::{Effect, Run, Stage};
 use callsheet_core::spec::TaskLimits;
 use callsheet_runtime::driver::RunWriter;
@@ -129,7 +130,7 @@ impl Shell {
 
     /// The machine goes with its power: the last facts may be lost, the middle of the log never is. True if some were.
     fn lose_tail(&mut self) -> Result<bool, String> {
-        let first = self.log.iter().take_while(|fact| !matches!(fact.event, Event::Started { .. })).count().min(2);
+        let first = self.log.iter().take_while(|fact| !matches!(fact.event, Event::Started(_))).count().min(2);
         let most = self.log.len().saturating_sub(first);
         if most == 0 || self.world.tame || !self.world.random.chance(30) {
             return Ok(false);
@@ -199,14 +200,12 @@ impl Shell {
         if let Some(outcome) = self.writer.run().without_follow_up()
             && self.world.random.chance(30)
         {
-            let _ = self.append(Event::FollowUpWithdrawn { outcome })?;
+            let _ = self.append(events::FollowUpWithdrawn { outcome }.into())?;
         }
         let run = self.writer.run();
         let applied = run.all_tasks().flat_map(|task| task.applied.iter().map(move |set| (task, set)));
-        let reverted = applied.filter(|(_, set)| !set.reverted).map(|(task, set)| Event::ChangesReverted {
-            task: task.task.slug.clone(),
-            run: set.run.clone(),
-            set: set.set,
+        let reverted = applied.filter(|(_, set)| !set.reverted).map(|(task, set)| {
+            events::ChangesReverted { task: task.task.slug.clone(), run: set.run.clone(), set: set.set }.into()
         });
         let reverted: Vec<Event> = reverted.collect();
         if self.world.random.chance(10)
@@ -234,9 +233,9 @@ impl Shell {
         let settings = self.world.settings.clone();
         let ended = matches!(self.writer.run().stage(), Stage::Concluded(_));
         let event = if ended && self.world.trees.is_none() && self.world.random.chance(40) {
-            Event::RunContinued { text: "And now?".to_owned(), settings }
+            events::RunContinued { text: "And now?".to_owned(), settings }.into()
         } else {
-            Event::RunResumed { settings }
+            events::RunResumed { settings }.into()
         };
         self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
         self.change_limits_of_templates()
@@ -253,7 +252,7 @@ impl Shell {
         let Some(template) = template else { return Ok(()) };
         let none = template.body.walk().into_iter().map(|_| TaskLimits::default()).collect();
         let limits = [(template.name.clone(), none)].into();
-        let _ = self.append(Event::LimitsChanged { limits })?;
+        let _ = self.append(events::LimitsChanged { limits }.into())?;
         Ok(())
     }
 

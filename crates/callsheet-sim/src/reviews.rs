@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{CallKey, Event};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::CallKey;
 use callsheet_core::spec::{ExecutionId, Slug};
 use callsheet_format::reply::read_review;
 
@@ -13,7 +14,7 @@ use crate::random::Random;
 pub(crate) fn verdict(random: &mut Random, key: CallKey) -> Event {
     let replies = ["yes", "no: the second file is missing", "It is fine."];
     let reading = read_review(random.pick(&replies).copied().unwrap_or_default());
-    Event::Reviewed { key, missing: reading.value, repairs: reading.repairs, issues: reading.issues }
+    events::Reviewed { key, missing: reading.value, repairs: reading.repairs, issues: reading.issues }.into()
 }
 
 /// An execution run of one listing of its task.

@@ -1,6 +1,7 @@
 //! Replies of routing calls.
 
-use callsheet_core::record::{Beside, CallKey, Event, ListOrigin};
+use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::record::{Beside, CallKey};
 use callsheet_core::run::Run;
 use callsheet_core::spec::TaskList;
 
@@ -13,12 +14,12 @@ pub(crate) fn routed(world: &mut World, run: &Run, key: CallKey) -> Event {
     if one_task || is_last {
         let known = run.tasks().next().is_some().then_some(run);
         let (origin, list) = (ListOrigin::Reply(key), world.list(known));
-        return Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() };
+        return events::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }.into();
     }
     let skill = (run.drafted().is_some() && world.random.chance(80)).then(|| "write".to_owned());
     let asks = run.drafted().is_none() && world.random.chance(10);
     let writes = if asks { vec!["asked.md".to_owned()] } else { Vec::new() };
-    Event::Routed { key, skill, writes, issues: Vec::new() }
+    events::Routed { key, skill, writes, issues: Vec::new() }.into()
 }
 
 /// A list whose tasks are to get their skills; `None`: it has no task.

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome, VERSION};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
@@ -210,7 +211,7 @@ impl Shell {
     fn rest(&mut self) -> Turn<bool> {
         let run = self.writer.run();
         if run.outcome().is_none() && run.held_by_edit().is_some() {
-            let waiting = Event::RunWaiting { outcome: Outcome::InputRequired };
+            let waiting = events::RunWaiting { outcome: Outcome::InputRequired }.into();
             self.append(waiting)?.map_err(|reject| format!("a run that is held cannot wait: {reject}"))?;
             return Ok(false);
         }
@@ -232,7 +233,7 @@ impl Shell {
     fn tell_of_limits(&mut self) -> Turn {
         for near in self.writer.run().limits_near() {
             let limit = near.limit.name().to_owned();
-            let _ = self.append(Event::LimitNear { task: near.task, limit, used: near.used, max: near.max })?;
+            let _ = self.append(events::LimitNear { task: near.task, limit, used: near.used, max: near.max }.into())?;
         }
         Ok(())
     }
@@ -289,7 +290,7 @@ impl Shell {
         logs::nothing_happens_before_it_is_written(&self.unwritten, &key)?;
         let performed = self.world.perform(self.writer.run(), &effect);
         let absent = performed.is_none();
-        let event = performed.unwrap_or_else(|| Event::RunWaiting { outcome: World::absence(&effect) });
+        let event = performed.unwrap_or_else(|| events::RunWaiting { outcome: World::absence(&effect) }.into());
         // A run that was about to end may have gone on, and end in another way.
         let run = self.writer.run();
         let ends = matches!(effect, Effect::Conclude(_));
@@ -298,7 +299,7 @@ impl Shell {
             self.marks.blow(Blow::Absent);
             self.resting.push(effect.clone());
         }
-        let misfit = matches!(&event, Event::GateAnswered { .. });
+        let misfit = matches!(&event, Event::GateAnswered(_));
         match self.append(event)? {
             Ok(()) => {}
             // `all` does not answer a gate that shows one thing: it is asked again.

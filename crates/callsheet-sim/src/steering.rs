@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Event, ListAdopted, ListOrigin, PlannedTask};
+use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::record::{AdoptedList, PlannedTask};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 
@@ -14,7 +15,7 @@ impl World {
     pub fn edit(&mut self, run: &Run) -> Event {
         let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
         let mut list =
-            ListAdopted { goals: run.goals().clone(), skills: self.skills.clone(), ..ListAdopted::default() };
+            AdoptedList { goals: run.goals().clone(), skills: self.skills.clone(), ..AdoptedList::default() };
         for step in run.steps() {
             let mut tasks = Vec::new();
             for task in step.iter().filter_map(|slug| run.task(slug)) {
@@ -48,14 +49,14 @@ impl World {
             list.steps.push(vec![self.task(&known)]);
         }
         let origin = ListOrigin::Edit(blob("edit"));
-        Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }
+        events::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }.into()
     }
 
     /// An edit with errors: it touches some of the tasks that have not begun.
     fn broken_edit(&mut self, run: &Run) -> Event {
         let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
         let tasks = open.map(|task| task.task.slug.clone()).filter(|_| self.random.chance(50)).collect();
-        Event::EditHeld { tasks: Some(tasks) }
+        events::EditHeld { tasks: Some(tasks) }.into()
     }
 
     /// What a person changes in the run, which may come too late or not fit.
@@ -68,7 +69,7 @@ impl World {
         }
         if self.random.chance(10) {
             let max = f64::from(run.settings().limits.max_calls) + 4.0;
-            return Some(Event::LimitRaised { limit: "max_calls".to_owned(), max });
+            return Some(events::LimitRaised { limit: "max_calls".to_owned(), max }.into());
         }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
@@ -76,8 +77,12 @@ impl World {
             run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();
         if self.random.chance(60) {
             let slugs = if self.random.chance(80) { problems } else { slugs };
-            return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task, skills: BTreeMap::new() });
+            return self
+                .random
+                .pick(&slugs)
+                .cloned()
+                .map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
         }
-        self.random.pick(&slugs).cloned().map(|task| Event::TaskDropped { task })
+        self.random.pick(&slugs).cloned().map(|task| events::TaskDropped { task }.into())
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
 use callsheet_store::MemoryStore;

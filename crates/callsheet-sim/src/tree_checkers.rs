@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{CallFault, CallKey, EffectKey, Event, LogEntry, Outcome};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::{CallFault, CallKey, EffectKey, Outcome};
 use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
@@ -25,7 +26,7 @@ impl TreeWitness {
     /// A limit of a task or of one above it is about to be passed.
     pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         match &fact.event {
-            Event::Started { effect: EffectKey::Ask(key), .. } => {
+            Event::Started(events::Started { effect: EffectKey::Ask(key), .. }) => {
                 let effect = EffectKey::Ask(key.clone());
                 if run.is_in_flight(&effect) || !run.is_outstanding(&effect) {
                     return Ok(());
@@ -36,13 +37,16 @@ impl TreeWitness {
                 self.started.insert(key.clone());
             }
             // A call that was never sent is none; one that was cut off counts for no limit.
-            Event::CallFailed { key, sends: 0, .. } | Event::CallFailed { key, fault: CallFault::Cancelled, .. } => {
+            Event::CallFailed(events::CallFailed { key, sends: 0, .. })
+            | Event::CallFailed(events::CallFailed { key, fault: CallFault::Cancelled, .. }) => {
                 self.uncharge(run, key);
             }
-            Event::RunResumed { .. } | Event::RunContinued { .. } if run.check(fact).is_ok() => {
+            Event::RunResumed(_) | Event::RunContinued(_) if run.check(fact).is_ok() => {
                 std::mem::take(&mut self.started).iter().for_each(|key| self.uncharge(run, key));
             }
-            Event::ReplyReceived { key, usage, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
+            Event::ReplyReceived(events::ReplyReceived { key, usage, .. })
+                if run.is_in_flight(&EffectKey::Ask(key.clone())) =>
+            {
                 let Some(task) = &key.task else { return Ok(()) };
                 self.charge(run, task, 0, usage.input + usage.output);
                 self.no_token_is_overspent(run, task)?;

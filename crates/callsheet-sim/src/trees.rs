@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
+use callsheet_core::events::{self, Event};
 use callsheet_core::record::{
-    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
+    Answer, CallFault, Entry, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
@@ -86,8 +87,8 @@ impl Trees {
         let entry = Entry::Template { name: self.tree.entry.clone(), prompt: "go".to_owned() };
         let run = RunId::new("simulated");
         vec![
-            Event::RunStarted { run, entry, settings, tools },
-            Event::TreeAdopted { tree: Box::new(self.tree.clone()) },
+            events::RunStarted { run, entry, settings, tools }.into(),
+            events::TreeAdopted { tree: Box::new(self.tree.clone()) }.into(),
         ]
     }
 
@@ -119,7 +120,7 @@ impl Trees {
         for bytes in evaluation.blobs {
             self.keep(bytes);
         }
-        Ok(Event::Evaluated { task: task.clone(), n, step: evaluation.step })
+        Ok(events::Evaluated { task: task.clone(), n, step: evaluation.step }.into())
     }
 
     /// What a handler's model answers.
@@ -132,13 +133,13 @@ impl Trees {
             let faults =
                 [CallFault::ContextOverflow, CallFault::Timeout, CallFault::Configuration, CallFault::Communication];
             let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
-            return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned(), sizes: None };
+            return events::CallFailed { key, fault, sends: 1, message: "it failed".to_owned(), sizes: None }.into();
         }
         // As the driver does: a reply has what the budgets leave beside its prompt.
         let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(PROMPT));
         if room == 0 {
             let message = "no room".to_owned();
-            return Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None };
+            return events::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None }.into();
         }
         let call = |name: &str| json!([{ "name": name, "id": "", "arguments": { "path": "a.txt" } }]);
         let reply = match roll {
@@ -160,7 +161,7 @@ impl Trees {
         let stop = if wanted > room { StopReason::Budget } else { stop };
         let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::world::COST) };
         let model = "test/model".to_owned();
-        Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
+        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }.into()
     }
 
     /// Reads what it answered.
@@ -182,11 +183,17 @@ impl Trees {
         match read_turn(&text, &calls, &taken, false) {
             Said::Calls(calls, said) => {
                 let (repeats, stuck) = (BTreeMap::new(), BTreeMap::new());
-                Event::CallsAsked { key, calls, said: Some(said), repeats, stuck, repairs, issues }
+                events::CallsAsked { key, calls, said: Some(said), repeats, stuck, repairs, issues }.into()
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));
-                Event::RunFinished { key, result: ResultParts { document, ..ResultParts::default() }, repairs, issues }
+                events::ExecutionFinished {
+                    key,
+                    result: ResultParts { document, ..ResultParts::default() },
+                    repairs,
+                    issues,
+                }
+                .into()
             }
         }
     }
@@ -221,7 +228,7 @@ impl Trees {
         } else {
             Retrieval::Found(found)
         };
-        Event::ContextRetrieved { task: task.clone(), n, retrieval, empty_index: true }
+        events::ContextRetrieved { task: task.clone(), n, retrieval, empty_index: true }.into()
     }
 
     /// What a person says to a question.

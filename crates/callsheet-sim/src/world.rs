@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
+use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::placement::place;
 use callsheet_core::record::{
-    Apart, CallFault, CallKey, Entry, Event, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask, Removal,
-    ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
+    AdoptedList, Apart, CallFault, CallKey, Entry, Gate, GateKind, Outcome, PlannedTask, Removal, ResultParts,
+    StopReason, ToolPolicy, ToolRecord, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -126,13 +127,13 @@ impl World {
         }
         let prompt = "Explain retries.".to_owned();
         if self.random.chance(50) {
-            return vec![Event::RunStarted { run, entry: Entry::Prompt { prompt }, settings, tools }];
+            return vec![events::RunStarted { run, entry: Entry::Prompt { prompt }, settings, tools }.into()];
         }
         let entry = Entry::Sheet { prompt };
         let list = self.list(None);
         vec![
-            Event::RunStarted { run, entry, settings, tools },
-            Event::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() },
+            events::RunStarted { run, entry, settings, tools }.into(),
+            events::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() }.into(),
         ]
     }
 
@@ -141,8 +142,8 @@ impl World {
     }
 
     /// A list: new tasks, and if a run is given some of its tasks again.
-    pub(crate) fn list(&mut self, run: Option<&Run>) -> ListAdopted {
-        let mut list = ListAdopted::default();
+    pub(crate) fn list(&mut self, run: Option<&Run>) -> AdoptedList {
+        let mut list = AdoptedList::default();
         list.goals.plan_complete = self.random.chance(50);
         list.goals.plan_continues = self.random.chance(20);
         if let Some(run) = run {
@@ -274,11 +275,9 @@ impl World {
         if let Some(event) = self.cut(run, effect) {
             return Some(event);
         }
-        if let Some(event) = self.of_call(run, effect) {
-            return Some(event);
-        }
-        if let Some(event) = self.of_tree(run, effect) {
-            return Some(event);
+        let below = self.of_call(run, effect).or_else(|| self.of_tree(run, effect));
+        if below.is_some() {
+            return below;
         }
         Some(match effect {
             Effect::AskModel(asked) => self.reply(asked),
@@ -287,7 +286,7 @@ impl World {
                 let issues = if self.misbehaves(15) { vec![issue()] } else { Vec::new() };
                 let apart = (task.as_str().len() % 2 == 0).then_some(Apart { tokens: 30_000, most: 24_000 });
                 let (task, n, stage, contents) = (task.clone(), *n, *stage, self.contents(run, task));
-                Event::ReferencesChecked { task, n, stage, issues, contents, apart }
+                events::ReferencesChecked { task, n, stage, issues, contents, apart }.into()
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
@@ -302,37 +301,37 @@ impl World {
                     }
                 };
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
-                Event::ToolFinished { task, run, call, record, ms: 200 }
+                events::ToolFinished { task, run, call, record, ms: 200 }.into()
             }
             // A tree's evaluation that fails is a defect; without its fact the run stalls, which is seen.
             Effect::Evaluate { .. } | Effect::Retrieve { .. } => return None,
             Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. } => return None,
             Effect::MergeByCode { task, n } => {
-                Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
+                events::ExecutionsMerged { task: task.clone(), n: *n, result: ResultParts::default() }.into()
             }
             Effect::AskApproval(gate) => {
-                Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }
+                events::GateAnswered { gate: gate.clone(), answer: self.answer(gate), by: None }.into()
             }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
-                Event::QuestionAnswered { task, run, call, output: blob("answer") }
+                events::QuestionAnswered { task, run, call, output: blob("answer") }.into()
             }
             effect @ Effect::TryChanges { .. } => return checked(&mut self.random, effect, issue()),
             Effect::ApplyChanges { task, run, set, changes } => {
                 let (task, run, set) = (task.clone(), run.clone(), *set);
                 if self.misbehaves(20) {
-                    Event::ChangesRejected { task, run, set, issues: vec![issue()] }
+                    events::ChangesRejected { task, run, set, issues: vec![issue()] }.into()
                 } else if self.misbehaves(20) {
                     let as_shown = self.random.chance(50);
-                    Event::ChangesRebased { task, run, set, changes: moved(changes), as_shown }
+                    events::ChangesRebased { task, run, set, changes: moved(changes), as_shown }.into()
                 } else {
-                    Event::ChangesApplied { task, run, set, changes: changes.clone() }
+                    events::ChangesApplied { task, run, set, changes: changes.clone() }.into()
                 }
             }
             Effect::RollBack { task, run, set, .. } => {
-                Event::ChangesRolledBack { task: task.clone(), run: run.clone(), set: *set }
+                events::ChangesRolledBack { task: task.clone(), run: run.clone(), set: *set }.into()
             }
-            Effect::Conclude(outcome) => Event::RunConcluded { outcome: *outcome, report: blob("report") },
+            Effect::Conclude(outcome) => events::RunConcluded { outcome: *outcome, report: blob("report") }.into(),
         })
     }
 
@@ -342,7 +341,7 @@ impl World {
         let late = run.time_left_ms().is_some_and(|left| left < 2_000);
         let record = ToolRecord::Cut;
         let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
-        (late && self.misbehaves(50)).then_some(Event::ToolFinished { task, run, call, record, ms: 200 })
+        (late && self.misbehaves(50)).then_some(events::ToolFinished { task, run, call, record, ms: 200 }.into())
     }
 
     /// A call of a template begins, or ends.
@@ -354,10 +353,10 @@ impl World {
                 let tree = trees.as_ref().map(Trees::tree);
                 self.called = trees;
                 Some(match tree.filter(|_| !self.misbehaves(5)) {
-                    Some(tree) => Event::CallMounted { task, run: exec, call, tree, shared: BTreeSet::new() },
+                    Some(tree) => events::CallMounted { task, run: exec, call, tree, shared: BTreeSet::new() }.into(),
                     None => {
                         let (result, failed) = (Box::default(), Some("its arguments do not fit".to_owned()));
-                        Event::CallReturned { task, run: exec, call, result, failed }
+                        events::CallReturned { task, run: exec, call, result, failed }.into()
                     }
                 })
             }
@@ -366,7 +365,7 @@ impl World {
                 let ToolState::Mounted(mount) = tool.state else { return None };
                 let failed = run.operators().top_of(mount)?.failed().then(|| "it failed".to_owned());
                 let (task, run, call) = (task.clone(), exec.clone(), call.clone());
-                Some(Event::CallReturned { task, run, call, result: Box::default(), failed })
+                Some(events::CallReturned { task, run, call, result: Box::default(), failed }.into())
             }
             _ => None,
         }
@@ -394,14 +393,14 @@ impl World {
             Effect::RunTool { task, run, call, .. } => {
                 let record = trees.output(task, call);
                 let (task, run, call) = (task.clone(), run.clone(), call.id.clone());
-                Some(Event::ToolFinished { task, run, call, record, ms: 200 })
+                Some(events::ToolFinished { task, run, call, record, ms: 200 }.into())
             }
             Effect::AskApproval(gate) if !wild => {
-                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate), by: None })
+                Some(events::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate), by: None }.into())
             }
             Effect::AskPerson { task, run, call, .. } => {
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
-                Some(Event::QuestionAnswered { task, run, call, output: trees.words() })
+                Some(events::QuestionAnswered { task, run, call, output: trees.words() }.into())
             }
             _ => None,
         }
@@ -420,17 +419,17 @@ impl World {
                 CallFault::Cancelled,
             ];
             let fault = self.random.pick(&faults).cloned().unwrap_or(CallFault::Communication);
-            return Event::CallFailed { key, fault, sends: 3, message: "it failed".to_owned(), sizes: None };
+            return events::CallFailed { key, fault, sends: 3, message: "it failed".to_owned(), sizes: None }.into();
         }
         // As the driver does: a reply has what the budgets leave beside its prompt.
         let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(100));
         if room == 0 {
             let message = "no room".to_owned();
-            return Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None };
+            return events::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None }.into();
         }
         // Some repeat the one before.
         let reply = blob(&format!("reply {}", key.n - u32::from(key.n % 5 == 4)));
-        Event::ReplyReceived {
+        events::ReplyReceived {
             key,
             prompt: blob("prompt"),
             reply,
@@ -441,6 +440,7 @@ impl World {
             stop: StopReason::End,
             sizes: None,
         }
+        .into()
     }
 
     fn read(&mut self, run: &Run, asked: &ModelCall) -> Event {
@@ -452,24 +452,24 @@ impl World {
             return routes::routed(self, run, key);
         }
         if self.misbehaves(20) {
-            return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
+            return events::ReplyRefused { key, issues: vec![issue()], repairs, valid: None }.into();
         }
         let list_phase = matches!(key.phase, Phase::Plan | Phase::Iterate | Phase::Continue);
         if list_phase && self.random.chance(20) {
             let known = (key.phase != Phase::Plan).then_some(run);
             if let Some(list) = routes::without_skills(self, known) {
                 let (list, beside) = list;
-                return Event::ListDrafted { key, list, beside, repairs, issues };
+                return events::ListDrafted { key, list, beside, repairs, issues }.into();
             }
         }
         match key.phase {
             Phase::Plan => {
                 let list = self.list(None);
-                Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
+                events::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }.into()
             }
             Phase::Iterate | Phase::Continue => {
                 let list = self.list(Some(run));
-                Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
+                events::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }.into()
             }
             Phase::Refine => {
                 let known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
@@ -477,10 +477,10 @@ impl World {
                 let calls = if self.random.chance(50) { self.calls() } else { Vec::new() };
                 let approval = self.random.chance(5);
                 let refinement = Refinement { need: None, references, expected: None, approval, calls };
-                Event::TaskRefined { key, refinement, repairs, issues }
+                events::TaskRefined { key, refinement, repairs, issues }.into()
             }
             Phase::Join => {
-                Event::Joined { key, answer: "an answer".to_owned(), unsupported: Vec::new(), repairs, issues }
+                events::Joined { key, answer: "an answer".to_owned(), unsupported: Vec::new(), repairs, issues }.into()
             }
             Phase::Execute | Phase::Merge | Phase::Review | Phase::Route => self.executed(run, asked, key),
         }
@@ -496,7 +496,7 @@ impl World {
             let repeats = task.zip(exec).map(|(task, exec)| run.repeats(task, exec, &calls)).unwrap_or_default();
             let stuck =
                 calls.iter().filter(|_| self.random.chance(5)).map(|call| (call.id.clone(), blob("stuck"))).collect();
-            return Event::CallsAsked { key, calls, said: None, repeats, stuck, repairs, issues };
+            return events::CallsAsked { key, calls, said: None, repeats, stuck, repairs, issues }.into();
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {
@@ -505,7 +505,7 @@ impl World {
             changes: writes.then(changes),
             ..ResultParts::default()
         };
-        Event::RunFinished { key, result, repairs, issues }
+        events::ExecutionFinished { key, result, repairs, issues }.into()
     }
 
     /// Why nobody is there.
@@ -533,7 +533,7 @@ fn issue() -> Issue {
 }
 
 /// The tasks of a reply in the steps of the plan that they get. Of what a task reads only that stays which is listed before it.
-fn placed(mut list: ListAdopted, run: Option<&Run>) -> ListAdopted {
+fn placed(mut list: AdoptedList, run: Option<&Run>) -> AdoptedList {
     let known = |planned: &PlannedTask| run.and_then(|run| run.step_of(&planned.task.slug));
     let sections: Vec<Vec<Option<usize>>> = list.steps.iter().map(|step| step.iter().map(known).collect()).collect();
     let places = place(&sections, run.map_or(0, |run| run.steps().len()));

@@ -2,7 +2,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests say what they miss")]
 #![allow(clippy::panic, clippy::expect_used)]
 
-use callsheet_core::record::{Event, GateKind, LogEntry};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::GateKind;
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
 use callsheet_sim::checkers::Witness;
@@ -29,12 +30,12 @@ fn log_with(wanted: impl Fn(&[LogEntry]) -> bool) -> Vec<LogEntry> {
 }
 
 fn is_approval(fact: &LogEntry) -> bool {
-    matches!(&fact.event, Event::GateAnswered { gate, .. } if matches!(gate.kind, GateKind::BeforeApply { .. }))
+    matches!(&fact.event, Event::GateAnswered(events::GateAnswered { gate, .. }) if matches!(gate.kind, GateKind::BeforeApply { .. }))
 }
 
 #[test]
 fn another_set_than_the_approved_one_is_noticed() {
-    let applied = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied { .. });
+    let applied = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied(_));
     let log = log_with(|log| {
         let approved = log.iter().position(is_approval);
         approved.is_some_and(|at| log.iter().skip(at).any(applied))
@@ -42,7 +43,7 @@ fn another_set_than_the_approved_one_is_noticed() {
     assert_eq!(witnessed(&log, |fact| Some(fact.clone())), Ok(()));
     let planted = witnessed(&log, |fact| {
         let mut fact = fact.clone();
-        if let Event::ChangesApplied { changes, .. } = &mut fact.event {
+        if let Event::ChangesApplied(events::ChangesApplied { changes, .. }) = &mut fact.event {
             changes.files.iter_mut().for_each(|file| file.after = Some(BlobId::of(b"what nobody saw")));
         }
         Some(fact)
@@ -52,8 +53,9 @@ fn another_set_than_the_approved_one_is_noticed() {
 
 #[test]
 fn a_rebased_set_that_is_not_asked_about_again_is_noticed() {
-    let moved = |fact: &LogEntry| matches!(fact.event, Event::ChangesRebased { as_shown: false, .. });
-    let applies = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied { .. });
+    let moved =
+        |fact: &LogEntry| matches!(fact.event, Event::ChangesRebased(events::ChangesRebased { as_shown: false, .. }));
+    let applies = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied(_));
     let log = log_with(|log| {
         let Some(at) = log.iter().position(moved) else { return false };
         let mut rest = log.iter().skip(at);

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::driver::RunWriter;
@@ -70,11 +70,11 @@ fn take_up(folder: &Path, run: &RunId, log: &[LogEntry], ends: &[usize]) -> usiz
     if let Some(last) = held.last() {
         store.break_lock(run).expect("the process before is gone");
         let settings = match &held[0].event {
-            Event::RunStarted { settings, .. } => settings.clone(),
+            Event::RunStarted(events::RunStarted { settings, .. }) => settings.clone(),
             other => panic!("{other:?}"),
         };
         let mut writer = RunWriter::open(Arc::new(store), run, Run::new()).expect("it folds");
-        writer.note(last.at, Event::RunResumed { settings }).expect("a resume fits anywhere");
+        writer.note(last.at, events::RunResumed { settings }.into()).expect("a resume fits anywhere");
         assert_eq!(writer.flush().expect("it is recorded").len(), 1);
     }
     ends[ends.len() - 1] - held.len()

@@ -10,7 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use callsheet_core::record::{CallKey, Event};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::CallKey;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
@@ -168,8 +169,9 @@ impl Observer for LiveWriter {
         match signal {
             Signal::Delta { key, text } => self.streamed(key, text),
             Signal::LogEntry { fact, .. } => match &fact.event {
-                Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => self.ended(|one| one == key),
-                Event::RunConcluded { .. } => self.ended(|_| true),
+                Event::ReplyReceived(events::ReplyReceived { key, .. })
+                | Event::CallFailed(events::CallFailed { key, .. }) => self.ended(|one| one == key),
+                Event::RunConcluded(_) => self.ended(|_| true),
                 _ => {}
             },
             Signal::Silent { .. } | Signal::Retry { .. } | Signal::Notice(_) => {}

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::events::{Event, LogEntry, VERSION};
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::Row;

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callsheet_core::record::{LogEntry, Outcome};
+use callsheet_core::events::LogEntry;
+use callsheet_core::record::Outcome;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
 use rusqlite::types::Value;

@@ -1,6 +1,7 @@
 //! What a list of runs shows, folded fact by fact as they are appended.
 
-use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::record::Outcome;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::StoreFault;
 
@@ -31,17 +32,17 @@ impl Columns {
         self.facts = fact.n;
         self.changed_at = fact.at;
         match &fact.event {
-            Event::RunStarted { entry, .. } => {
+            Event::RunStarted(events::RunStarted { entry, .. }) => {
                 self.started_at = fact.at;
                 self.outcome = None;
                 self.cost_usd = Some(0.0);
                 self.request = first_line(entry.prompt()).to_owned();
             }
-            Event::RunResumed { .. } | Event::RunContinued { .. } => self.outcome = None,
-            Event::RunWaiting { outcome }
-            | Event::RunConcluded { outcome, .. }
-            | Event::FollowUpWithdrawn { outcome } => self.outcome = Some(*outcome),
-            Event::ReplyReceived { usage, .. } => {
+            Event::RunResumed(_) | Event::RunContinued(_) => self.outcome = None,
+            Event::RunWaiting(events::RunWaiting { outcome })
+            | Event::RunConcluded(events::RunConcluded { outcome, .. })
+            | Event::FollowUpWithdrawn(events::FollowUpWithdrawn { outcome }) => self.outcome = Some(*outcome),
+            Event::ReplyReceived(events::ReplyReceived { usage, .. }) => {
                 self.cost_usd = self.cost_usd.zip(usage.cost_usd).map(|(sum, cost)| sum + cost);
             }
             _ => {}

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use callsheet_core::record::{Entry, Event, LogEntry, Outcome, VERSION};
+use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::record::{Entry, Outcome};
 use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 use callsheet_store::{Collected, Damage, SqliteStore};
@@ -27,8 +28,9 @@ fn ended(store: &SqliteStore, name: &str, report: &[u8]) -> Lock {
     let lock = store.lock(&RunId::new(name)).unwrap();
     let entry = Entry::Prompt { prompt: "a".to_owned() };
     let (settings, tools) = (Settings::default(), Default::default());
-    let started = Event::RunStarted { run: lock.run.clone(), entry, settings, tools };
-    let concluded = Event::RunConcluded { outcome: Outcome::Complete, report: store.stage_blob(report.to_vec()) };
+    let started = events::RunStarted { run: lock.run.clone(), entry, settings, tools }.into();
+    let concluded =
+        events::RunConcluded { outcome: Outcome::Complete, report: store.stage_blob(report.to_vec()) }.into();
     let entry = |n, event| LogEntry { v: VERSION, n, at: n, event };
     store.append(&lock, &[entry(1, started), entry(2, concluded)]).unwrap();
     lock

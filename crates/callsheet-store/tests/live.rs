@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callsheet_core::record::{CallFault, CallKey, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::record::{CallFault, CallKey};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, RunId, Slug};
 use callsheet_runtime::ports::{LiveText, Observer, Signal, Store};
@@ -24,7 +25,7 @@ fn key(task: &str) -> CallKey {
 
 fn ended(key: CallKey) -> LogEntry {
     let fault = CallFault::Cancelled;
-    let event = Event::CallFailed { key, fault, sends: 1, message: String::new(), sizes: None };
+    let event = events::CallFailed { key, fault, sends: 1, message: String::new(), sizes: None }.into();
     LogEntry { v: VERSION, n: 1, at: 1, event }
 }
 

@@ -2,7 +2,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use callsheet_core::record::{Entry, Event, LogEntry, Outcome, VERSION};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::record::{Entry, Outcome};
 use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{InboxMessage, Lock, Store, StoreFault};
 use callsheet_store::{MemoryStore, SqliteStore};
@@ -91,16 +92,17 @@ fn run(number: usize) -> RunId {
 fn event(kind: u8, run: &RunId) -> Event {
     let settings = Settings::default();
     match kind {
-        0 => Event::RunStarted {
+        0 => events::RunStarted {
             run: run.clone(),
             entry: Entry::Prompt { prompt: format!("\n do {run}\nmore") },
             settings,
             tools: std::collections::BTreeMap::new(),
-        },
-        1 => Event::RunWaiting { outcome: Outcome::ApprovalRequired },
-        2 => Event::RunResumed { settings },
-        3 => Event::RunConcluded { outcome: Outcome::Incomplete, report: BlobId::of(b"report") },
-        _ => Event::CancelRequested,
+        }
+        .into(),
+        1 => events::RunWaiting { outcome: Outcome::ApprovalRequired }.into(),
+        2 => events::RunResumed { settings }.into(),
+        3 => events::RunConcluded { outcome: Outcome::Incomplete, report: BlobId::of(b"report") }.into(),
+        _ => events::CancelRequested {}.into(),
     }
 }
 

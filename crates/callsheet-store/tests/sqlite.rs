@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::record::Entry;
 use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
@@ -50,7 +51,8 @@ callsheet_runtime::store_conformance!(world);
 
 fn started(run: &RunId) -> LogEntry {
     let entry = Entry::Prompt { prompt: "a".to_owned() };
-    let event = Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() };
+    let event =
+        events::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() }.into();
     LogEntry { v: VERSION, n: 1, at: 1, event }
 }
 
@@ -97,7 +99,7 @@ fn a_power_cut_takes_whole_batches_from_the_end() {
     let lock = store.lock(&RunId::new("cut")).unwrap();
     store.append(&lock, &[started(&lock.run)]).unwrap();
     for n in [2, 4, 6] {
-        let cancel = |n| LogEntry { v: VERSION, n, at: n, event: Event::CancelRequested };
+        let cancel = |n| LogEntry { v: VERSION, n, at: n, event: events::CancelRequested {}.into() };
         store.stage_blob(noise(9_000));
         store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
     }
@@ -274,7 +276,7 @@ fn like_blobs_are_stored_once() {
     let prompts: Vec<Vec<u8>> = (0..50).map(|n| format!("{rules}Job {n} of {rules}").into_bytes()).collect();
     for (n, prompt) in (1..).zip(&prompts) {
         store.stage_blob(prompt.clone());
-        let event = Event::CancelRequested;
+        let event = events::CancelRequested {}.into();
         let first = started(&lock.run);
         store.append(&lock, &[if n == 1 { first } else { LogEntry { v: VERSION, n, at: n, event } }]).unwrap();
     }
@@ -312,7 +314,8 @@ fn long_facts_are_stored_smaller() {
     let prompt = "Where does each of these stand? ".repeat(400);
     let entry = Entry::Prompt { prompt };
     let event =
-        Event::RunStarted { run: lock.run.clone(), entry, settings: Settings::default(), tools: Default::default() };
+        events::RunStarted { run: lock.run.clone(), entry, settings: Settings::default(), tools: Default::default() }
+            .into();
     let fact = LogEntry { v: VERSION, n: 1, at: 1, event };
     store.append(&lock, std::slice::from_ref(&fact)).unwrap();
     let stored: u32 = world.raw().query_row("SELECT length(body) FROM facts", [], |row| row.get(0)).unwrap();

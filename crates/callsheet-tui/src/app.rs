@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use callsheet_app::event_line;
-use callsheet_core::record::{CallKey, EffectKey, Event, Gate, GateKind};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{CallKey, EffectKey, Gate, GateKind};
 use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
@@ -248,9 +249,10 @@ impl App {
 
     fn note(&mut self, event: &Event) {
         match event {
-            Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => drop(self.streams.remove(key)),
+            Event::ReplyReceived(events::ReplyReceived { key, .. })
+            | Event::CallFailed(events::CallFailed { key, .. }) => drop(self.streams.remove(key)),
             // What an earlier process streamed is lost with it.
-            Event::RunResumed { .. } => self.streams.clear(),
+            Event::RunResumed(_) => self.streams.clear(),
             _ => {}
         }
         if let Some(line) = event_line(event, &self.run) {

@@ -1,6 +1,6 @@
 //! The screen: the run above, the tree left or on top, the chosen task beside or below it, the keys at the foot.
 
-use callsheet_core::view::{dollars, limit_number, limit_unit, pressing_limit, thousands};
+use callsheet_core::view::{amount, dollars, limit_unit, pressing_limit, thousands};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -251,7 +251,7 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
         figures.push((format!("{} failed", header.problems), theme.bad()));
     }
     if let Some(one) = pressing_limit(&app.run) {
-        let (used, max) = (limit_number(one.used), limit_number(one.max));
+        let (used, max) = (amount(one.used), amount(one.max));
         let words = format!("{used} of {max} {}", limit_unit(one.limit.name()));
         figures.push((words, theme.bad()));
     }

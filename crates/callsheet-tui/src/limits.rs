@@ -2,7 +2,7 @@
 
 use callsheet_app::RunCommand;
 use callsheet_core::run::LimitUse;
-use callsheet_core::view::{limit_number, limit_unit, limit_words, most_used_limit};
+use callsheet_core::view::{amount, limit_unit, limit_words, most_used_limit};
 
 use crate::app::{App, Purpose};
 use crate::input::Input;
@@ -13,7 +13,7 @@ use crate::viewer::Viewer;
 pub fn ask(app: &mut App) {
     match most_used_limit(&app.run) {
         Some(one) => {
-            let twice = limit_number(one.max * 2.0);
+            let twice = amount(one.max * 2.0);
             app.input = Some((Purpose::Raise(one), Input::with(&twice)));
         }
         None => app.say("this run has no limit to raise"),
@@ -31,8 +31,8 @@ pub fn raise(app: &mut App, viewer: &Viewer, one: &LimitUse, typed: &str) {
     let name = one.limit.name();
     let max = typed.trim().trim_start_matches('$').replace(',', "").parse::<f64>().ok();
     let Some(max) = max.filter(|max| max.is_finite() && *max > one.max) else {
-        return app.say(&format!("{name} stays at {}: type a number above that", limit_number(one.max)));
+        return app.say(&format!("{name} stays at {}: type a number above that", amount(one.max)));
     };
     let said = viewer.order(RunCommand::Raise { limits: vec![(name.to_owned(), max)] });
-    told(app, said, &format!("{name} is raised to {}", limit_number(max)));
+    told(app, said, &format!("{name} is raised to {}", amount(max)));
 }

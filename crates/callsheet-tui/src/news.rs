@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use callsheet_app::{retry_line, silent_line};
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
 
 /// One thing that the screen is told.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callsheet_app::{Order, Receipt, Refusal, RunCommand, RunControl};
-use callsheet_core::record::{AnsweredBy, Gate, LogEntry};
+use callsheet_core::events::LogEntry;
+use callsheet_core::record::{AnsweredBy, Gate};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_core::record::{Event, LogEntry};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
@@ -66,19 +66,19 @@ impl Gist {
         for entry in entries {
             self.facts = self.facts.max(entry.n);
             match &entry.event {
-                Event::ReplyReceived { usage, .. } => {
+                Event::ReplyReceived(events::ReplyReceived { usage, .. }) => {
                     self.tokens = self.tokens.saturating_add(usage.tokens());
                     self.cost_usd += usage.cost_usd.unwrap_or(0.0);
                 }
-                Event::ListAdopted { list, .. } => {
+                Event::ListAdopted(events::ListAdopted { list, .. }) => {
                     self.note(&list.goals.text);
                     for planned in list.steps.iter().flatten() {
                         self.note(&planned.task.name);
                         self.note(&planned.task.need);
                     }
                 }
-                Event::RunFinished { result, .. } => self.note(&result.summary),
-                Event::Joined { answer, .. } => self.note(answer),
+                Event::ExecutionFinished(events::ExecutionFinished { result, .. }) => self.note(&result.summary),
+                Event::Joined(events::Joined { answer, .. }) => self.note(answer),
                 _ => {}
             }
         }

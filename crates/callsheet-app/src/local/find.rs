@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::ports::{RunSummary, Store};

@@ -2,7 +2,7 @@
 
 use callsheet_core::run::LimitUse;
 use callsheet_core::spec::RunId;
-use callsheet_core::view::limit_number;
+use callsheet_core::view::amount;
 use callsheet_runtime::ports::InboxMessage;
 
 use super::{LocalRuns, recorded};
@@ -19,7 +19,7 @@ pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> R
             return Err(Refusal::usage(format!("the limit was not raised: run {id} has no {name}"), ""));
         };
         if !max.is_finite() || *max <= now {
-            let now = limit_number(now);
+            let now = amount(now);
             return Err(Refusal::usage(
                 format!("the limit was not raised: {name} is {now} now"),
                 format!("give a number above {now}"),
@@ -28,6 +28,6 @@ pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> R
     }
     let messages = limits.iter().map(|(limit, max)| InboxMessage::Raise { limit: limit.clone(), max: *max });
     runs.post(&store, &found, &messages.collect::<Vec<_>>())?;
-    let raised: Vec<String> = limits.iter().map(|(name, max)| format!("{name} {}", limit_number(*max))).collect();
+    let raised: Vec<String> = limits.iter().map(|(name, max)| format!("{name} {}", amount(*max))).collect();
     Ok(Receipt::new(id, raised.join(", "), found.owner.as_ref()))
 }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
 use callsheet_core::fuzzy;
-use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
+use callsheet_core::record::Outcome;
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
@@ -62,7 +63,7 @@ fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Re
     if found.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
         // A run that rests is taken up first: what was stopped is planned again.
         let settings = run.settings().clone();
-        preview = with(&preview, Event::RunResumed { settings })
+        preview = with(&preview, events::RunResumed { settings }.into())
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
     }
     if of_template {
@@ -92,8 +93,8 @@ fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Re
         };
         let (slug, state) = (task.task.slug.clone(), task.state());
         let event = match wish {
-            SteerAction::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
-            SteerAction::Drop => Event::TaskDropped { task: slug.clone() },
+            SteerAction::Retry => events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into(),
+            SteerAction::Drop => events::TaskDropped { task: slug.clone() }.into(),
         };
         // A retry may bring a task back that is named later, too.
         let comes_back = wish == SteerAction::Retry
@@ -125,7 +126,7 @@ fn part_of_call(
     if preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed()) {
         return Ok(None);
     }
-    let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+    let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
     *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.failed(), id))?;
     Ok(Some(op.id.clone()))
 }
@@ -153,7 +154,7 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
             // The resume, or one that is named before, brings it back.
             continue;
         }
-        let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+        let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
         preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, failed(run), id))?;
         tasks.push(op.id.clone());
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use callsheet_app::{Host, LocalRuns, Refusal, RunControl, Started};
-use callsheet_core::record::{Entry, Event, ListAdopted, ListOrigin, LogEntry, PlannedTask, VERSION};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
+use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{Goals, Policy, RunId, Settings, Slug, Task};
 use callsheet_core::symbols::Coloured;
@@ -39,14 +40,16 @@ impl Stage {
         let mut stage = Self { program, runs, lock, run: Run::new() };
         let entry = Entry::Sheet { prompt: "Write it.".to_owned() };
         let settings = Settings { refine: Policy::Never, ..Settings::default() };
-        stage.note(Event::RunStarted { run: RunId::new(RUN), entry, settings, tools: Default::default() });
+        stage.note(events::RunStarted { run: RunId::new(RUN), entry, settings, tools: Default::default() }.into());
         let goals = Goals { text: "Written.".to_owned(), plan_complete: true, plan_continues: false };
         let steps = vec![tasks.iter().map(|name| planned(name)).collect()];
-        let list = ListAdopted { goals, steps, ..ListAdopted::default() };
-        stage.note(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() });
+        let list = AdoptedList { goals, steps, ..AdoptedList::default() };
+        stage.note(
+            events::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() }.into(),
+        );
         while let Some(Effect::CheckReferences { task, n, stage: at }) = stage.run.outstanding().into_iter().next() {
             let (issues, contents) = (Vec::new(), Default::default());
-            stage.note(Event::ReferencesChecked { task, n, stage: at, issues, contents, apart: None });
+            stage.note(events::ReferencesChecked { task, n, stage: at, issues, contents, apart: None }.into());
         }
         stage
     }

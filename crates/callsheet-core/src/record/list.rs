@@ -34,7 +34,7 @@ pub struct Removal {
 /// An accepted list. A reply adds to the plan: tasks that it does not name stay as they are. A person's edit is the whole
 /// plan: of what it leaves out, nothing starts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ListAdopted {
+pub struct AdoptedList {
     /// Goals and markers; empty text keeps the former goals.
     pub goals: Goals,
     /// Tasks by their 0-based step in the plan; steps of which nothing is listed are empty.
@@ -63,7 +63,7 @@ pub struct Beside {
     pub remarks: String,
 }
 
-impl ListAdopted {
+impl AdoptedList {
     /// The plain list.
     pub fn list(&self) -> TaskList {
         TaskList {

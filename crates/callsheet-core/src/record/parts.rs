@@ -253,12 +253,12 @@ pub enum Entry {
         /// Verbatim.
         prompt: String,
     },
-    /// A sheet file that was read without errors; its list follows as the first `ListAdopted`.
+    /// A sheet file that was read without errors; its list follows as the first `AdoptedList`.
     Sheet {
         /// The text given with the run, else its `Original prompt`, else its goals.
         prompt: String,
     },
-    /// One skill and one text; its one-task list follows as the first `ListAdopted`.
+    /// One skill and one text; its one-task list follows as the first `AdoptedList`.
     Skill {
         /// Verbatim.
         prompt: String,

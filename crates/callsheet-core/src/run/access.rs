@@ -428,7 +428,7 @@ impl Run {
 
     /// The same up to now, for a run that is being watched.
     pub fn times_at(&self, at: u64) -> Times {
-        self.clock.times_at(at, spell(self, None))
+        self.clock.times_at(at, spell(self, false))
     }
 
     /// What the last resume had not to do again; `None`: the run was never resumed.

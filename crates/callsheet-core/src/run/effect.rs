@@ -1,6 +1,6 @@
 //! What a run owes the world, derived from its state alone.
 
-use crate::record::{CallKey, ChangeSet, EffectKey, Event, Gate, Outcome, ReferenceStage};
+use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
 use crate::spec::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::template::operators::EvalPhase;
 
@@ -172,12 +172,6 @@ impl Effect {
             | Self::RollBack { task, .. } => Some(task),
             Self::AskApproval(_) | Self::AskPerson { .. } | Self::Conclude(_) => None,
         }
-    }
-
-    /// Its start, to be recorded before it is performed.
-    pub fn started(&self) -> Event {
-        let reserved = if let Self::AskModel(asked) = self { asked.reserved } else { 0 };
-        Event::Started { effect: self.key(), reserved }
     }
 
     /// Whether this is its key.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::adopt::is_same_work;
+use crate::events::ListOrigin;
 use crate::issue::{Issue, Repair};
-use crate::record::{CallKey, EffectKey, ListAdopted, ListOrigin, PlannedTask};
+use crate::record::{AdoptedList, CallKey, EffectKey, PlannedTask};
 use crate::spec::{Phase, Slug, TaskList};
 
 use super::Run;
@@ -29,7 +30,7 @@ impl Lists<'_> {
     pub fn adopted(
         &mut self,
         origin: &ListOrigin,
-        list: &ListAdopted,
+        list: &AdoptedList,
         (repairs, issues): (&[Repair], &[Issue]),
         at: u64,
     ) {
@@ -77,7 +78,7 @@ impl Lists<'_> {
     }
 
     /// A reply adds to the plan: a task that is there keeps its step, a new one stands before what follows it in the reply.
-    fn add(&mut self, list: &ListAdopted, issues: &[Issue]) {
+    fn add(&mut self, list: &AdoptedList, issues: &[Issue]) {
         self.0.gates.close_before_run();
         self.take_up(list, issues);
         let mut steps = self.0.tasks.steps().to_vec();
@@ -99,7 +100,7 @@ impl Lists<'_> {
     }
 
     /// Whether all that a list asks for was asked for before, listed again as it was, and ended without output both times.
-    fn adds_nothing(&self, list: &ListAdopted) -> bool {
+    fn adds_nothing(&self, list: &AdoptedList) -> bool {
         let again = |planned: &PlannedTask| {
             let known = self.0.tasks.get(&planned.task.slug).filter(|task| task.state().is_problem() && task.relisted);
             known.is_some_and(|known| is_same_work(&known.task, &planned.task))
@@ -125,7 +126,7 @@ impl Lists<'_> {
     }
 
     /// A person's edit (spec 2.18).
-    fn edited(&mut self, list: &ListAdopted, issues: &[Issue]) {
+    fn edited(&mut self, list: &AdoptedList, issues: &[Issue]) {
         self.0.sheet.edit(list);
         self.call_back(list);
         self.hold_unstarted(|_| true);
@@ -137,7 +138,7 @@ impl Lists<'_> {
 
     /// A task that an edit changes or leaves out while nothing of it is at work but a person has not begun: it is ready again,
     /// and follows the edit.
-    fn call_back(&mut self, list: &ListAdopted) {
+    fn call_back(&mut self, list: &AdoptedList) {
         for slug in called_back(self.0, list) {
             TaskChange(self.0).enter(&slug, TaskPhase::Ready);
         }
@@ -174,7 +175,7 @@ impl Lists<'_> {
 
     /// Of what an edit leaves out nothing starts. What is done or at work stays, whether the edit changes it or leaves it out,
     /// and every task keeps its step (spec 2.18).
-    fn follow_edit(&mut self, list: &ListAdopted, issues: &[Issue]) {
+    fn follow_edit(&mut self, list: &AdoptedList, issues: &[Issue]) {
         let left_out = left_out(self.0, list);
         for slug in &left_out {
             if self.0.tasks.get(slug).is_some_and(|task| !matches!(task.state(), State::Running | State::Done)) {
@@ -196,7 +197,7 @@ impl Lists<'_> {
     }
 
     /// Lists the tasks of a list in the next round. What stands there as it ended stays so.
-    fn take_up(&mut self, list: &ListAdopted, issues: &[Issue]) {
+    fn take_up(&mut self, list: &AdoptedList, issues: &[Issue]) {
         let round = self.0.progress.rounds().total().saturating_add(1);
         for planned in list.steps.iter().flatten() {
             let ended = self.0.tasks.get(&planned.task.slug).is_some_and(|task| task.state().is_ended());
@@ -209,13 +210,13 @@ impl Lists<'_> {
 }
 
 /// Tasks of the plan that a list leaves out, in the order of the plan.
-fn left_out(run: &Run, list: &ListAdopted) -> Vec<Slug> {
+fn left_out(run: &Run, list: &AdoptedList) -> Vec<Slug> {
     let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
     run.tasks.steps().iter().flatten().filter(|slug| !listed.contains(slug)).cloned().collect()
 }
 
 /// Tasks that run, that an edit changes or leaves out, and that have not begun.
-fn called_back(run: &Run, list: &ListAdopted) -> Vec<Slug> {
+fn called_back(run: &Run, list: &AdoptedList) -> Vec<Slug> {
     let stays =
         |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
     let waiting = run.tasks().filter(|task| task.state() == State::Running).map(TaskRun::slug);
@@ -265,7 +266,7 @@ pub(super) fn check_draft(run: &Run, key: &CallKey, list: &TaskList) -> Result<(
 }
 
 /// Refuses a list that was not asked for, or that the table of spec 2.10 forbids.
-pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> Result<(), Reject> {
+pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &AdoptedList) -> Result<(), Reject> {
     if let ListOrigin::Edit(_) = origin {
         return check_edit(run, list);
     }
@@ -305,7 +306,7 @@ pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> 
 }
 
 /// Refuses an edit that would alter what has ended well. What runs is left alone.
-fn check_edit(run: &Run, list: &ListAdopted) -> Result<(), Reject> {
+fn check_edit(run: &Run, list: &AdoptedList) -> Result<(), Reject> {
     if !may_edit(run) {
         return Err(Reject::NotEditable);
     }

@@ -7,10 +7,10 @@
 //! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
 //! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
 //!
-//! 1. **check** (`check`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the entry fits; else it is
+//! 1. **check** (`events`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the event fits; else it is
 //!    refused with a [`Reject`], and nothing has changed.
-//! 2. **fold** (`fold`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`, `Reviews`,
-//!    `Joins`, `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
+//! 2. **fold** (`events`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`,
+//!    `Reviews`, `Joins`, `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
 //! 3. **advance** (`advance`, with `steps`, `execute`, `operators`): make every transition that needs nobody: release waiting
 //!    tasks, block readers of lost outputs, open gates, begin executions, end tasks, steps and rounds. Every change of a
 //!    task goes through `TaskChange`, by [`State::may_become`], the table of spec 2.10; every change of the run's stage that
@@ -41,7 +41,7 @@
 //!
 //! # Where new things go
 //!
-//! * A new log entry: `record::Event`, then a line in `check` and one in `fold`, and a method of the type of its idea. A
+//! * A new event: a file in `events` and a line in its list, and a method of the type of its idea. A
 //!   new limit: `limit` and `limits`, nowhere else.
 //! * What is known of one idea: a field of its part. What it means for others: the type that knows them both. No file
 //!   imports one that imports it; queries that viewers need stand in `access` (parts alone) or `views` (anything).
@@ -57,18 +57,17 @@ mod attempts;
 mod calls;
 mod changes;
 mod changing;
-mod check;
 mod clock;
 mod commands;
 mod continuation;
 mod conversations;
 mod effect;
+pub mod events;
 mod execute;
 mod execution;
 mod explain;
 mod failure;
 mod flights;
-mod fold;
 mod follow_ups;
 mod gates;
 mod ideal;
@@ -131,7 +130,7 @@ pub use state::{Stage, State, Stopwatch};
 pub use task::{ExecutionStage, Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
-use crate::record::LogEntry;
+use crate::events::LogEntry;
 
 /// A run: everything that its log says, and what follows from that. Each part knows one idea, and its fields are its own.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -165,9 +164,9 @@ impl Run {
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.check(entry)?;
         let at = entry.at.max(self.clock.now());
-        self.clock.spend(at, spell::spell(self, Some(&entry.event)));
+        self.clock.spend(at, spell::spell(self, entry.event.takes_up()));
         let stage = self.stage();
-        fold::Fold(self).event(&entry.event, at);
+        entry.event.apply(self, at);
         self.clock.tick(at, entry.n);
         let mut advancing = advance::Advancing(self);
         advancing.advance();
@@ -181,14 +180,14 @@ impl Run {
     /// # Errors
     /// As `apply`.
     pub fn check(&self, entry: &LogEntry) -> Result<(), Reject> {
-        if entry.v > crate::record::VERSION {
+        if entry.v > crate::events::VERSION {
             return Err(Reject::Version { found: entry.v });
         }
         let last = self.clock.last_entry();
         if entry.n <= last {
             return Err(Reject::Number { found: entry.n, last });
         }
-        check::Check(self).event(&entry.event)
+        entry.event.check(self)
     }
 
     /// What the shell is to do: at most `jobs` pieces of work, units in flight first, then new ones in the

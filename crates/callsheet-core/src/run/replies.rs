@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::issue::{Issue, Repair};
-use crate::record::{Beside, CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
+use crate::record::{Beside, CallFault, CallKey, CallSizes, EffectKey, Outcome, ResultParts};
 use crate::spec::{BlobId, Phase, Refinement, TaskList};
 
 use super::attempts::GivenUp;
@@ -16,59 +16,14 @@ use super::next_stage::NextStage;
 use super::reviews::Reviews;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
-use super::totals::CallRecord;
 use super::{Run, limits, reviews};
 
 /// Takes in what came of model calls.
 pub(super) struct Replies<'a>(pub &'a mut Run);
 
 impl Replies<'_> {
-    pub fn received(&mut self, event: &Event) {
-        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop, sizes } = event else { return };
-        self.landed(key);
-        let run = &mut *self.0;
-        // Where the run's own limit cut it, it is asked for again with a larger one.
-        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
-        let short =
-            *stop == StopReason::Budget && limits::short_of_tokens(run, task, u64::MAX) == limits::Shortfall::Run;
-        let mut attempt = 1;
-        if let Some(attempts) = run.attempts_mut(key) {
-            attempt = attempts.attempt;
-            attempts.reading = Some(key.clone()).filter(|_| !short);
-            attempts.communication = false;
-            attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
-        }
-        let now = run.clock.now();
-        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
-            task.measure(*sizes, Some(now));
-        }
-        run.ledger.charged(key.task.as_ref(), usage);
-        if *stop == StopReason::Budget {
-            self.note_no_room(key, !short);
-        }
-        let run = &mut *self.0;
-        let part = run.part(key).to_owned();
-        run.calls.add(CallRecord {
-            key: key.clone(),
-            part,
-            number: 0,
-            attempt,
-            model: model.clone(),
-            usage: *usage,
-            ms: *ms,
-            sends: *sends,
-            stop: *stop,
-            prompt: prompt.clone(),
-            reply: reply.clone(),
-            repairs: Vec::new(),
-            issues: Vec::new(),
-            accepted: None,
-            rejected: Vec::new(),
-        });
-    }
-
     /// The call is over: nothing of it is in flight or reserved.
-    fn landed(&mut self, key: &CallKey) {
+    pub fn landed(&mut self, key: &CallKey) {
         self.0.flights.end(&EffectKey::Ask(key.clone()));
         self.0.ledger.released(key);
     }
@@ -146,21 +101,9 @@ impl Replies<'_> {
         }
     }
 
-    /// A call gave no reply.
-    pub fn unanswered(&mut self, event: &Event, at: u64) {
-        let Event::CallFailed { key, fault, sends, message, sizes } = event else { return };
-        if *fault == CallFault::Cancelled && *sends > 0 {
-            self.0.ledger.cut_off(key);
-        }
-        self.call_failed(key, fault, message, *sizes, at);
-        if *sends == 0 {
-            self.take_back(key);
-        }
-    }
-
     /// A call that was refused before it was sent is no model call: what it took is free again, for others as well (spec
     /// "Templates" 9).
-    fn take_back(&mut self, key: &CallKey) {
+    pub fn take_back(&mut self, key: &CallKey) {
         let run = &mut *self.0;
         run.ledger.taken_back(key.task.as_ref());
         if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
@@ -168,7 +111,8 @@ impl Replies<'_> {
         }
     }
 
-    fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
+    /// A call gave no reply.
+    pub fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
         self.landed(key);
         let run = &mut *self.0;
         run.ledger.failed(key.task.as_ref());
@@ -303,7 +247,7 @@ impl Replies<'_> {
 
     /// What is left of the smallest token budget of a call is too little: it is used up. `beside`: unless others return what
     /// they hold.
-    fn note_no_room(&mut self, key: &CallKey, beside: bool) {
+    pub fn note_no_room(&mut self, key: &CallKey, beside: bool) {
         let task = key.task.as_ref().and_then(|slug| self.0.tasks.get(slug));
         if let Some((account, left)) = limits::smallest_budget(self.0, task, beside) {
             self.0.ledger.note_no_room(account, left);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::ListAdopted;
+use crate::record::AdoptedList;
 use crate::spec::{BlobId, Goals, Slug};
 
 /// The sheet beside its tasks.
@@ -51,7 +51,7 @@ impl Sheet {
     }
 
     /// A list was accepted; `by_host`: it was read by code.
-    pub fn adopt(&mut self, list: &ListAdopted, by_host: bool) {
+    pub fn adopt(&mut self, list: &AdoptedList, by_host: bool) {
         let mut goals = list.goals.clone();
         if by_host && !goals.plan_continues {
             goals.plan_complete = true;
@@ -89,7 +89,7 @@ impl Sheet {
     }
 
     /// A person edited it.
-    pub fn edit(&mut self, list: &ListAdopted) {
+    pub fn edit(&mut self, list: &AdoptedList) {
         self.held = None;
         if list.goals != self.goals {
             let goals = Goals { text: list.goals.text.clone(), ..list.goals };
@@ -101,7 +101,7 @@ impl Sheet {
     }
 
     /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
-    fn mark_irrelevant(&mut self, list: &ListAdopted) {
+    fn mark_irrelevant(&mut self, list: &AdoptedList) {
         for link in &list.beside.no_longer_relevant {
             if !self.no_longer_relevant.contains(link) {
                 self.no_longer_relevant.push(link.clone());

@@ -1,15 +1,14 @@
 //! What the time between two log entries counts as.
 
-use crate::record::{EffectKey, Event, Outcome};
+use crate::record::{EffectKey, Outcome};
 
 use super::Run;
 use super::clock::Spell;
 
-/// Of the time from the last entry on; `next`: the entry that ends it.
-pub(super) fn spell(run: &Run, next: Option<&Event>) -> Spell {
+/// Of the time from the last entry on; `begins`: the entry that ends it begins the work of a process.
+pub(super) fn spell(run: &Run, begins: bool) -> Spell {
     let outcome = run.progress.outcome();
     let waits = matches!(outcome, Some(Outcome::ApprovalRequired | Outcome::InputRequired));
-    let begins = matches!(next, Some(Event::RunResumed { .. } | Event::RunContinued { .. }));
     let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
     let mut flights = run.flights.iter().peekable();
     if run.clock.last_entry() == 0 || (begins || outcome.is_some()) && !waits {

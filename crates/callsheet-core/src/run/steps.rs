@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::issue::{Issue, Severity};
-use crate::record::{Apart, Event, ReferenceStage};
+use crate::record::{Apart, ReferenceStage};
 use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 
 use super::Run;
@@ -97,13 +97,7 @@ impl Steps<'_> {
     }
 
     /// The references of a task were looked at.
-    pub fn references_checked(&mut self, event: &Event) {
-        let Event::ReferencesChecked { task, stage, issues, contents, apart, .. } = event else { return };
-        self.check_ended(task, *stage, issues);
-        self.note_contents(task, contents, *apart);
-    }
-
-    fn check_ended(&mut self, slug: &Slug, stage: ReferenceStage, issues: &[Issue]) {
+    pub fn check_ended(&mut self, slug: &Slug, stage: ReferenceStage, issues: &[Issue]) {
         let (default, revision) = (self.0.settings().refine, self.0.changes.revision());
         let Some(task) = self.0.tasks.get_mut(slug) else { return };
         let may_refine = task.skill.as_ref().is_some_and(|skill| skill.refine.unwrap_or(default) != Policy::Never);
@@ -129,7 +123,7 @@ impl Steps<'_> {
 
     /// What the references of a task held when they were last looked at (spec 10.5), and whether that was too much for
     /// one prompt.
-    fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>, apart: Option<Apart>) {
+    pub fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>, apart: Option<Apart>) {
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.seen.clone_from(contents);
             // A task that had begun goes on with the runs it has.

@@ -50,12 +50,6 @@ pub fn unsupported_of_answer(run: &Run) -> Vec<&str> {
     marks
 }
 
-/// Marks of a result in one line for a person; `None`: there is none.
-pub fn unsupported_line<'a>(marks: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let marks: Vec<&str> = marks.into_iter().collect();
-    (!marks.is_empty()).then(|| format!("not found in what it read: {}", marks.join(", ")))
-}
-
 /// Several results, each under the name of its task.
 pub fn listed(results: &[(&TaskRun, String)]) -> String {
     match results {

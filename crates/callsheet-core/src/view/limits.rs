@@ -2,8 +2,6 @@
 
 use crate::run::{LimitUse, Run};
 
-use super::timeline::amount;
-
 /// The limit that ended the run, or else the one of which most is used.
 pub fn most_used_limit(run: &Run) -> Option<LimitUse> {
     let uses = run.limit_uses();
@@ -28,14 +26,4 @@ pub fn limit_unit(limit: &str) -> &'static str {
         "max_cost_usd" => "US dollars",
         _ => "seconds",
     }
-}
-
-/// A limit that was raised, in words: `limit max_calls: raised to 40`.
-pub fn raised_words(limit: &str, max: f64) -> String {
-    format!("limit {limit}: raised to {}", amount(max))
-}
-
-/// A bound or a use as a number: `40`, `0.25`.
-pub fn limit_number(value: f64) -> String {
-    amount(value)
 }

@@ -2,15 +2,14 @@
 
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
-use crate::record::{ListAdopted, Outcome};
+use crate::record::Outcome;
+use crate::record::words::unsupported_line;
 use crate::run::{Joined, Problem, ProblemKind, RemovedBy, Review, Run, State, TaskPhase, TaskRun};
 use crate::spec::Slug;
 use crate::template::TaskResult;
 use crate::visible::readable;
 
 use super::Summary;
-use super::answer::unsupported_line;
-use super::units::counted;
 
 /// The report as Markdown; `outcome` of a run that goes on is `None`. `of_tree`: the result of a template's run, which stands for those of its tasks.
 pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>) -> String {
@@ -113,18 +112,6 @@ fn plan_changes(run: &Run) -> String {
         }
     }
     text
-}
-
-/// What an accepted list holds, in words for a person: `list: 2 steps, 3 tasks, 1 removed`.
-pub fn list_words(list: &ListAdopted) -> String {
-    let steps = list.steps.iter().filter(|step| !step.is_empty()).count();
-    let tasks: usize = list.steps.iter().map(Vec::len).sum();
-    let removed = list.beside.removed.len();
-    if tasks == 0 && removed == 0 {
-        return "list: nothing changes".to_owned();
-    }
-    let removed = if removed > 0 { format!(", {removed} removed") } else { String::new() };
-    format!("list: {}, {}{removed}", counted(steps, "step"), counted(tasks, "task"))
 }
 
 /// Tasks that were removed from the plan, a line each, in words for a person.

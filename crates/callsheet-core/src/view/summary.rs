@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::run::{Reuse, Run, State, Times};
 
-use super::units::{counted, dollars, duration, time_words};
+use super::times::time_words;
+use crate::units::{counted, dollars, duration};
 
 /// Numbers of a run. Times are milliseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -99,17 +100,6 @@ impl Summary {
             (false, _) => Some(format!("unknown: no price is set for {}", unknown())),
         }
     }
-}
-
-/// What a resume had not to do again, in words: `reused 7 calls, repeats 1; saved $0.04 and 2 min 05 s`. `None`: nothing.
-pub fn reuse_words(reuse: &Reuse) -> Option<String> {
-    if reuse.calls == 0 {
-        return None;
-    }
-    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-    let repeats = if reuse.repeated > 0 { format!(", repeats {}", reuse.repeated) } else { String::new() };
-    let money = if reuse.saved_usd > 0.0 { format!("{} and ", dollars(reuse.saved_usd)) } else { String::new() };
-    Some(format!("reuses {}{repeats}; saved {money}{}", counted(count(reuse.calls), "call"), duration(reuse.saved_ms)))
 }
 
 /// Refused replies after which the same was asked for once more.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{CallKey, EffectKey, Event, Gate, GateKind, LogEntry, Step};
+use crate::events::{self, Event, LogEntry, limit_words};
+use crate::record::words::call_words;
+use crate::record::{EffectKey, Gate, GateKind, Step};
 use crate::run::Run;
 use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
@@ -74,13 +76,13 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
         let _folded = run.apply(fact);
         if std::mem::replace(&mut losses, run.losses()) != run.losses() {
             // What a dead process did was over by its last fact.
-            let taken_up = matches!(fact.event, Event::RunResumed { .. } | Event::RunContinued { .. });
-            let result = ended(&fact.event);
+            let taken_up = matches!(fact.event, Event::RunResumed(_) | Event::RunContinued(_));
+            let result = fact.event.ends();
             let stays = |key: &EffectKey| result.as_ref() == Some(key) || run.is_in_flight(key);
             interrupt(&mut bars, &mut open, stays, if taken_up { before } else { at });
         }
         before = at;
-        if let Event::Started { effect, .. } = &fact.event {
+        if let Event::Started(events::Started { effect, .. }) = &fact.event {
             // Nobody answered it before the resume: it is asked still.
             if open.contains_key(effect) && matches!(effect, EffectKey::Gate(_) | EffectKey::Question { .. }) {
                 continue;
@@ -90,14 +92,14 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
             let what = work_words(effect, &run);
             bars.push(Bar { what, kind, task, tokens: None, queued_ms: 0, critical: false, from: at, to: None });
         } else if let Some(bar) =
-            ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
+            fact.event.ends().and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
             bar.to = Some(at);
-            if let Event::ReplyReceived { usage, ms, .. } = &fact.event {
+            if let Event::ReplyReceived(events::ReplyReceived { usage, ms, .. }) = &fact.event {
                 bar.tokens = Some(usage.tokens());
                 bar.queued_ms = at.saturating_sub(bar.from).saturating_sub(*ms);
             }
-        } else if let Event::LimitNear { task, limit, used, max } = &fact.event {
+        } else if let Event::LimitNear(events::LimitNear { task, limit, used, max }) = &fact.event {
             bars.push(note(limit_words(task.as_ref(), limit, *used, *max), task.as_ref(), at));
         } else if let Some(task) = own_failure(&fact.event, &run) {
             bars.push(note(format!("{task} failed"), Some(task), at));
@@ -185,37 +187,10 @@ fn kind_of(effect: &EffectKey) -> (BarKind, Option<Slug>) {
 
 /// The task with parts that failed by itself with this fact: no other line tells of it. `run` is folded up to the fact.
 pub fn own_failure<'e>(event: &'e Event, run: &Run) -> Option<&'e Slug> {
-    let Event::Evaluated { task, step: Step::Closed(closed), .. } = event else { return None };
+    let Event::Evaluated(events::Evaluated { task, step: Step::Closed(closed), .. }) = event else { return None };
     let failed = closed.status == ReturnStatus::Failed;
     let op = failed.then(|| run.operators().get(task)).flatten()?;
     run.operators().failed_by_itself(op).then_some(task)
-}
-
-fn ended(event: &Event) -> Option<EffectKey> {
-    Some(match event {
-        Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => EffectKey::Ask(key.clone()),
-        Event::ToolFinished { task, run, call, .. } => {
-            EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
-        }
-        Event::GateAnswered { gate, .. } => EffectKey::Gate(gate.clone()),
-        Event::QuestionAnswered { task, run, call, .. } => {
-            EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
-        }
-        Event::ChangesApplied { task, run, set, .. }
-        | Event::ChangesRebased { task, run, set, .. }
-        | Event::ChangesRejected { task, run, set, .. } => {
-            EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
-        }
-        Event::ChangesChecked { task, run, set, .. } => {
-            EffectKey::Try { task: task.clone(), run: run.clone(), set: *set }
-        }
-        Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
-        Event::RunConcluded { .. } => EffectKey::Conclude,
-        Event::ChangesRolledBack { task, run, set } => {
-            EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
-        }
-        _ => return None,
-    })
 }
 
 /// A piece of work in words.
@@ -238,43 +213,4 @@ pub(super) fn work_words(effect: &EffectKey, run: &Run) -> String {
         EffectKey::RollBack { task, .. } => format!("roll back {task}"),
         EffectKey::Conclude => "conclude".to_owned(),
     }
-}
-
-/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5 used`.
-pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> String {
-    let of = task.map(|task| format!(" of {task}")).unwrap_or_default();
-    format!("limit {limit}{of}: {} of {} used", amount(used), amount(max))
-}
-
-pub(super) fn amount(value: f64) -> String {
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (search_text retries)`. `part`: what its execution
-/// run is called, or nothing.
-pub fn call_words(key: &CallKey, part: &str) -> String {
-    let phase = match key.phase {
-        Phase::Route => "route",
-        Phase::Plan => "plan",
-        Phase::Refine => "refine",
-        Phase::Execute => "execute",
-        Phase::Review => "review",
-        Phase::Merge => "merge",
-        Phase::Iterate => "iterate",
-        Phase::Continue => "continue",
-        Phase::Join => "join",
-    };
-    let mut words = phase.to_owned();
-    if let Some(task) = &key.task {
-        words.push(' ');
-        words.push_str(task.as_str());
-    }
-    if let (Phase::Route, Some(drafted)) = (key.phase, &key.run) {
-        words.push_str(&format!(" {drafted}"));
-    }
-    if !part.is_empty() {
-        words.push_str(&format!(" ({part})"));
-    }
-    words
 }

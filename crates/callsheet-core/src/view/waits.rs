@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::LogEntry;
+use crate::events::LogEntry;
 use crate::run::{Run, Why};
 use crate::spec::Slug;
 

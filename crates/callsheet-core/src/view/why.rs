@@ -5,7 +5,9 @@ use crate::run::{Limit, Run, State, Why};
 use crate::spec::{Phase, Slug};
 
 use super::report::outcome_word;
-use super::timeline::{amount, work_words};
+use crate::units::amount;
+
+use super::timeline::work_words;
 
 /// More tasks or pieces of work than these are counted.
 const NAMED: usize = 3;

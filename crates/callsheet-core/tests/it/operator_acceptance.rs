@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use crate::player::{Player, Script};
-use callsheet_core::record::Event;
+use callsheet_core::events;
 use serde_json::{Value, json};
 
 /// Plays a script: what was asked, and how it came back.
@@ -324,12 +324,10 @@ fn c32_as_many_replies_pass_as_the_limit_says() {
     let near = player.run.limits_near();
     assert!(near.iter().any(|one| one.task.is_some() && one.limit.name() == "max_turns"), "{near:?}");
     for one in near {
-        player.happens(Event::LimitNear {
-            task: one.task,
-            limit: one.limit.name().to_owned(),
-            used: one.used,
-            max: one.max,
-        });
+        player.happens(
+            events::LimitNear { task: one.task, limit: one.limit.name().to_owned(), used: one.used, max: one.max }
+                .into(),
+        );
     }
     assert!(player.run.limits_near().is_empty(), "told once");
 }

@@ -10,7 +10,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::transcript::Player;
-use callsheet_core::record::{Event, LogEntry, Outcome};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::Outcome;
 use callsheet_core::run::{Limit, Run};
 use callsheet_core::spec::Phase;
 
@@ -125,7 +126,8 @@ fn every_outcome_ends_a_run() {
         let word = crate::transcript::outcome(outcome);
         let ended = |player: &Player| {
             player.log.iter().any(|fact| match &fact.event {
-                Event::RunConcluded { outcome: found, .. } | Event::RunWaiting { outcome: found } => *found == outcome,
+                Event::RunConcluded(events::RunConcluded { outcome: found, .. })
+                | Event::RunWaiting(events::RunWaiting { outcome: found }) => *found == outcome,
                 _ => false,
             })
         };

@@ -35,4 +35,9 @@ impl<T> Reading<T> {
     pub fn is_accepted(&self) -> bool {
         self.issues.iter().all(|issue| issue.severity != Severity::Error)
     }
+
+    /// The same with another value.
+    pub fn with<U>(self, value: U) -> Reading<U> {
+        Reading { value, repairs: self.repairs, issues: self.issues, wanted: self.wanted }
+    }
 }

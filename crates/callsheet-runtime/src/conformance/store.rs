@@ -7,7 +7,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::record::{Entry, Gate, GateKind, Outcome};
 use callsheet_core::spec::{BlobId, ExecutionId, RunId, Settings, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
 
@@ -62,11 +63,14 @@ fn fact(n: u64, event: Event) -> LogEntry {
 
 fn started(n: u64, run: &RunId, prompt: &str) -> LogEntry {
     let entry = Entry::Prompt { prompt: prompt.to_owned() };
-    fact(n, Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() })
+    fact(
+        n,
+        events::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() }.into(),
+    )
 }
 
 fn cancel(n: u64) -> LogEntry {
-    fact(n, Event::CancelRequested)
+    fact(n, events::CancelRequested {}.into())
 }
 
 fn numbers(facts: &[LogEntry]) -> Vec<u64> {
@@ -259,7 +263,7 @@ pub fn staged_blobs_come_with_the_next_facts(world: &impl World) {
     assert!(store.append(&lock, &[cancel(7)]).is_err(), "the log does not go on with 7");
     assert!(matches!(other.blob(&first), Err(StoreFault::NoBlob(_))), "a refused batch is refused with its blobs");
     assert_eq!(store.blob(&first).unwrap(), b"first");
-    let report = fact(2, Event::RunConcluded { outcome: Outcome::Complete, report: first.clone() });
+    let report = fact(2, events::RunConcluded { outcome: Outcome::Complete, report: first.clone() }.into());
     store.append(&lock, &[started(1, &lock.run, "a"), report]).unwrap();
     for store in [&store, &other] {
         assert_eq!(store.blob(&first).unwrap(), b"first");
@@ -285,13 +289,13 @@ pub fn summaries_follow_the_facts(world: &impl World) {
     let old = || shown().into_iter().nth(1).unwrap();
     assert_eq!((old().request.as_str(), old().started_at, old().changed_at), ("Count retries", 1_001, 1_001));
     assert_eq!((old().facts, old().outcome), (1, None));
-    let waiting = fact(2, Event::RunWaiting { outcome: Outcome::ApprovalRequired });
+    let waiting = fact(2, events::RunWaiting { outcome: Outcome::ApprovalRequired }.into());
     store.append(&older, &[waiting]).unwrap();
     assert_eq!((old().changed_at, old().outcome), (1_002, Some(Outcome::ApprovalRequired)));
-    store.append(&older, &[fact(3, Event::RunResumed { settings: Settings::default() })]).unwrap();
+    store.append(&older, &[fact(3, events::RunResumed { settings: Settings::default() }.into())]).unwrap();
     assert_eq!(old().outcome, None, "a resumed run waits no more");
     let report = store.put_blob(b"report").unwrap();
-    store.append(&older, &[fact(4, Event::RunConcluded { outcome: Outcome::Complete, report })]).unwrap();
+    store.append(&older, &[fact(4, events::RunConcluded { outcome: Outcome::Complete, report }.into())]).unwrap();
     assert_eq!((old().facts, old().outcome), (4, Some(Outcome::Complete)));
 }
 
@@ -340,7 +344,7 @@ pub fn write_until_killed(store: &dyn Store, name: &str) -> ! {
     loop {
         let first = if n == 0 { started(1, &lock.run, "a") } else { cancel(n + 1) };
         let report = store.stage_blob(format!("report after {n} facts").repeat(200).into_bytes());
-        let last = fact(n + 3, Event::RunConcluded { outcome: Outcome::Complete, report });
+        let last = fact(n + 3, events::RunConcluded { outcome: Outcome::Complete, report }.into());
         store.append(&lock, &[first, cancel(n + 2), last]).unwrap();
         n += 3;
         writeln!(out, "acknowledged {n}").unwrap();
@@ -381,7 +385,7 @@ pub fn a_killed_writer_loses_nothing(world: &impl World, child: impl Fn(&str) ->
         assert_eq!(numbers(&facts), (1..=facts.len() as u64).collect::<Vec<_>>());
         assert_eq!(facts.len() % 3, 0, "a part of a batch was left");
         for fact in &facts {
-            if let Event::RunConcluded { report, .. } = &fact.event {
+            if let Event::RunConcluded(events::RunConcluded { report, .. }) = &fact.event {
                 store.blob(report).unwrap();
             }
         }

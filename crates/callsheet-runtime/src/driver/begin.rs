@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Entry, Event, Tree};
+use callsheet_core::record::{Entry, Tree};
 use callsheet_core::spec::{Headless, Reference, RunId, Settings, TaskList};
 use callsheet_format::reading::Reading;
 
@@ -79,7 +80,7 @@ pub fn begin_in(
             let name = tree.entry.clone();
             tree.absent = absent(services, &tree);
             keep_reachable(&mut tree);
-            tree_adopted = Some(Event::TreeAdopted { tree });
+            tree_adopted = Some(events::TreeAdopted { tree }.into());
             (Entry::Template { name, prompt }, None)
         }
         EntrySpec::Prompt(prompt) => {
@@ -119,13 +120,13 @@ pub fn begin_in(
     if let Some(sheet) = list {
         report_warnings(services, &sheet.list.issues);
         let adopted = adopt_host_list(services, session.run(), &settings, sheet)?;
-        if let Event::ListAdopted { list, .. } = &adopted {
+        if let Event::ListAdopted(events::ListAdopted { list, .. }) = &adopted {
             let tasks = list.steps.iter().flatten().map(|planned| planned.task.slug.as_str());
             refuse_unknown_tasks(&settings.headless, tasks)?;
         }
         events.push(adopted);
     }
-    events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
+    events.insert(0, events::RunStarted { run: id, entry, settings, tools }.into());
     session.record(services, events)?;
     Ok(session)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
 use callsheet_core::spec::Slug;
 
 use crate::fault::{DriveFault, InputFault};
@@ -60,7 +60,7 @@ impl Session {
 
     /// Nothing of these tasks starts until the sheet is right; `None`: it is. True if that was recorded.
     fn hold(&mut self, services: &Services, tasks: Option<BTreeSet<Slug>>) -> Result<bool, DriveFault> {
-        Ok(self.record(services, vec![Event::EditHeld { tasks }])? > 0)
+        Ok(self.record(services, vec![events::EditHeld { tasks }.into()])? > 0)
     }
 
     /// An edit with errors is fixed or taken back: what it held may start.

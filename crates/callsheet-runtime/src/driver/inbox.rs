@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Answer, Event, Gate, GateKind, Verdict};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{Answer, Gate, GateKind, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::Slug;
 
@@ -149,27 +150,25 @@ fn gate_of(message: &InboxMessage) -> Option<&Gate> {
 /// What a message says; `None` if it was reported already why it says nothing.
 fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match message {
-        InboxMessage::Cancel => Some(Event::CancelRequested),
-        InboxMessage::Raise { limit, max } => Some(Event::LimitRaised { limit, max }),
+        InboxMessage::Cancel => Some(events::CancelRequested {}.into()),
+        InboxMessage::Raise { limit, max } => Some(events::LimitRaised { limit, max }.into()),
         InboxMessage::Answer { gate, answer, by, .. } => {
-            gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer, by })
+            gate.or_else(|| open_gates(run).next()).map(|gate| events::GateAnswered { gate, answer, by }.into())
         }
         InboxMessage::Reply { text, to } => to
             .or_else(|| open_questions(run).next().map(|open| open.asking))
             .map(|AskingCall { task, run, call }| {
-                services.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
-                    task,
-                    run,
-                    call,
-                    output,
-                })
+                services
+                    .store
+                    .put_blob(text.as_bytes())
+                    .map(|output| events::QuestionAnswered { task, run, call, output }.into())
             })
             .transpose()?,
         InboxMessage::Part { gate, part, by } => {
             let gate = gate.or_else(|| open_gates(run).next()).filter(|gate| is_open(run, gate));
             match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
                 Some((changes, gate)) => match hunks::answer(services, changes, &part)? {
-                    HunkAnswer::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer, by }),
+                    HunkAnswer::Answer(answer) => Some(events::GateAnswered { gate: gate.clone(), answer, by }.into()),
                     HunkAnswer::Moved(set) => hunks::adapted(services, gate, set),
                     HunkAnswer::Invalid(lines) => {
                         report_invalid(services, &lines);
@@ -186,14 +185,14 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
                 return Ok(None);
             }
             let skills = retry::changed_skills(services, run, &tasks)?;
-            let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
+            let retried = |task| events::TaskRetried { task, skills: skills.clone() }.into();
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
         InboxMessage::Drop { mut tasks } => {
             // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.
             tasks.sort_by_key(|slug| std::cmp::Reverse(run.step_of(slug)));
             tasks.dedup();
-            return Ok(Some(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect()));
+            return Ok(Some(tasks.into_iter().map(|task| events::TaskDropped { task }.into()).collect()));
         }
     };
     Ok(Some(event.into_iter().collect()))

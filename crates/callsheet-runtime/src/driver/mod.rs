@@ -29,7 +29,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::record::{EffectKey, Event, Outcome};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -136,7 +137,7 @@ impl Driver {
         loop {
             if self.stop.is_cancelled() && !asked_to_stop {
                 asked_to_stop = true;
-                self.session.record(&self.services, vec![Event::CancelRequested])?;
+                self.session.record(&self.services, vec![events::CancelRequested {}.into()])?;
             }
             let looked = self.start_pending()?;
             if self.in_flight.is_empty() && looked != EditCheck::Unsettled {
@@ -260,7 +261,7 @@ impl Driver {
         let Some(outcome) = self.unanswered.values().copied().min().or_else(held) else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.services)?;
-        Ok(self.session.record(&self.services, vec![Event::RunWaiting { outcome }])? > 0)
+        Ok(self.session.record(&self.services, vec![events::RunWaiting { outcome }.into()])? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {

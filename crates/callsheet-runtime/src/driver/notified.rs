@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Event, PromptFile};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::PromptFile;
 use callsheet_core::run::{Effect, LimitUse, Run};
 use callsheet_format::prompt::PromptKey;
 
@@ -25,7 +26,7 @@ pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -
             prompts.insert(key.as_str().to_owned(), file);
         }
     }
-    (!prompts.is_empty()).then_some(Event::PromptsUsed { prompts })
+    (!prompts.is_empty()).then_some(events::PromptsUsed { prompts }.into())
 }
 
 /// Templates whose text is another one than the run used before. Each is reported, since a prompt that was judged
@@ -41,7 +42,7 @@ pub(crate) fn prompts_changed(services: &Services, run: &Run) -> Option<Event> {
         ));
         prompts.insert(name.clone(), now);
     }
-    (!prompts.is_empty()).then_some(Event::PromptsUsed { prompts })
+    (!prompts.is_empty()).then_some(events::PromptsUsed { prompts }.into())
 }
 
 /// Limits to tell of.
@@ -49,7 +50,7 @@ pub(crate) fn limits_near(run: &Run) -> Vec<Event> {
     let near = run.limits_near().into_iter();
     let event = |one: LimitUse| {
         let limit = one.limit.name().to_owned();
-        Event::LimitNear { task: one.task, limit, used: one.used, max: one.max }
+        events::LimitNear { task: one.task, limit, used: one.used, max: one.max }.into()
     };
     near.map(event).collect()
 }

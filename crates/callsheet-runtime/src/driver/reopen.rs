@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Outcome};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::Outcome;
 use callsheet_core::run::{Effect, Run, State, ToolOutput};
 use callsheet_core::spec::{RunId, Settings};
 
@@ -57,10 +58,10 @@ pub fn reopen(
     let settings = change(session.run().settings().clone());
     let answered = asked.into_iter().filter(|asked| output_of(session.run(), asked).is_some()).collect();
     let resumed = match how {
-        ResumeKind::Resume => Event::RunResumed { settings },
+        ResumeKind::Resume => Event::RunResumed(events::RunResumed { settings }),
         ResumeKind::Continue(text) => {
             refuse_empty(&text)?;
-            Event::RunContinued { text, settings }
+            events::RunContinued { text, settings }.into()
         }
     };
     let ended = session.run().outcome();
@@ -163,7 +164,7 @@ fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(),
     }
     let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
     let outcome = asks.and_then(|asks| asks.into_iter().min());
-    session.record(services, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
+    session.record(services, outcome.map(|outcome| events::RunWaiting { outcome }.into()).into_iter().collect())?;
     Ok(())
 }
 

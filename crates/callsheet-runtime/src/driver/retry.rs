@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry, VERSION};
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{SkillPolicy, Slug};
 use callsheet_format::skill::SkillSeverity;
@@ -53,7 +53,7 @@ pub(crate) fn changed_skills(
 fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     let mut after = run.clone();
     for slug in asked {
-        let event = Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() };
+        let event = events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into();
         // One that came back with another is refused, and is back.
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }

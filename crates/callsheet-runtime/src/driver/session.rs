@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
@@ -176,7 +176,7 @@ impl Session {
             return Ok(());
         }
         if self.run().last_sheet().is_none_or(|(last, _)| *last != hash) {
-            self.record(services, vec![Event::SheetRendered { hash }])?;
+            self.record(services, vec![events::SheetRendered { hash }.into()])?;
         }
         self.views.sheet.write(&services.files, &text, place);
         Ok(())

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Outcome, Tree};
+use callsheet_core::events;
+use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{BlobId, TaskLimits};
 use callsheet_core::template::Template;
@@ -27,10 +28,10 @@ pub(super) fn apply_changed_limits(
     }
     let names: Vec<&str> = limits.keys().map(String::as_str).collect();
     services.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
-    session.record(services, vec![Event::LimitsChanged { limits }])?;
+    session.record(services, vec![events::LimitsChanged { limits }.into()])?;
     let failed = if ended == Some(Outcome::LimitReached) { session.run().failed_of_tree() } else { Vec::new() };
     let failed = failed.into_iter().chain(session.run().failed_by_limits_of_calls());
-    let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+    let retried = |task| events::TaskRetried { task, skills: BTreeMap::new() }.into();
     let events = failed.map(retried).collect();
     session.record(services, events)?;
     Ok(())

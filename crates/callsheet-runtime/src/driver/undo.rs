@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
-use callsheet_core::record::{ChangeSet, Event, FileChange};
+use callsheet_core::record::{ChangeSet, FileChange};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
@@ -91,7 +92,7 @@ pub fn undo(
         match disk::revert(&changes, &Journal::new(&kept, &task, &run, set), means) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
-                let event = Event::ChangesReverted { task, run, set };
+                let event = events::ChangesReverted { task, run, set }.into();
                 session.record_quietly(SystemClock.now_ms(), event)?;
             }
             Err(ApplyFault::Refused(issues)) => {
@@ -127,7 +128,7 @@ fn interrupted(run: &Run) -> Vec<Applied> {
 fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId) -> Result<Vec<Applied>, DriveFault> {
     let mut sets = Vec::new();
     for fact in store.read(id, 1)? {
-        let Event::ChangesApplied { task, run, set, changes } = fact.event else { continue };
+        let Event::ChangesApplied(events::ChangesApplied { task, run, set, changes }) = fact.event else { continue };
         let applied = session.run().task(&task).map(|task| task.applied.as_slice()).unwrap_or_default();
         if applied.iter().any(|applied| applied.run == run && applied.set == set && !applied.reverted) {
             sets.push(Applied { task, run, set, changes });

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-use callsheet_core::record::{DetailBlob, Event};
+use callsheet_core::events::Event;
+use callsheet_core::record::DetailBlob;
 use callsheet_core::run::{Execution, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Slug};
 
@@ -36,32 +37,11 @@ pub(crate) struct StaleViews {
 }
 
 impl StaleViews {
-    /// Notes what a fact changes.
+    /// Notes what an event changes.
     pub fn note(&mut self, event: &Event) {
-        let task = match event {
-            // It may be done by what its runs came to before.
-            Event::ReferencesChecked { task, .. } => {
-                self.tasks.insert(task.clone());
-                return;
-            }
-            // It may have failed beside parts that finished.
-            Event::ReplyRefused { key, .. } | Event::CallFailed { key, .. } => {
-                self.tasks.extend(key.task.clone());
-                return;
-            }
-            Event::ListAdopted { .. }
-            | Event::TaskRefined { .. }
-            | Event::TaskRetried { .. }
-            | Event::TaskDropped { .. } => None,
-            Event::RunFinished { key, .. } => key.task.as_ref(),
-            Event::RunsMerged { task, .. }
-            | Event::CallReturned { task, .. }
-            | Event::ChangesApplied { task, .. }
-            | Event::ChangesReverted { task, .. } => Some(task),
-            _ => return,
-        };
-        self.sheet = true;
-        self.tasks.extend(task.cloned());
+        let stale = event.stale();
+        self.sheet |= stale.sheet;
+        self.tasks.extend(stale.task.cloned());
     }
 
     /// Notes the tasks whose review is over since it was asked last: a limit may have ended it.

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Outcome};
+use callsheet_core::events;
+use callsheet_core::record::Outcome;
 use callsheet_core::spec::RunId;
 
 use crate::paths::Workspace;
@@ -24,7 +25,7 @@ pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Op
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let mut session = Session::open(Arc::clone(store), id)?;
     let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
-    let event = Event::FollowUpWithdrawn { outcome };
+    let event = events::FollowUpWithdrawn { outcome }.into();
     session.record_quietly(SystemClock.now_ms(), event)?;
     write_results(&**store, &files, session.run(), outcome)?;
     Ok(Some(outcome))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, LogEntry, VERSION};
+use callsheet_core::events::{Event, LogEntry, VERSION};
 use callsheet_core::run::{Reject, Run};
 use callsheet_core::spec::RunId;
 

@@ -1,7 +1,8 @@
 //! Applying change sets, and taking interrupted ones back (spec 3.10).
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
-use callsheet_core::record::{ChangeSet, Event};
+use callsheet_core::record::ChangeSet;
 use callsheet_core::spec::{ExecutionId, Slug};
 
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,7 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
         blocking(move || {
             let journal = Journal::new(&services.kept, &task, &run, set);
             match disk::apply(&changes, &journal, means(&services, &|text| services.notice(text), &cancel)) {
-                Ok(()) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
+                Ok(()) => Ok(vec![events::ChangesApplied { task, run, set, changes }.into()]),
                 Err(ApplyFault::Moved(issues)) => match hunks::rebased(&services, &changes)? {
                     Ok((changes, as_shown)) => {
                         if !as_shown {
@@ -33,7 +34,7 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
                                 "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
                             ));
                         }
-                        Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
+                        Ok(vec![events::ChangesRebased { task, run, set, changes, as_shown }.into()])
                     }
                     Err(none) => {
                         Ok(vec![rejected(&services, task, run, set, if none.is_empty() { issues } else { none })])
@@ -52,7 +53,7 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
 fn rejected(services: &Services, task: Slug, run: ExecutionId, set: u32, issues: Vec<Issue>) -> Event {
     services.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
     issues.iter().for_each(|issue| services.notice(&format!("{}: {issue}", issue.code)));
-    Event::ChangesRejected { task, run, set, issues }
+    events::ChangesRejected { task, run, set, issues }.into()
 }
 
 /// Puts the originals of an interrupted apply back.
@@ -64,7 +65,7 @@ pub(crate) fn roll_back(work: Work, task: Slug, run: ExecutionId, set: u32, chan
             match disk::roll_back(&changes, &journal, means(&services, &|text| services.notice(text), &cancel)) {
                 Ok(issues) => {
                     issues.iter().for_each(|issue| services.notice(&issue.to_string()));
-                    Ok(vec![Event::ChangesRolledBack { task, run, set }])
+                    Ok(vec![events::ChangesRolledBack { task, run, set }.into()])
                 }
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
                 Err(fault) => Err(defect(fault)),

@@ -1,6 +1,7 @@
 //! Whether the references of a task hold now (spec 2.8, 2.12).
 
-use callsheet_core::record::{Apart, Event, ReferenceStage};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{Apart, ReferenceStage};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Settings, Slug};
 
@@ -36,5 +37,5 @@ pub(crate) fn check_references(
     let Checked { issues, contents, tokens } = check(&request, &texts.sources(services, settings.allow_http));
     let fits = tokens <= u64::from(allowance.prompt);
     let apart = (owner.needs_room() && !fits).then_some(Apart { tokens, most: allowance.prompt });
-    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues, contents, apart })
+    Ok(events::ReferencesChecked { task: task.clone(), n, stage, issues, contents, apart }.into())
 }

@@ -1,6 +1,7 @@
 //! The end of a run.
 
-use callsheet_core::record::{Event, Outcome};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::view::report;
 
@@ -13,7 +14,7 @@ use crate::services::Services;
 /// Writes the report and says how the run ended.
 pub(crate) fn conclude(services: &Services, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
     let text = write_results(&*services.store, &services.files, run, outcome)?;
-    Ok(Event::RunConcluded { outcome, report: services.store.put_blob(text.as_bytes())? })
+    Ok(events::RunConcluded { outcome, report: services.store.put_blob(text.as_bytes())? }.into())
 }
 
 /// Writes what a run gave into its folder. Returns the report.

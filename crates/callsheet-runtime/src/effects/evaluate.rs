@@ -1,7 +1,7 @@
 //! Evaluating a task of a tree: pure work in core, with the blobs that it reads and makes.
 
 use callsheet_core::evaluate::{Memory, evaluate_with};
-use callsheet_core::record::Event;
+use callsheet_core::events::{self, Event};
 use callsheet_core::run::{EvalPhase, Run};
 use callsheet_core::spec::{BlobId, Slug};
 use callsheet_format::template::TextFormats;
@@ -22,5 +22,5 @@ pub(super) fn evaluate(
     for bytes in evaluation.blobs {
         services.store.stage_blob(bytes);
     }
-    Ok(Event::Evaluated { task: task.clone(), n, step: evaluation.step })
+    Ok(events::Evaluated { task: task.clone(), n, step: evaluation.step }.into())
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::events;
+use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Headless, Slug};
 
@@ -35,7 +36,7 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
                 Err(landed) => return Ok(landed),
             },
         };
-        Ok(EffectResult::Events(vec![Event::GateAnswered { gate, answer, by: Some(by) }]))
+        Ok(EffectResult::Events(vec![events::GateAnswered { gate, answer, by: Some(by) }.into()]))
     })
 }
 

@@ -1,9 +1,10 @@
 //! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
 //! whole, with what was rejected recorded for the model and for the result of the task.
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Answer, ChangeSet, Event, FileChange, Gate, GateKind, RefusedPart};
+use callsheet_core::record::{Answer, ChangeSet, FileChange, Gate, GateKind, RefusedPart};
 use callsheet_core::spec::{BlobId, Slug};
 use callsheet_format::edit;
 use callsheet_format::edit::{FileEdit, Hunk, HunkKind, Picked};
@@ -138,7 +139,7 @@ pub(crate) fn adapted(services: &Services, gate: &Gate, changes: ChangeSet) -> O
     let GateKind::BeforeApply { task, run, set } = &gate.kind else { return None };
     services.notice(&format!("note: {task}: a file changed in the meantime; here is the change adapted to it"));
     let (task, run, set) = (task.clone(), run.clone(), *set);
-    Some(Event::ChangesRebased { task, run, set, changes, as_shown: false })
+    Some(events::ChangesRebased { task, run, set, changes, as_shown: false }.into())
 }
 
 /// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::evaluate::ProcessReport;
+use callsheet_core::events;
 use callsheet_core::memory::{ContextQuery, FileMatch, Found, RelevantContext, SeekRequest};
-use callsheet_core::record::{Event, Retrieval};
+use callsheet_core::record::Retrieval;
 use callsheet_core::spec::{BlobId, Slug};
 use serde_json::json;
 
@@ -52,7 +53,7 @@ pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> Effe
             Some(MemoryFault(message)) => Retrieval::Failed { message, partial: found },
         };
         let empty_index = result.empty_index;
-        Ok(EffectResult::Events(vec![Event::ContextRetrieved { task, n, retrieval, empty_index }]))
+        Ok(EffectResult::Events(vec![events::ContextRetrieved { task, n, retrieval, empty_index }.into()]))
     })
 }
 

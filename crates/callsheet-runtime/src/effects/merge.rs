@@ -1,7 +1,8 @@
 //! Merging the finished runs of a task by code (spec 3.12).
 
+use callsheet_core::events::{self, Event};
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Event, ResultParts};
+use callsheet_core::record::ResultParts;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Slug, tokens};
 use callsheet_format::reply::task::document_headings;
@@ -46,5 +47,5 @@ pub(crate) fn merge_by_code(services: &Services, run: &Run, task: &Slug, n: u32)
     result.tokens = tokens(&document);
     result.document = Some(services.store.stage_blob(document.into_bytes()));
     result.summary = summary;
-    Ok(Event::RunsMerged { task: task.clone(), n, result })
+    Ok(events::ExecutionsMerged { task: task.clone(), n, result }.into())
 }

@@ -20,7 +20,7 @@ mod unsupported;
 mod work;
 
 use callsheet_core::evaluate::Memory;
-use callsheet_core::record::Event;
+use callsheet_core::events::Event;
 use callsheet_core::run::{Effect, Run};
 
 use crate::fault::DriveFault;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree, Usage};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{CallFault, CallKey, CallSizes, StopReason, Tree, Usage};
 use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::SkillMode;
 
@@ -30,11 +31,11 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
         wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
     let models = match work.services.models.models(asked.key.phase, &wishes) {
         Ok(models) => models,
-        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
+        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0).into()])),
     };
     let models = match priced(&work.services, run, models) {
         Ok(models) => models,
-        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
+        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0).into()])),
     };
     let is_handler = wish.is_some_and(|skill| skill.mode == SkillMode::Handler);
     if is_handler {
@@ -51,8 +52,8 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
     let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
     Box::pin(async move {
-        let event = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
-        Ok(EffectResult::Events(vec![event]))
+        let end = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
+        Ok(EffectResult::Events(vec![end.into()]))
     })
 }
 
@@ -101,6 +102,21 @@ struct Accepts {
     empty: bool,
 }
 
+/// How a call ended.
+enum CallEnd {
+    Replied(events::ReplyReceived),
+    Failed(events::CallFailed),
+}
+
+impl From<CallEnd> for Event {
+    fn from(end: CallEnd) -> Self {
+        match end {
+            CallEnd::Replied(event) => event.into(),
+            CallEnd::Failed(event) => event.into(),
+        }
+    }
+}
+
 /// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the
 /// call.
 async fn first_that_answers(
@@ -109,59 +125,52 @@ async fn first_that_answers(
     mut prepared: VecDeque<(Prepared, Arc<dyn Model>)>,
     policy: &RetryPolicy,
     accepts: Accepts,
-) -> Result<Event, DriveFault> {
-    let mut asked = asked.clone();
+) -> Result<CallEnd, DriveFault> {
     let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.services.clock.now_ms());
-    let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
+    let mut end = CallEnd::Failed(failed(asked.key.clone(), &ModelFault::Cancelled, 0));
     while let Some((parts, model)) = prepared.pop_front() {
         let left_ms = || deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
-        event = match parts
-            .render(&work.services, &work.cancel)
-            .await
-            .and_then(|prompt| affordable(&asked, prompt, &*model))
-        {
+        let refused = |fault, message, sizes| {
+            CallEnd::Failed(events::CallFailed { key: asked.key.clone(), fault, sends: sends_before, message, sizes })
+        };
+        let failed = |fault: &ModelFault| failed(asked.key.clone(), fault, sends_before);
+        let prompt = parts.render(&work.services, &work.cancel).await;
+        end = match prompt.and_then(|prompt| affordable(asked, prompt, &*model)) {
             Ok(prompt) => match slot(work, &model.info().provider, left_ms()).await {
                 Ok(_slot) => {
-                    asked.deadline_ms = left_ms();
                     let policy = RetryPolicy { has_other: !prepared.is_empty(), ..*policy };
-                    call(work, &asked, &prompt, &model, &policy, accepts).await?
+                    let asked = ModelCall { deadline_ms: left_ms(), ..asked.clone() };
+                    call(work, &asked, &prompt, &model, (&policy, sends_before), accepts).await?
                 }
-                Err(fault) => failed(asked.key.clone(), &fault, 0),
+                Err(fault) => CallEnd::Failed(failed(&fault)),
             },
-            Err(PromptFault::Model(fault)) => failed(asked.key.clone(), &fault, 0),
+            Err(PromptFault::Model(fault)) => CallEnd::Failed(failed(&fault)),
             Err(PromptFault::TooLarge(used, max)) => {
-                let message = format!("about {used} tokens; the limit is {max}");
-                let fault = ModelFault::ContextOverflow { message };
-                measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
+                let fault = ModelFault::ContextOverflow { message: format!("about {used} tokens; the limit is {max}") };
+                let sizes = Some(sizes(Some((used, max)), None, accepts));
+                CallEnd::Failed(events::CallFailed { sizes, ..failed(&fault) })
             }
             Err(PromptFault::OverBudget(used, left)) => {
                 let message = format!("the prompt has about {used} tokens, but its token budget has only {left} left");
-                let key = asked.key.clone();
-                let sizes = CallSizes { prompt: used, ..CallSizes::default() };
-                Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
+                refused(CallFault::Budget, message, Some(CallSizes { prompt: used, ..CallSizes::default() }))
             }
             Err(PromptFault::OverCost(cost, left)) => {
                 let message =
                     format!("the prompt alone would cost about ${cost:.4}, and the limit on cost leaves ${left:.4}");
-                Event::CallFailed { key: asked.key.clone(), fault: CallFault::Cost, sends: 0, message, sizes: None }
+                refused(CallFault::Cost, message, None)
             }
-            Err(PromptFault::Reference(message)) => {
-                let (key, fault) = (asked.key.clone(), CallFault::Reference);
-                Event::CallFailed { key, fault, sends: 0, message, sizes: None }
-            }
+            Err(PromptFault::Reference(message)) => refused(CallFault::Reference, message, None),
         };
-        if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
-            *sends = sends.saturating_add(sends_before);
-            sends_before = *sends;
-        }
-        match (&event, prepared.front()) {
-            (Event::CallFailed { fault, message, .. }, Some((_, next))) if is_of_the_model(fault) => {
-                work.services.notice(&format!("{}: {message}; asking {}", model.info().id, next.info().id));
+        match (&end, prepared.front()) {
+            (CallEnd::Failed(failed), Some((_, next))) if is_of_the_model(&failed.fault) => {
+                let (model, next, why) = (&model.info().id, &next.info().id, &failed.message);
+                work.services.notice(&format!("{model}: {why}; asking {next}"));
+                sends_before = failed.sends;
             }
             _ => break,
         }
     }
-    Ok(event)
+    Ok(end)
 }
 
 /// Refuses a prompt that alone would cost what the limits of cost leave.
@@ -192,9 +201,9 @@ async fn call(
     asked: &ModelCall,
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
-    policy: &RetryPolicy,
+    (policy, sends_before): (&RetryPolicy, u32),
     accepts: Accepts,
-) -> Result<Event, DriveFault> {
+) -> Result<CallEnd, DriveFault> {
     let services = &work.services;
     let begun = services.clock.now_ms();
     let line = Line {
@@ -220,7 +229,8 @@ async fn call(
         Ok(mut reply) => {
             std::mem::take(&mut reply.notices).iter().for_each(|words| services.notice(words));
             let sizes = sizes(prompt.size, Some(&reply), accepts);
-            return Ok(measured(received(services, asked, prompt, &reply, begun, sent.sends)?, sizes));
+            let sends = sends_before.saturating_add(sent.sends);
+            return received(services, asked, (prompt, &reply), begun, sends, sizes);
         }
         Err(fault) => fault,
     };
@@ -236,11 +246,13 @@ async fn call(
                 services.notice(&format!("{} accepts no constraint on replies: {fault}", model.info().id));
             }
             let sizes = sizes(prompt.size, Some(&reply), accepts);
-            let event = received(services, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;
-            return Ok(measured(event, sizes));
+            let sends = sends_before.saturating_add(sent.sends).saturating_add(1);
+            return received(services, asked, (&freed, &reply), begun, sends, sizes);
         }
     }
-    Ok(measured(failed(asked.key.clone(), &fault, sent.sends), sizes(prompt.size, None, accepts)))
+    let sizes = Some(sizes(prompt.size, None, accepts));
+    let failed = failed(asked.key.clone(), &fault, sends_before.saturating_add(sent.sends));
+    Ok(CallEnd::Failed(events::CallFailed { sizes, ..failed }))
 }
 
 /// How large a call was. A reply's calls count as what the model wrote, like its text.
@@ -257,13 +269,6 @@ fn sizes(prompt: Option<(u32, u32)>, reply: Option<&ModelReply>, accepts: Accept
         reply: bytes(said),
         reply_limit: bytes(accepts.bytes),
     }
-}
-
-fn measured(mut event: Event, of_call: CallSizes) -> Event {
-    if let Event::CallFailed { sizes, .. } | Event::ReplyReceived { sizes, .. } = &mut event {
-        *sizes = Some(of_call);
-    }
-    event
 }
 
 /// Reports once that a call is silent: since it was sent, or since it was last heard of.
@@ -317,18 +322,18 @@ async fn once(
 fn received(
     services: &Services,
     asked: &ModelCall,
-    prompt: &PromptRecord,
-    reply: &ModelReply,
+    (prompt, reply): (&PromptRecord, &ModelReply),
     begun: u64,
     sends: u32,
-) -> Result<Event, DriveFault> {
+    sizes: CallSizes,
+) -> Result<CallEnd, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
     // What it said alone: the same words are the same blob. The rest stands in the event.
     let said =
         ModelReply { usage: Usage::default(), stop: StopReason::default(), model: String::new(), ..reply.clone() };
     let text = serde_json::to_vec(&said).map_err(DriveFault::defect)?;
     let store = &services.store;
-    Ok(Event::ReplyReceived {
+    Ok(CallEnd::Replied(events::ReplyReceived {
         key: asked.key.clone(),
         prompt: store.stage_blob(prompt),
         reply: store.stage_blob(text),
@@ -337,11 +342,11 @@ fn received(
         ms: services.clock.now_ms().saturating_sub(begun),
         sends,
         stop: reply.stop,
-        sizes: None,
-    })
+        sizes: Some(sizes),
+    }))
 }
 
-fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
+fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> events::CallFailed {
     let kind = match fault {
         ModelFault::Communication { .. } | ModelFault::Busy { .. } => CallFault::Communication,
         ModelFault::Configuration { .. } | ModelFault::Exhausted { .. } => CallFault::Configuration,
@@ -349,7 +354,7 @@ fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
         ModelFault::Deadline => CallFault::Timeout,
         ModelFault::Cancelled => CallFault::Cancelled,
     };
-    Event::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
+    events::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
 }
 
 #[cfg(test)]

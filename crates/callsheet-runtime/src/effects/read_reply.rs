@@ -3,10 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Repair, Severity, Span};
 use callsheet_core::links;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts, StopReason};
+use callsheet_core::record::{ChangeSet, DetailBlob, ResultParts, StopReason};
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
 use callsheet_core::spec::{Phase, Policy, Reference, Refinement, Target, tokens};
 use callsheet_format::edit::{Change, ChangeWay};
@@ -55,14 +56,14 @@ pub(crate) fn read_reply(
         if !twin.issues.is_empty() {
             let key = asked.key.clone();
             let (issues, repairs) = (twin.issues, twin.repairs);
-            return Ok(vec![Event::ReplyRefused { key, issues, repairs, valid: None }]);
+            return Ok(vec![events::ReplyRefused { key, issues, repairs, valid: None }.into()]);
         }
         (reply.text, repaired) = (twin.text, twin.repairs);
     }
     let tasks = if knows_no_task(run, asked) { KnownTasks::default() } else { index.of(run) };
     let length_stop = record.stop.is_cut();
-    let input = RecordedReply { services, run, asked, tasks, reply, shown, prompt, length_stop };
-    let mut event = match asked.key.phase {
+    let input = RecordedReply { services, run, asked, tasks, reply, repaired, shown, prompt, length_stop };
+    let event = match asked.key.phase {
         Phase::Route => input.route()?,
         Phase::Plan => input.list(reply::read_plan)?,
         Phase::Iterate => input.list(reply::read_iteration)?,
@@ -73,9 +74,6 @@ pub(crate) fn read_reply(
         Phase::Join => input.join()?,
         Phase::Execute => input.execution()?,
     };
-    if let Some(repairs) = event.repairs_mut() {
-        repairs.splice(0..0, repaired);
-    }
     Ok(vec![event])
 }
 
@@ -85,9 +83,9 @@ fn withheld(asked: &ModelCall, stop: StopReason) -> Event {
     let (repairs, issues) = (Vec::new(), vec![issue]);
     if asked.key.phase == Phase::Review {
         let issues = issues.into_iter().map(Issue::warning).collect();
-        return Event::Reviewed { key, missing: None, repairs, issues };
+        return events::Reviewed { key, missing: None, repairs, issues }.into();
     }
-    Event::ReplyRefused { key, issues, repairs, valid: None }
+    events::ReplyRefused { key, issues, repairs, valid: None }.into()
 }
 
 /// The evaluator says what becomes of a handler's last reply.
@@ -106,7 +104,7 @@ fn read_verdict(asked: &ModelCall, text: &str, form: Option<&Form>) -> Event {
     };
     let reading = read_review(&text);
     repairs.extend(reading.repairs);
-    Event::Reviewed { key: asked.key.clone(), missing: reading.value, repairs, issues: reading.issues }
+    events::Reviewed { key: asked.key.clone(), missing: reading.value, repairs, issues: reading.issues }.into()
 }
 
 struct RecordedReply<'a> {
@@ -116,6 +114,8 @@ struct RecordedReply<'a> {
     /// What it is compared with.
     tasks: KnownTasks,
     reply: ModelReply,
+    /// Repairs that led from the reply as it came to its text here.
+    repaired: Vec<Repair>,
     shown: ShownFiles,
     /// The prompt as recorded.
     prompt: Vec<u8>,
@@ -123,8 +123,14 @@ struct RecordedReply<'a> {
 }
 
 impl RecordedReply<'_> {
+    /// All repairs of the reply, in the order in which they were made. `of_reader`: those of its last reader.
+    fn repairs(&self, of_reader: Vec<Repair>) -> Vec<Repair> {
+        self.repaired.iter().cloned().chain(of_reader).collect()
+    }
+
     fn refused(&self, issues: Vec<Issue>, repairs: Vec<Repair>) -> Event {
-        Event::ReplyRefused { key: self.asked.key.clone(), issues, repairs, valid: None }
+        let (key, repairs) = (self.asked.key.clone(), self.repairs(repairs));
+        events::ReplyRefused { key, issues, repairs, valid: None }.into()
     }
 
     fn owner(&self) -> Result<&TaskRun, DriveFault> {
@@ -144,12 +150,13 @@ impl RecordedReply<'_> {
         }
         if reading.value.list.tasks().any(|task| task.skill.is_none()) {
             let (key, ListReply { list, beside, .. }) = (self.asked.key.clone(), reading.value);
-            let Reading { repairs, issues, .. } = reading;
-            return Ok(Event::ListDrafted { key, list, beside, repairs, issues });
+            let (repairs, issues) = (self.repairs(reading.repairs), reading.issues);
+            return Ok(events::ListDrafted { key, list, beside, repairs, issues }.into());
         }
         let list = reconcile(self.services, self.run, reading.value, &loaded, false)?;
         let origin = ListOrigin::Reply(self.asked.key.clone());
-        Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
+        let (repairs, issues) = (self.repairs(reading.repairs), reading.issues);
+        Ok(events::ListAdopted { origin, list, repairs, issues }.into())
     }
 
     /// The answer that joins results. What they say without having read it, it says as well.
@@ -163,7 +170,8 @@ impl RecordedReply<'_> {
         let tasks = self.run.results();
         let marks = tasks.into_iter().filter_map(TaskRun::result).flat_map(|result| &result.unsupported);
         let unsupported = not_found(&self.prompt, &answer, "", marks)?;
-        Ok(Event::Joined { key, answer, unsupported, repairs: reading.repairs, issues: reading.issues })
+        let (repairs, issues) = (self.repairs(reading.repairs), reading.issues);
+        Ok(events::Joined { key, answer, unsupported, repairs, issues }.into())
     }
 
     /// The skill of the request, or of the task that waits for one.
@@ -177,19 +185,20 @@ impl RecordedReply<'_> {
         let skill = chosen.skill.as_deref().filter(|name| loaded.catalog.get(name).is_some());
         let Some((mut list, beside)) = run.drafted().map(|(list, beside)| (list.clone(), beside.clone())) else {
             if skill.is_some() || run.settings().plan == Policy::Never {
-                return direct_list(self.services, run, &loaded, (key, skill, &chosen.writes));
+                return direct_list(self.services, run, &loaded, (key, skill, &chosen.writes), self.repaired.clone());
             }
-            return Ok(Event::Routed { key: key.clone(), skill: None, writes: chosen.writes, issues });
+            return Ok(events::Routed { key: key.clone(), skill: None, writes: chosen.writes, issues }.into());
         };
         let skill = skill.map(str::to_owned);
         if run.unrouted_tasks().nth(1).is_some() {
-            return Ok(Event::Routed { key: key.clone(), skill, writes: Vec::new(), issues });
+            return Ok(events::Routed { key: key.clone(), skill, writes: Vec::new(), issues }.into());
         }
         let last = run.routed_task(key).map(|task| task.slug.clone());
         let last = list.tasks_mut().filter(|task| Some(&task.slug) == last.as_ref() && task.skill.is_none());
         last.for_each(|task| task.skill.clone_from(&skill));
         let list = reconcile(self.services, run, ListReply { list, beside, ..ListReply::default() }, &loaded, false)?;
-        Ok(Event::ListAdopted { origin: ListOrigin::Reply(key.clone()), list, repairs: Vec::new(), issues })
+        Ok(events::ListAdopted { origin: ListOrigin::Reply(key.clone()), list, repairs: self.repaired.clone(), issues }
+            .into())
     }
 
     /// What a reply about one task is compared with.
@@ -212,17 +221,19 @@ impl RecordedReply<'_> {
         let mut context = self.task_context()?;
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_refinement);
         Ok(if reading.is_accepted() {
-            Event::TaskRefined {
+            events::TaskRefined {
                 key: self.asked.key.clone(),
                 refinement: reading.value,
-                repairs: reading.repairs,
+                repairs: self.repairs(reading.repairs),
                 issues: reading.issues,
             }
+            .into()
         } else {
             let valid =
                 Some(valid_parts(reading.value, &reading.issues)).filter(|valid| *valid != Refinement::default());
             let key = self.asked.key.clone();
-            Event::ReplyRefused { key, issues: reading.issues, repairs: reading.repairs, valid }
+            let (repairs, issues) = (self.repairs(reading.repairs), reading.issues);
+            events::ReplyRefused { key, issues, repairs, valid }.into()
         })
     }
 
@@ -239,15 +250,17 @@ impl RecordedReply<'_> {
         let mut context = self.task_context()?;
         let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
         if task.is_handler() && !writes {
-            return read_turn::read(self.services, self.run, self.asked, task, &self.reply, &self.prompt, context);
+            let from = read_turn::Recorded { reply: &self.reply, repaired: &self.repaired, prompt: &self.prompt };
+            return read_turn::read(self.services, self.run, self.asked, task, from, context);
         }
         if exec.is_loop && !writes {
             return self.turn(task, exec, context);
         }
         if !writes && task.direct {
-            let Reading { value: answer, repairs, issues, wanted } = read_answer(&self.reply.text, self.length_stop);
+            let reading = read_answer(&self.reply.text, self.length_stop);
+            let answer = reading.value.clone();
             let value = ExecutionReply { summary: answer.clone(), document: answer, ..ExecutionReply::default() };
-            return self.finished(Reading { value, repairs, issues, wanted }, &context, None);
+            return self.finished(reading.with(value), &context, None);
         }
         if !writes {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
@@ -306,21 +319,21 @@ impl RecordedReply<'_> {
         debug_assert!(exec.is_loop);
         match reading.value {
             LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
-                Ok(Event::CallsAsked {
+                Ok(events::CallsAsked {
                     key: self.asked.key.clone(),
                     repeats: self.run.repeats(task, exec, &calls),
                     stuck: read_turn::stuck(self.services, &calls),
                     calls,
                     said: None,
-                    repairs: reading.repairs,
+                    repairs: self.repairs(reading.repairs),
                     issues: reading.issues,
-                })
+                }
+                .into())
             }
             LoopTurn::Calls(_) => Ok(self.refused(reading.issues, reading.repairs)),
             LoopTurn::Final(execution) => {
                 let Reading { repairs, issues, wanted, .. } = reading;
-                let reading = Reading { value: *execution, repairs, issues, wanted };
-                self.finished(reading, &context, None)
+                self.finished(Reading { value: *execution, repairs, issues, wanted }, &context, None)
             }
         }
     }
@@ -387,7 +400,8 @@ impl RecordedReply<'_> {
             changes,
         };
         let key = self.asked.key.clone();
-        Ok(Event::RunFinished { key, result, repairs: reading.repairs, issues: reading.issues })
+        Ok(events::ExecutionFinished { key, result, repairs: self.repairs(reading.repairs), issues: reading.issues }
+            .into())
     }
 }
 

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::names_a_status;
-use callsheet_core::issue::Severity;
-use callsheet_core::record::{Event, ResultParts};
+use callsheet_core::events::{self, Event};
+use callsheet_core::issue::{Repair, Severity};
+use callsheet_core::record::ResultParts;
 use callsheet_core::run::{ModelCall, Run, TaskRun};
 use callsheet_core::spec::{BlobId, ToolCall, ToolSpec};
 use callsheet_format::reading::ReadContext;
@@ -41,14 +42,22 @@ pub(crate) fn stuck(services: &Services, calls: &[ToolCall]) -> BTreeMap<String,
     words.map(|(id, why)| (id, services.store.stage_blob(why.into_bytes()))).collect()
 }
 
+/// A reply as it was recorded.
+pub(crate) struct Recorded<'a> {
+    pub reply: &'a ModelReply,
+    /// Repairs that led to its text.
+    pub repaired: &'a [Repair],
+    /// The prompt as recorded.
+    pub prompt: &'a [u8],
+}
+
 /// Reads a turn: calls, or the final reply, which is kept as it came.
 pub(crate) fn read(
     services: &Services,
     run: &Run,
     asked: &ModelCall,
     task: &TaskRun,
-    reply: &ModelReply,
-    prompt: &[u8],
+    Recorded { reply, repaired, prompt }: Recorded<'_>,
     mut context: ReadContext,
 ) -> Result<Event, DriveFault> {
     let key = asked.key.clone();
@@ -76,19 +85,19 @@ pub(crate) fn read(
     // What nobody offered is not dropped unseen if there is nothing else.
     let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
     let mut calls = Vec::new();
-    let (mut repairs, mut issues) = (Vec::new(), Vec::new());
+    let (mut repairs, mut issues) = (repaired.to_vec(), Vec::new());
     if reads_calls {
         let input = TurnInput { native: &reply.calls, taken_ids: &taken, tools_offered: has_tools || calls_only };
         let reading = reading::read_with(services, &reply.text, &mut context, |text, context| {
             read_loop_turn(text, input, context)
         });
         if let LoopTurn::Calls(found) = reading.value {
+            repairs.extend(reading.repairs);
             if reading.issues.iter().any(|issue| issue.severity == Severity::Error) {
-                let (issues, repairs) = (reading.issues, reading.repairs);
-                return Ok(Event::ReplyRefused { key, issues, repairs, valid: None });
+                return Ok(events::ReplyRefused { key, issues: reading.issues, repairs, valid: None }.into());
             }
             calls = found;
-            (repairs, issues) = (reading.repairs, reading.issues);
+            issues = reading.issues;
         }
     }
     let told = handler_task(services, run, task)?;
@@ -96,13 +105,13 @@ pub(crate) fn read(
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
             let stuck = stuck(services, &calls);
-            Event::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), stuck, repairs, issues }
+            events::CallsAsked { key, calls, said: Some(said), repeats: BTreeMap::new(), stuck, repairs, issues }.into()
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());
             let unsupported = not_found(prompt, &reply.text, "", [])?;
             let result = ResultParts { document: Some(document), unsupported, ..ResultParts::default() };
-            Event::RunFinished { key, result, repairs, issues }
+            events::ExecutionFinished { key, result, repairs, issues }.into()
         }
     })
 }

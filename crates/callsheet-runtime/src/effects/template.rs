@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::evaluate::{known_paths, result_of};
-use callsheet_core::record::{Event, ResultParts, Tree};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::{ResultParts, Tree};
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
 use callsheet_core::spec::{BlobId, ExecutionId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
@@ -41,11 +42,16 @@ pub(crate) fn mount(
             tree.absent = absent(services, &tree);
             keep_reachable(&mut tree);
             let shared = share(&mut tree, run);
-            Event::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }
+            events::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }.into()
         }
-        Err(reason) => {
-            Event::CallReturned { task, run: exec, call: call.id.clone(), result: Box::default(), failed: Some(reason) }
+        Err(reason) => events::CallReturned {
+            task,
+            run: exec,
+            call: call.id.clone(),
+            result: Box::default(),
+            failed: Some(reason),
         }
+        .into(),
     })
 }
 
@@ -64,7 +70,7 @@ pub(crate) fn returned(
     let is_complete = result.status == ReturnStatus::Complete;
     let failed = (!is_complete).then(|| result.error.as_deref().map(placed).unwrap_or_default());
     let result = if is_complete { Box::new(parts(&*services.store, &result)) } else { Box::default() };
-    Ok(Event::CallReturned { task: task.clone(), run: exec.clone(), call: call.to_owned(), result, failed })
+    Ok(events::CallReturned { task: task.clone(), run: exec.clone(), call: call.to_owned(), result, failed }.into())
 }
 
 /// The tree with the arguments bound (spec 4), before any call.

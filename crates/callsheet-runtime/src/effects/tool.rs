@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callsheet_core::evaluate::ProcessReport;
+use callsheet_core::events;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Event, ToolRecord};
+use callsheet_core::record::ToolRecord;
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{ExecutionId, Slug, ToolCall, ToolEffect};
 
@@ -86,7 +87,7 @@ pub(crate) fn run(
                 Err(issues) => output(texts::issues_text(&issues), true),
             },
         };
-        Ok(EffectResult::Events(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))
+        Ok(EffectResult::Events(vec![events::ToolFinished { task, run: exec, call: call.id, record, ms }.into()]))
     })
 }
 

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use callsheet_core::evaluate::ProcessReport;
+use callsheet_core::events;
 use callsheet_core::issue::{Issue, IssueCode, RAW, Severity};
-use callsheet_core::record::{ChangeSet, CheckEnd, CheckReport, Event};
+use callsheet_core::record::{ChangeSet, CheckEnd, CheckReport};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::Phase;
 use serde_json::json;
@@ -52,7 +53,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         let issues = if end == CheckEnd::Failed { vec![issue(&name, &output)] } else { Vec::new() };
         let output = services.store.stage_blob(output.into_bytes());
         let check = CheckReport { name, end, output, ms };
-        Ok(EffectResult::Events(vec![Event::ChangesChecked { task, run: exec, set, check, issues }]))
+        Ok(EffectResult::Events(vec![events::ChangesChecked { task, run: exec, set, check, issues }.into()]))
     })
 }
 

@@ -4,7 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callsheet_core::record::{EffectKey, Event, Outcome};
+use callsheet_core::events::Event;
+use callsheet_core::record::{EffectKey, Outcome};
 use tokio_util::sync::CancellationToken;
 
 use crate::fault::DriveFault;

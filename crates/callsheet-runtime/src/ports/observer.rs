@@ -1,6 +1,7 @@
 //! Viewers: they see facts after they are recorded, and deltas and notices that are never recorded.
 
-use callsheet_core::record::{CallKey, LogEntry};
+use callsheet_core::events::LogEntry;
+use callsheet_core::record::CallKey;
 use callsheet_core::run::Run;
 use serde::{Deserialize, Serialize};
 

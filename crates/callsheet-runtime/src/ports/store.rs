@@ -1,6 +1,7 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and an inbox.
 
-use callsheet_core::record::{Answer, AnsweredBy, Gate, LogEntry, Outcome};
+use callsheet_core::events::LogEntry;
+use callsheet_core::record::{Answer, AnsweredBy, Gate, Outcome};
 use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::adopt;
 use callsheet_core::adopt::{Adoption, Former};
-use callsheet_core::record::ListAdopted;
+use callsheet_core::record::AdoptedList;
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::SkillPolicy;
 use callsheet_format::reply::ListReply;
@@ -22,7 +22,7 @@ pub(crate) fn reconcile(
     reply: ListReply,
     loaded: &LoadedSkills,
     edit: bool,
-) -> Result<ListAdopted, DriveFault> {
+) -> Result<AdoptedList, DriveFault> {
     let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
     for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
         if !skills.contains_key(name)

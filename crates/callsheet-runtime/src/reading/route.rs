@@ -1,7 +1,9 @@
 //! Routing (spec 2.3): which skills a request may get, and the list that the host makes of a request that is one task.
 
+use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::issue::Repair;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{CallKey, Event, ListOrigin};
+use callsheet_core::record::CallKey;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Goals, Phase, Policy, Reference, Skill, SkillMode, Slug, Step, Target, Task, TaskList};
 use callsheet_format::prompt::Candidate;
@@ -61,6 +63,7 @@ pub(crate) fn direct_list(
     run: &Run,
     loaded: &LoadedSkills,
     (key, skill, written): (&CallKey, Option<&str>, &[String]),
+    repairs: Vec<Repair>,
 ) -> Result<Event, DriveFault> {
     let request = run.prompt();
     let skill = skill.and_then(|name| loaded.catalog.get(name));
@@ -83,7 +86,7 @@ pub(crate) fn direct_list(
     list.writes = written.to_vec();
     list.steps.iter_mut().flatten().for_each(|planned| planned.direct = direct);
     let origin = ListOrigin::Reply(key.clone());
-    Ok(Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() })
+    Ok(events::ListAdopted { origin, list, repairs, issues: Vec::new() }.into())
 }
 
 /// What of the project the task reads: what the request names, and beside it what has its words.

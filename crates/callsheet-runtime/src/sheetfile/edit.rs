@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
-use callsheet_core::record::{Event, ListAdopted, ListOrigin, LogEntry, VERSION};
+use callsheet_core::record::AdoptedList;
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Phase, Slug};
 use callsheet_format::reading::{KnownTask, Past, Reading};
@@ -78,7 +79,7 @@ pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
 
 /// An edit as it was read for a run. Nothing is recorded or said of it yet.
 struct Understood {
-    list: ListAdopted,
+    list: AdoptedList,
     repairs: Vec<Repair>,
     issues: Vec<Issue>,
     prompt: Option<String>,
@@ -143,7 +144,7 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
 }
 
 /// Tasks that have not begun and that a list changes or lacks.
-fn touched(run: &Run, list: &ListAdopted) -> BTreeSet<Slug> {
+fn touched(run: &Run, list: &AdoptedList) -> BTreeSet<Slug> {
     let stays =
         |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
     let open = run.tasks().filter(|task| !task.state().is_ended() && task.state() != State::Running);
@@ -167,7 +168,7 @@ pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPr
     let mut run = run.clone();
     if !run.may_edit() {
         // It counts when the run is resumed.
-        let resumed = next(&run, Event::RunResumed { settings: run.settings().clone() });
+        let resumed = next(&run, events::RunResumed { settings: run.settings().clone() }.into());
         run.apply(&resumed).map_err(InputFault::NotResumable)?;
     }
     let understood = Understood::of(services, &run, text)?;
@@ -188,7 +189,7 @@ pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPr
     let Understood { list, repairs, issues: all, .. } = understood;
     let origin = ListOrigin::Edit(BlobId::of(text.as_bytes()));
     let mut after = run.clone();
-    let entry = next(&run, Event::ListAdopted { origin, list, repairs, issues: all });
+    let entry = next(&run, events::ListAdopted { origin, list, repairs, issues: all }.into());
     let changes = after.apply(&entry).is_ok().then(|| counts(&run, &after));
     Ok(EditPreview { issues, changes })
 }
@@ -201,10 +202,10 @@ fn next(run: &Run, event: Event) -> LogEntry {
 fn adopted(
     services: &Services,
     bytes: &[u8],
-    (list, repairs, issues): (ListAdopted, Vec<Repair>, Vec<Issue>),
+    (list, repairs, issues): (AdoptedList, Vec<Repair>, Vec<Issue>),
 ) -> Result<Event, DriveFault> {
     let origin = ListOrigin::Edit(services.store.put_blob(bytes)?);
-    Ok(Event::ListAdopted { origin, list, repairs, issues })
+    Ok(events::ListAdopted { origin, list, repairs, issues }.into())
 }
 
 /// Names tasks that are listed below Tasks and are done.
@@ -226,13 +227,13 @@ fn past(run: &Run) -> Past {
 }
 
 /// Whether it is about a task that the edit leaves as it was: that was reported when the task came.
-fn is_of_unchanged(issue: &Issue, list: &ListAdopted) -> bool {
+fn is_of_unchanged(issue: &Issue, list: &AdoptedList) -> bool {
     let mut unchanged = list.steps.iter().flatten().filter(|planned| planned.unchanged);
     issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
 }
 
 /// What of an edit is not done, since the task has begun.
-fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
+fn running(run: &Run, list: &AdoptedList, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
     let issue = |name: &str, words: &str, span: Span| {
         let finding = Finding {
             code: IssueCode::TaskRunning,
@@ -262,7 +263,7 @@ fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<I
 }
 
 /// Goals, steps and tasks are those of the run.
-fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
+fn says_the_same(run: &Run, list: &AdoptedList) -> bool {
     // What is done is read as it is and not listed.
     let open = |slug: &&Slug| run.task(slug).is_some_and(|task| task.state() != State::Done);
     let steps: Vec<Vec<&Slug>> = run.steps().iter().map(|step| step.iter().filter(open).collect()).collect();

@@ -1,7 +1,8 @@
 //! A sheet file that a run begins with (spec 2.2).
 
+use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{IssueCode, Severity};
-use callsheet_core::record::{Beside, Event, ListOrigin};
+use callsheet_core::record::Beside;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Settings, TaskList};
 use callsheet_format::reading::{KnownTasks, Reading};
@@ -56,7 +57,7 @@ pub(crate) fn adopt_host_list(
     let reply = ListReply { list, beside, ..ListReply::default() };
     let loaded = services.skills(settings);
     let list = reconcile(services, run, reply, &loaded, false)?;
-    Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })
+    Ok(events::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues }.into())
 }
 
 /// Reads a sheet file without starting anything. Without a request given with it, the sheet has to say what it is for

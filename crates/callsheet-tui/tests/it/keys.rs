@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use callsheet_app::RunCommand;
-use callsheet_core::record::{Event, GateKind};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::GateKind;
 use callsheet_core::spec::Slug;
 use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste, press};
 use ratatui::Terminal;
@@ -13,7 +14,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, Mo
 use crate::stage::Recorded;
 
 fn at(recorded: &Recorded, kind: impl Fn(&GateKind) -> bool) -> App {
-    recorded.before(|event| matches!(event, Event::GateAnswered { gate, .. } if kind(&gate.kind)))
+    recorded.before(|event| matches!(event, Event::GateAnswered(events::GateAnswered { gate, .. }) if kind(&gate.kind)))
 }
 
 fn before_run(recorded: &Recorded) -> App {

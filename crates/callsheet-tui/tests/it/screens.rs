@@ -1,6 +1,7 @@
 //! What stands on the screen at the moments of a run.
 
-use callsheet_core::record::{Event, GateKind};
+use callsheet_core::events::{self, Event};
+use callsheet_core::record::GateKind;
 use callsheet_core::spec::Phase;
 use callsheet_runtime::ports::LiveText;
 use callsheet_tui::{App, Home, News, Wish};
@@ -14,7 +15,7 @@ const SIZES: [(u16, u16); 3] = [(80, 24), (120, 35), (200, 60)];
 
 /// The gate that is answered by this event is one of that kind.
 fn answers(event: &Event, kind: impl Fn(&GateKind) -> bool) -> bool {
-    matches!(event, Event::GateAnswered { gate, .. } if kind(&gate.kind))
+    matches!(event, Event::GateAnswered(events::GateAnswered { gate, .. }) if kind(&gate.kind))
 }
 
 fn run() -> Recorded {
@@ -42,7 +43,7 @@ fn check(recorded: &Recorded, app: &mut App, moment: &str) {
 /// What the call has streamed whose reply comes first of those that fit.
 fn stream(recorded: &Recorded, fits: impl Fn(&Event) -> bool, text: &str) -> News {
     let key = recorded.entries.iter().find_map(|entry| match &entry.event {
-        Event::ReplyReceived { key, .. } if fits(&entry.event) => Some(key.clone()),
+        Event::ReplyReceived(events::ReplyReceived { key, .. }) if fits(&entry.event) => Some(key.clone()),
         _ => None,
     });
     News::Streams(vec![LiveText { key: key.unwrap(), text: text.to_owned(), count: text.chars().count() as u64 }])
@@ -51,7 +52,7 @@ fn stream(recorded: &Recorded, fits: impl Fn(&Event) -> bool, text: &str) -> New
 #[test]
 fn the_plan_is_written() {
     let recorded = run();
-    let mut app = recorded.before(|event| matches!(event, Event::ReplyReceived { .. }));
+    let mut app = recorded.before(|event| matches!(event, Event::ReplyReceived(_)));
     app.take(stream(&recorded, |_| true, "## Goals / summary\nFind out which troubles nobody"));
     recorded.look(&mut app);
     check(&recorded, &mut app, "plan");
@@ -60,7 +61,7 @@ fn the_plan_is_written() {
 #[test]
 fn tasks_run() {
     let recorded = run();
-    let executes = |event: &Event| matches!(event, Event::ReplyReceived { key, .. } if key.phase == Phase::Execute);
+    let executes = |event: &Event| matches!(event, Event::ReplyReceived(events::ReplyReceived { key, .. }) if key.phase == Phase::Execute);
     let mut app = recorded.before(executes);
     app.take(stream(&recorded, executes, "## Result summary\nThe barrel at the shed leaks.\n"));
     recorded.look(&mut app);
@@ -117,7 +118,7 @@ fn the_parts_of_a_task() {
 #[test]
 fn hostile_text_stays_inside() {
     let recorded = run();
-    let executes = |event: &Event| matches!(event, Event::ReplyReceived { key, .. } if key.phase == Phase::Execute);
+    let executes = |event: &Event| matches!(event, Event::ReplyReceived(events::ReplyReceived { key, .. }) if key.phase == Phase::Execute);
     let mut app = recorded.before(executes);
     let hostile = format!(
         "\u{1b}[2J\u{1b}]0;owned\u{7}\r\n\t{}\u{202e}gnp.exe \u{9b}31m {} {}👩🏽\u{200d}🌾 한국어 {}\u{0}\n",

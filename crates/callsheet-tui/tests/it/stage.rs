@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
-use callsheet_core::record::{Event, Gate, LogEntry};
+use callsheet_core::events::{Event, LogEntry};
+use callsheet_core::record::Gate;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_core::symbols::Coloured;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
 use callsheet_core::record::{
-    Answer, ChangeSet, Entry, Event, FileChange, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts,
-    StopReason, Usage, VERSION,
+    AdoptedList, Answer, ChangeSet, Entry, FileChange, PlannedTask, ResultParts, StopReason, Usage,
 };
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, Phase, Policy, Reference, RunId, Settings, SkillPolicy, Slug, Target, Task};
@@ -74,7 +74,7 @@ pub fn entries(store: &MemoryStore) -> Vec<LogEntry> {
     let settings =
         Settings { plan: Policy::Always, iterate: Policy::Never, join: Policy::Never, ..Settings::default() };
     let entry = Entry::Prompt { prompt: REQUEST.to_owned() };
-    let started = Event::RunStarted { run: RunId::new(RUN), entry, settings, tools: BTreeMap::new() };
+    let started = events::RunStarted { run: RunId::new(RUN), entry, settings, tools: BTreeMap::new() }.into();
     let mut story = Story { run: Run::new(), entries: Vec::new(), at: 1_793_700_900_000, store };
     story.record(started);
     while let Some(event) = story.next() {
@@ -92,7 +92,7 @@ struct Story<'a> {
 
 impl Story<'_> {
     fn record(&mut self, event: Event) {
-        self.at += if matches!(event, Event::ReplyReceived { .. }) { 1_700 } else { 20 };
+        self.at += if matches!(event, Event::ReplyReceived(_)) { 1_700 } else { 20 };
         let n = u64::try_from(self.entries.len()).unwrap() + 1;
         let entry = LogEntry { v: VERSION, n, at: self.at, event };
         self.run.apply(&entry).unwrap();
@@ -124,27 +124,44 @@ impl Story<'_> {
             Effect::ReadReply(call) => {
                 let (key, repairs, issues) = (call.key.clone(), Vec::new(), Vec::new());
                 match (call.key.phase, &call.key.task) {
-                    (Phase::Plan, _) => {
-                        Event::ListAdopted { origin: ListOrigin::Reply(key), list: list(), repairs, issues }
+                    (Phase::Plan, _) => Event::ListAdopted(events::ListAdopted {
+                        origin: ListOrigin::Reply(key),
+                        list: list(),
+                        repairs,
+                        issues,
+                    }),
+                    (Phase::Refine, _) => {
+                        events::TaskRefined { key, refinement: Default::default(), repairs, issues }.into()
                     }
-                    (Phase::Refine, _) => Event::TaskRefined { key, refinement: Default::default(), repairs, issues },
-                    (_, Some(task)) => Event::RunFinished { key, result: self.result(task), repairs, issues },
+                    (_, Some(task)) => Event::ExecutionFinished(events::ExecutionFinished {
+                        key,
+                        result: self.result(task),
+                        repairs,
+                        issues,
+                    }),
                     (phase, None) => panic!("{phase:?}"),
                 }
             }
-            Effect::CheckReferences { task, n, stage } => Event::ReferencesChecked {
+            Effect::CheckReferences { task, n, stage } => Event::ReferencesChecked(events::ReferencesChecked {
                 task: task.clone(),
                 n: *n,
                 stage: *stage,
                 issues: Vec::new(),
                 contents: BTreeMap::new(),
                 apart: None,
-            },
-            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: Answer::Listed, by: None },
-            Effect::ApplyChanges { task, run, set, changes } => {
-                Event::ChangesApplied { task: task.clone(), run: run.clone(), set: *set, changes: changes.clone() }
+            }),
+            Effect::AskApproval(gate) => {
+                events::GateAnswered { gate: gate.clone(), answer: Answer::Listed, by: None }.into()
             }
-            Effect::Conclude(outcome) => Event::RunConcluded { outcome: *outcome, report: self.blob("# Report\n") },
+            Effect::ApplyChanges { task, run, set, changes } => Event::ChangesApplied(events::ChangesApplied {
+                task: task.clone(),
+                run: run.clone(),
+                set: *set,
+                changes: changes.clone(),
+            }),
+            Effect::Conclude(outcome) => {
+                events::RunConcluded { outcome: *outcome, report: self.blob("# Report\n") }.into()
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -171,7 +188,7 @@ impl Story<'_> {
         let usage = Usage { input: 612, output: 64, cached: 410, cost_usd: None };
         let model = "ollama/qwen2.5:7b".to_owned();
         let reply = ModelReply { text, usage, model: model.clone(), ..ModelReply::default() };
-        Event::ReplyReceived {
+        events::ReplyReceived {
             key: call.key.clone(),
             prompt: self.blob(&request.to_string()),
             reply: self.blob(&serde_json::to_string(&reply).unwrap()),
@@ -182,6 +199,7 @@ impl Story<'_> {
             stop: StopReason::End,
             sizes: None,
         }
+        .into()
     }
 
     fn result(&self, task: &Slug) -> ResultParts {
@@ -209,13 +227,13 @@ fn told(task: &Slug) -> Told {
     SECTIONS.iter().copied().flatten().copied().find(|(name, ..)| slug(name) == *task).unwrap()
 }
 
-fn list() -> ListAdopted {
+fn list() -> AdoptedList {
     let writer =
         SkillPolicy { writer: Some("it changes files".to_owned()), writes_files: true, ..SkillPolicy::default() };
     let steps = SECTIONS.iter().map(|section| section.iter().map(planned).collect()).collect();
     let goals = Goals { text: GOALS.to_owned(), plan_complete: true, plan_continues: false };
     let skills = BTreeMap::from([("write_document".to_owned(), writer)]);
-    ListAdopted { goals, steps, skills, ..ListAdopted::default() }
+    AdoptedList { goals, steps, skills, ..AdoptedList::default() }
 }
 
 fn planned((name, skill, need, reads, _): &Told) -> PlannedTask {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{Answer, AnsweredBy, Event, Gate, GateKind, LogEntry, Verdict};
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, ExecutionId, Slug};
 use callsheet_core::view::diff_counts;
@@ -83,17 +84,20 @@ fn head(page: &RunPage<'_>, standing: usize) -> Markup {
 /// Every answer to a gate before a change, with the change as it was shown.
 fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
     let is_asked = |entry: &LogEntry| {
-        matches!(&entry.event, Event::GateAnswered { gate: Gate { kind: GateKind::BeforeApply { .. }, .. }, .. })
+        matches!(
+            &entry.event,
+            Event::GateAnswered(events::GateAnswered { gate: Gate { kind: GateKind::BeforeApply { .. }, .. }, .. })
+        )
     };
     let Some(last) = entries.iter().rposition(is_asked) else { return Vec::new() };
     let mut run = Run::new();
     let mut decided = Vec::new();
     for entry in entries.iter().take(last + 1) {
-        if let Event::GateAnswered {
+        if let Event::GateAnswered(events::GateAnswered {
             gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } },
             answer,
             by,
-        } = &entry.event
+        }) = &entry.event
         {
             let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
             let set = (task.clone(), exec.clone(), *set);

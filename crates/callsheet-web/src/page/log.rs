@@ -1,6 +1,6 @@
 //! The log: what happened, entry by entry.
 
-use callsheet_core::record::LogEntry;
+use callsheet_core::events::LogEntry;
 use callsheet_core::view::{civil, thousands};
 use callsheet_core::visible::visible_json;
 use maud::{Markup, html};

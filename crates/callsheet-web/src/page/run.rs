@@ -1,10 +1,11 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
-use callsheet_core::record::{EffectKey, LogEntry, Outcome};
+use callsheet_core::events::LogEntry;
+use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{LimitUse, Run};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::symbols::Coloured;
-use callsheet_core::view::{Board, dollars, duration, limit_number, limit_unit, pressing_limit, thousands};
+use callsheet_core::view::{Board, amount, dollars, duration, limit_unit, pressing_limit, thousands};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use maud::{Markup, html};
@@ -284,10 +285,10 @@ impl RunPage<'_> {
         let step = if name == "max_cost_usd" { "any" } else { "1" };
         html! {
             div.notice.wait #limit {
-                p { strong { (limit_number(one.used)) " of " (limit_number(one.max)) " " (unit) " are used. " } "The run stops at this limit." }
+                p { strong { (amount(one.used)) " of " (amount(one.max)) " " (unit) " are used. " } "The run stops at this limit." }
                 form.raise method="post" action=(self.action("raise")) {
                     input type="hidden" name="limit" value=(name);
-                    label { span { "New limit (" (unit) ")" } input type="number" name="max" required min=(limit_number(one.max)) step=(step) value=(limit_number(one.max * 2.0)); }
+                    label { span { "New limit (" (unit) ")" } input type="number" name="max" required min=(amount(one.max)) step=(step) value=(amount(one.max * 2.0)); }
                     button { @if self.is_driven() { "Raise" } @else { "Raise and resume" } }
                 }
             }

@@ -7,11 +7,9 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
 use callsheet_core::issue::{Repair, RepairCode, Span};
-use callsheet_core::record::{
-    CallKey, Entry, Event, Gate, ListAdopted, ListOrigin, LogEntry, PlannedTask, ResultParts, StopReason, Usage,
-    VERSION,
-};
+use callsheet_core::record::{AdoptedList, CallKey, Entry, Gate, PlannedTask, ResultParts, StopReason, Usage};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task};
 use callsheet_core::symbols::Coloured;
@@ -118,12 +116,12 @@ impl Recorded {
         let mut recorded = Self { store, lock, run: Run::new(), n: 0 };
         let entry = Entry::Sheet { prompt: "Which <b>counts</b> are right?".to_owned() };
         let settings = Settings { refine: callsheet_core::spec::Policy::Never, ..Settings::default() };
-        recorded.note(Event::RunStarted { run: id, entry, settings, tools: Default::default() });
+        recorded.note(events::RunStarted { run: id, entry, settings, tools: Default::default() }.into());
         let planned = tasks.iter().map(|(name, writes)| planned(name, *writes));
         let goals = Goals { text: "Count.".to_owned(), plan_complete: true, plan_continues: false };
-        let list = ListAdopted { goals, steps: planned.map(|task| vec![task]).collect(), ..ListAdopted::default() };
+        let list = AdoptedList { goals, steps: planned.map(|task| vec![task]).collect(), ..AdoptedList::default() };
         let origin = ListOrigin::Host;
-        recorded.note(Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() });
+        recorded.note(events::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }.into());
         recorded
     }
 
@@ -144,28 +142,34 @@ impl Recorded {
                     let (prompt, reply) = self.said();
                     let key = asked.key.clone();
                     self.note(effect.started());
-                    self.note(Event::ReplyReceived {
-                        key,
-                        prompt,
-                        reply,
-                        model: "scripted/model".to_owned(),
-                        usage: Usage { input: 1_200, output: 34, cached: 200, cost_usd: Some(0.002) },
-                        ms: 900,
-                        sends: 1,
-                        stop: StopReason::End,
-                        sizes: None,
-                    });
+                    self.note(
+                        events::ReplyReceived {
+                            key,
+                            prompt,
+                            reply,
+                            model: "scripted/model".to_owned(),
+                            usage: Usage { input: 1_200, output: 34, cached: 200, cost_usd: Some(0.002) },
+                            ms: 900,
+                            sends: 1,
+                            stop: StopReason::End,
+                            sizes: None,
+                        }
+                        .into(),
+                    );
                 }
                 Effect::ReadReply(asked) => {
                     let result = ResultParts { summary: HOSTILE.to_owned(), ..ResultParts::default() };
                     let span = Span { first: 1, last: 1 };
                     let (before, after) = ("<i>".to_owned(), "</i>".to_owned());
                     let repair = Repair { code: RepairCode::LabelForm, span, before, after, task: None };
-                    self.note(Event::RunFinished { key: asked.key, result, repairs: vec![repair], issues: Vec::new() });
+                    self.note(
+                        events::ExecutionFinished { key: asked.key, result, repairs: vec![repair], issues: Vec::new() }
+                            .into(),
+                    );
                 }
                 Effect::Conclude(outcome) => {
                     let report = self.store.put_blob(b"report").unwrap();
-                    self.note(Event::RunConcluded { outcome, report });
+                    self.note(events::RunConcluded { outcome, report }.into());
                 }
                 Effect::AskApproval(_) => return,
                 other => panic!("{other:?}"),
@@ -176,7 +180,7 @@ impl Recorded {
     fn check(&mut self, effect: Effect) {
         let Effect::CheckReferences { task, n, stage } = effect else { panic!("no references are to be checked") };
         let (issues, contents) = (Vec::new(), Default::default());
-        self.note(Event::ReferencesChecked { task, n, stage, issues, contents, apart: None });
+        self.note(events::ReferencesChecked { task, n, stage, issues, contents, apart: None }.into());
     }
 
     /// Goes on until a model is asked, and says by which call.

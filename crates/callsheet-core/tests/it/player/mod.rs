@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts, Retrieval,
-    StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Plan, ResultParts, Retrieval, StopReason,
+    ToolPolicy, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
@@ -164,12 +165,15 @@ impl Player {
     /// A fact that opens a task a second time, with anything, is not taken.
     pub fn refuses_to_open_again(&self) -> bool {
         let again = self.log.iter().filter(|fact| {
-            matches!(&fact.event, Event::Evaluated { step: callsheet_core::record::Step::Opened(_), .. })
+            matches!(
+                &fact.event,
+                Event::Evaluated(events::Evaluated { step: callsheet_core::record::Step::Opened(_), .. })
+            )
         });
         again.into_iter().all(|fact| {
             // Before the run concluded, everything but the conclusion has happened.
             let mut run = Run::new();
-            for earlier in self.log.iter().take_while(|earlier| !matches!(earlier.event, Event::RunConcluded { .. })) {
+            for earlier in self.log.iter().take_while(|earlier| !matches!(earlier.event, Event::RunConcluded(_))) {
                 run.apply(earlier).unwrap();
             }
             let n = u64::try_from(self.log.len()).unwrap();
@@ -216,8 +220,8 @@ impl Player {
         let entry = Entry::Template { name: name.clone(), prompt: format!("run {name}") };
         let settings = self.script.settings.clone();
         let tree = Box::new(self.script.tree.clone());
-        self.happens(Event::RunStarted { run: RunId::new("r"), entry, settings, tools });
-        self.happens(Event::TreeAdopted { tree });
+        self.happens(events::RunStarted { run: RunId::new("r"), entry, settings, tools }.into());
+        self.happens(events::TreeAdopted { tree }.into());
     }
 
     pub fn run_to_the_end(&mut self) -> String {
@@ -231,10 +235,10 @@ impl Player {
                 && let Some(again) = self.script.resumes.pop_front()
             {
                 let _ = writeln!(self.out, "→ ended {outcome:?}, taken up again");
-                self.happens(Event::RunResumed { settings: self.script.settings.clone() });
+                self.happens(events::RunResumed { settings: self.script.settings.clone() }.into());
                 if let Some(task) = again {
                     let _ = writeln!(self.out, "→ {task}: once more");
-                    self.happens(Event::TaskRetried { task, skills: BTreeMap::new() });
+                    self.happens(events::TaskRetried { task, skills: BTreeMap::new() }.into());
                 }
                 continue;
             }
@@ -269,7 +273,7 @@ impl Player {
         }
         self.run = run;
         self.memory = Memory::default();
-        self.happens(Event::RunResumed { settings: self.script.settings.clone() });
+        self.happens(events::RunResumed { settings: self.script.settings.clone() }.into());
     }
 
     pub fn happens(&mut self, event: Event) {
@@ -323,7 +327,7 @@ impl Player {
                 for bytes in evaluation.blobs {
                     self.keep(bytes);
                 }
-                self.happens(Event::Evaluated { task: task.clone(), n: *n, step: evaluation.step });
+                self.happens(events::Evaluated { task: task.clone(), n: *n, step: evaluation.step }.into());
             }
             Effect::AskModel(asked) => {
                 self.starts(effect);
@@ -350,7 +354,7 @@ impl Player {
                     None => ToolRecord::Output { blob, error },
                 };
                 let (task, run, call) = (task.clone(), run.clone(), call.id.clone());
-                self.happens(Event::ToolFinished { task, run, call, record, ms: 1 });
+                self.happens(events::ToolFinished { task, run, call, record, ms: 1 }.into());
             }
             Effect::AskApproval(gate) => {
                 let words = self.script.answers.pop_front().unwrap_or_else(|| "yes".to_owned());
@@ -359,7 +363,7 @@ impl Player {
                     Some(words) => Answer::Deny { words: words.trim().to_owned() },
                     None => Answer::Listed,
                 };
-                self.happens(Event::GateAnswered { gate: gate.clone(), answer, by: None });
+                self.happens(events::GateAnswered { gate: gate.clone(), answer, by: None }.into());
             }
             Effect::AskPerson { task, run, call, question } => {
                 let words = self.script.answers.pop_front().unwrap_or_else(|| "forty".to_owned());
@@ -367,16 +371,16 @@ impl Player {
                 let output = self.keep(words.into_bytes());
                 self.late += self.person_takes_ms;
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
-                self.happens(Event::QuestionAnswered { task, run, call, output });
+                self.happens(events::QuestionAnswered { task, run, call, output }.into());
             }
             Effect::Retrieve { task, n, request } => {
                 self.starts(effect);
                 let (retrieval, empty_index) = self.look_up(task, *n, request);
-                self.happens(Event::ContextRetrieved { task: task.clone(), n: *n, retrieval, empty_index });
+                self.happens(events::ContextRetrieved { task: task.clone(), n: *n, retrieval, empty_index }.into());
             }
             Effect::Conclude(outcome) => {
                 let report = self.keep(Vec::new());
-                self.happens(Event::RunConcluded { outcome: *outcome, report });
+                self.happens(events::RunConcluded { outcome: *outcome, report }.into());
             }
             other => panic!("{other:?} is not scripted"),
         }
@@ -453,7 +457,7 @@ impl Player {
                 prompt_limit: window,
                 ..CallSizes::default()
             });
-            self.happens(Event::CallFailed { key, fault, sends, message: "as scripted".to_owned(), sizes });
+            self.happens(events::CallFailed { key, fault, sends, message: "as scripted".to_owned(), sizes }.into());
             return;
         }
         let (text, stop) = match text.rsplit_once('\n') {
@@ -472,7 +476,7 @@ impl Player {
             reply: u64::try_from(text.len()).unwrap(),
             reply_limit: 100,
         });
-        self.happens(Event::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, sizes });
+        self.happens(events::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, sizes }.into());
     }
 
     /// What the subtasks of the last turn gave, in the order of their calls.
@@ -515,12 +519,12 @@ impl Player {
             Said::Calls(calls, said) => {
                 let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
                 let (repeats, stuck) = (BTreeMap::new(), BTreeMap::new());
-                self.happens(Event::CallsAsked { key, calls, said, repeats, stuck, repairs, issues });
+                self.happens(events::CallsAsked { key, calls, said, repeats, stuck, repairs, issues }.into());
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));
                 let result = ResultParts { document, changes: None::<ChangeSet>, ..ResultParts::default() };
-                self.happens(Event::RunFinished { key, result, repairs: Vec::new(), issues: Vec::new() });
+                self.happens(events::ExecutionFinished { key, result, repairs: Vec::new(), issues: Vec::new() }.into());
             }
         }
     }

@@ -6,8 +6,9 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::evaluate;
+use callsheet_core::events::{self, Event, LogEntry, VERSION};
 use callsheet_core::record::ToolPolicy;
-use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, Tree, VERSION};
+use callsheet_core::record::{CallKey, EffectKey, Entry, Gate, GateKind, Outcome, Tree};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
 use callsheet_core::spec::{BlobId, Policy, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::view::board::Row;
@@ -111,24 +112,24 @@ impl Player {
                 matches!(effect, Effect::Evaluate { .. } | Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. })
             };
             let Some(effect) = self.run.outstanding().into_iter().find(pure) else { return };
-            let event = match effect {
+            let event: Event = match effect {
                 Effect::Evaluate { task, n, moment } => {
                     // What a model or a process said is not kept: it stands for a process that ended well, or its words.
                     let values = |id: &BlobId| Some(self.blobs.get(id).cloned().unwrap_or_else(|| SAID.into()));
                     let evaluation = evaluate(&self.run, &task, moment, &values, &TextFormats).unwrap();
                     self.blobs.extend(evaluation.blobs.into_iter().map(|bytes| (BlobId::of(&bytes), bytes)));
-                    Event::Evaluated { task, n, step: evaluation.step }
+                    events::Evaluated { task, n, step: evaluation.step }.into()
                 }
                 Effect::MountTemplate { task, run, call } => {
                     let tree = Box::new(Tree { entry: call.name, ..self.tree.clone() });
-                    Event::CallMounted { task, run, call: call.id, tree, shared: BTreeSet::new() }
+                    events::CallMounted { task, run, call: call.id, tree, shared: BTreeSet::new() }.into()
                 }
                 Effect::ReturnTemplate { task, run, call } => {
                     let tool = self.run.task(&task).and_then(|task| task.run(&run)?.call(&call));
                     let Some(ToolState::Mounted(mount)) = tool.map(|tool| &tool.state) else { panic!("no tree") };
                     let failed = self.run.operators().top_of(*mount).is_some_and(|top| top.failed());
                     let failed = failed.then(|| "it failed".to_owned());
-                    Event::CallReturned { task, run, call, result: Box::default(), failed }
+                    events::CallReturned { task, run, call, result: Box::default(), failed }.into()
                 }
                 _ => return,
             };
@@ -192,35 +193,53 @@ impl Player {
     /// Whether the last facts were the result of this effect.
     fn is_answered(&self, key: &EffectKey) -> bool {
         self.log.iter().rev().take(3).any(|fact| match (&fact.event, key) {
-            (Event::ReplyReceived { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
-            (Event::CallFailed { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
+            (Event::ReplyReceived(events::ReplyReceived { key: call, .. }), EffectKey::Ask(asked)) => call == asked,
+            (Event::CallFailed(events::CallFailed { key: call, .. }), EffectKey::Ask(asked)) => call == asked,
             (
-                Event::RunFinished { key: call, .. }
-                | Event::Reviewed { key: call, .. }
-                | Event::Joined { key: call, .. },
+                Event::ExecutionFinished(events::ExecutionFinished { key: call, .. })
+                | Event::Reviewed(events::Reviewed { key: call, .. })
+                | Event::Joined(events::Joined { key: call, .. }),
                 EffectKey::Read(read),
             ) => call == read,
-            (Event::ReferencesChecked { task, n, .. }, EffectKey::Check { task: checked, n: number }) => {
-                task == checked && n == number
+            (
+                Event::ReferencesChecked(events::ReferencesChecked { task, n, .. }),
+                EffectKey::Check { task: checked, n: number },
+            ) => task == checked && n == number,
+            (
+                Event::ToolFinished(events::ToolFinished { task, call, .. }),
+                EffectKey::Tool { task: of, call: id, .. },
+            ) => task == of && call == id,
+            (
+                Event::QuestionAnswered(events::QuestionAnswered { task, call, .. }),
+                EffectKey::Question { task: of, call: id, .. },
+            ) => task == of && call == id,
+            (Event::ExecutionsMerged(events::ExecutionsMerged { task, .. }), EffectKey::Merge { task: of, .. }) => {
+                task == of
             }
-            (Event::ToolFinished { task, call, .. }, EffectKey::Tool { task: of, call: id, .. }) => {
-                task == of && call == id
-            }
-            (Event::QuestionAnswered { task, call, .. }, EffectKey::Question { task: of, call: id, .. }) => {
-                task == of && call == id
-            }
-            (Event::RunsMerged { task, .. }, EffectKey::Merge { task: of, .. }) => task == of,
-            (Event::GateAnswered { gate, .. }, EffectKey::Gate(of)) => gate == of,
-            (Event::ChangesChecked { task, set, .. }, EffectKey::Try { task: of, set: n, .. })
-            | (Event::ChangesApplied { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
-            | (Event::ChangesRebased { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
-            | (Event::ChangesRejected { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
-            | (Event::ChangesRolledBack { task, set, .. }, EffectKey::RollBack { task: of, set: n, .. }) => {
-                task == of && set == n
-            }
-            (Event::RunConcluded { .. }, EffectKey::Conclude) => true,
-            (Event::RunWaiting { .. }, EffectKey::Gate(_) | EffectKey::Question { .. }) => true,
-            (Event::RunResumed { .. }, _) => true,
+            (Event::GateAnswered(events::GateAnswered { gate, .. }), EffectKey::Gate(of)) => gate == of,
+            (
+                Event::ChangesChecked(events::ChangesChecked { task, set, .. }),
+                EffectKey::Try { task: of, set: n, .. },
+            )
+            | (
+                Event::ChangesApplied(events::ChangesApplied { task, set, .. }),
+                EffectKey::Apply { task: of, set: n, .. },
+            )
+            | (
+                Event::ChangesRebased(events::ChangesRebased { task, set, .. }),
+                EffectKey::Apply { task: of, set: n, .. },
+            )
+            | (
+                Event::ChangesRejected(events::ChangesRejected { task, set, .. }),
+                EffectKey::Apply { task: of, set: n, .. },
+            )
+            | (
+                Event::ChangesRolledBack(events::ChangesRolledBack { task, set, .. }),
+                EffectKey::RollBack { task: of, set: n, .. },
+            ) => task == of && set == n,
+            (Event::RunConcluded(_), EffectKey::Conclude) => true,
+            (Event::RunWaiting(_), EffectKey::Gate(_) | EffectKey::Question { .. }) => true,
+            (Event::RunResumed(_), _) => true,
             _ => false,
         })
     }
@@ -244,9 +263,9 @@ impl Player {
     }
 
     /// Records a fact and applies it. What is refused is not recorded.
-    pub fn fact(&mut self, event: Event) -> Result<(), String> {
+    pub fn fact<E: Into<Event>>(&mut self, event: E) -> Result<(), String> {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
-        let fact = LogEntry { v: VERSION, n, at: self.now, event };
+        let fact = LogEntry { v: VERSION, n, at: self.now, event: event.into() };
         match self.run.apply(&fact) {
             Ok(()) => {
                 assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);
@@ -270,7 +289,7 @@ impl Player {
 
     pub fn start(&mut self, entry: Entry) -> Result<(), String> {
         let (run, settings, tools) = (RunId::new("a-run"), self.settings.clone(), self.tools.clone());
-        self.fact(Event::RunStarted { run, entry, settings, tools })
+        self.fact(events::RunStarted { run, entry, settings, tools })
     }
 
     pub fn pass_time(&mut self, ms: u64) {
@@ -302,7 +321,7 @@ impl Player {
     /// Gates that are shown, or that rest because nobody could be asked.
     fn listed_or_waiting(&self) -> Vec<Gate> {
         let started = self.log.iter().rev().filter_map(|fact| match &fact.event {
-            Event::Started { effect: EffectKey::Gate(gate), .. } => Some(gate.clone()),
+            Event::Started(events::Started { effect: EffectKey::Gate(gate), .. }) => Some(gate.clone()),
             _ => None,
         });
         started.collect()

@@ -1,12 +1,13 @@
 //! Words to facts.
 
+use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::placement::place;
 use callsheet_core::record::{
-    Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, Event, FileChange, GateKind,
-    ListAdopted, ListOrigin, Outcome, PlannedTask, ReferenceStage, RefusedPart, Removal, ResultParts, StopReason,
-    ToolPolicy, ToolRecord, Usage, Verdict,
+    AdoptedList, Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, FileChange, GateKind,
+    Outcome, PlannedTask, ReferenceStage, RefusedPart, Removal, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
+    Verdict,
 };
 use callsheet_core::run::{CallRecord, Effect, State};
 use callsheet_core::spec::{
@@ -37,10 +38,7 @@ impl Player {
             ["prompt"] => self.start(Entry::Prompt { prompt: tail.to_owned() }),
             ["sheet"] => self.start(Entry::Sheet { prompt: tail.to_owned() }),
             ["direct"] => self.start(Entry::Skill { prompt: tail.to_owned() }),
-            ["host", "gave"] => {
-                let list = self.list(block);
-                self.fact(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: vec![], issues: vec![] })
-            }
+            ["host", "gave"] => self.adopt(self.list(block), ListOrigin::Host),
             ["wait", seconds, "s"] => {
                 self.pass_time(seconds.parse::<u64>().unwrap() * 1_000);
                 Ok(())
@@ -55,15 +53,17 @@ impl Player {
                 self.person(rest, tail)
             }
             ["nobody", "can", "be", "asked"] => self.nobody_asked(),
-            ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
+            ["task", task, "fails"] => {
+                self.fact(events::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() })
+            }
             ["broken", "edit", "touches", tasks @ ..] => self.held(Some(tasks)),
             ["broken", "edit", "is", "fixed"] => self.held(None),
-            ["cancel"] => self.fact(Event::CancelRequested),
+            ["cancel"] => self.fact(events::CancelRequested {}),
             ["templates"] => self.templates(&block.join("\n")),
             ["crash"] => self.dies(),
             ["resumed"] => {
                 let settings = self.settings.clone();
-                self.fact(Event::RunResumed { settings })?;
+                self.fact(events::RunResumed { settings })?;
                 // A process that takes a run up records what a person changed meanwhile before it starts anything.
                 match block.split_first() {
                     Some((line, block)) => self.happen(line, block),
@@ -71,22 +71,19 @@ impl Player {
                 }
             }
             ["follow-up", rest @ ..] => self.follow_up(rest, tail),
-            ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
+            ["sheet", "rendered"] => self.fact(events::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
             ["person", "raises", limit, "to", max] => {
-                self.fact(Event::LimitRaised { limit: (*limit).to_owned(), max: max.parse().unwrap() })
+                self.fact(events::LimitRaised { limit: (*limit).to_owned(), max: max.parse().unwrap() })
             }
-            ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
-            ["person", "edits"] => {
-                let (list, origin) = (self.edited(block), ListOrigin::Edit(blob("sheet")));
-                self.fact(Event::ListAdopted { origin, list, repairs: vec![], issues: vec![] })
-            }
+            ["person", "drops", task] => self.fact(events::TaskDropped { task: Slug::new(*task) }),
+            ["person", "edits"] => self.adopt(self.edited(block), ListOrigin::Edit(blob("sheet"))),
             ["concluded"] => match self.find(|effect| matches!(effect, Effect::Conclude(_)))? {
-                Effect::Conclude(outcome) => self.fact(Event::RunConcluded { outcome, report: blob("report") }),
+                Effect::Conclude(outcome) => self.fact(events::RunConcluded { outcome, report: blob("report") }),
                 _ => Ok(()),
             },
             ["again"] => {
-                let last = self.log.iter().rev().find(|fact| !matches!(fact.event, Event::Started { .. }));
+                let last = self.log.iter().rev().find(|fact| !matches!(fact.event, Event::Started(_)));
                 let event = last.unwrap().event.clone();
                 self.fact(event)
             }
@@ -94,14 +91,18 @@ impl Player {
         }
     }
 
+    fn adopt(&mut self, list: AdoptedList, origin: ListOrigin) -> Happened {
+        self.fact(events::ListAdopted { origin, list, repairs: vec![], issues: vec![] })
+    }
+
     fn follow_up(&mut self, rest: &[&str], tail: &str) -> Happened {
         let settings = self.settings.clone();
-        self.fact(match rest {
+        self.fact::<Event>(match rest {
             ["withdrawn"] => {
                 let outcome = self.run.without_follow_up().unwrap_or(Outcome::Complete);
-                Event::FollowUpWithdrawn { outcome }
+                events::FollowUpWithdrawn { outcome }.into()
             }
-            _ => Event::RunContinued { text: tail.to_owned(), settings },
+            _ => events::RunContinued { text: tail.to_owned(), settings }.into(),
         })
     }
 
@@ -136,12 +137,12 @@ impl Player {
 
     fn nobody_asked(&mut self) -> Happened {
         let outcome = self.waiting_outcome();
-        self.fact(Event::RunWaiting { outcome })
+        self.fact(events::RunWaiting { outcome })
     }
 
     fn held(&mut self, tasks: Option<&[&str]>) -> Happened {
         let tasks = tasks.map(|tasks| tasks.iter().map(|task| Slug::new(*task)).collect());
-        self.fact(Event::EditHeld { tasks })
+        self.fact(events::EditHeld { tasks })
     }
 
     fn tool(&mut self, name: &str, effect: &str, repeat: &str, rest: &[&str]) -> Happened {
@@ -183,8 +184,8 @@ impl Player {
         Ok(())
     }
 
-    fn list(&self, block: &[&str]) -> ListAdopted {
-        let mut list = ListAdopted::default();
+    fn list(&self, block: &[&str]) -> AdoptedList {
+        let mut list = AdoptedList::default();
         for line in block {
             match line.split_once(' ').unwrap_or((line, "")) {
                 ("goals", text) => list.goals.text = text.to_owned(),
@@ -209,7 +210,7 @@ impl Player {
     }
 
     /// A reply, its tasks in the steps of the plan that they get.
-    fn placed(&self, block: &[&str]) -> ListAdopted {
+    fn placed(&self, block: &[&str]) -> AdoptedList {
         let mut list = self.list(block);
         let known = |planned: &PlannedTask| self.run.step_of(&planned.task.slug);
         let sections: Vec<_> = list.steps.iter().map(|step| step.iter().map(known).collect()).collect();
@@ -223,7 +224,7 @@ impl Player {
     }
 
     /// An edit: its steps are those of the plan with something that is not done, and further ones behind them.
-    fn edited(&self, block: &[&str]) -> ListAdopted {
+    fn edited(&self, block: &[&str]) -> AdoptedList {
         let mut list = self.list(block);
         let is_open = |slug: &Slug| self.run.task(slug).is_some_and(|task| task.state() != State::Done);
         let plan = self.run.steps();
@@ -278,7 +279,7 @@ impl Player {
         let key = self.call(unit)?;
         if verb == "unaffordable" {
             let message = "the prompt alone costs too much".to_owned();
-            return self.fact(Event::CallFailed { key, fault: CallFault::Cost, sends: 0, message, sizes: None });
+            return self.fact(events::CallFailed { key, fault: CallFault::Cost, sends: 0, message, sizes: None });
         }
         if verb == "failed" {
             let fault = match tail {
@@ -289,7 +290,7 @@ impl Player {
                 _ => panic!("no fault {tail}"),
             };
             self.pass_time(1_000);
-            return self.fact(Event::CallFailed {
+            return self.fact(events::CallFailed {
                 key,
                 fault,
                 sends: 3,
@@ -299,7 +300,7 @@ impl Player {
         }
         if self.find(|effect| matches!(effect, Effect::AskModel(asked) if asked.key == key)).is_ok() {
             self.pass_time(1_000);
-            self.fact(Event::ReplyReceived {
+            self.fact(events::ReplyReceived {
                 key: key.clone(),
                 prompt: blob("prompt"),
                 reply: self.reply(&key, verb),
@@ -314,7 +315,7 @@ impl Player {
         let event = match verb {
             "arrived" => return Ok(()),
             "refused" | "repeats" => {
-                Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None }
+                events::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None }.into()
             }
             "asks" => {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
@@ -323,21 +324,13 @@ impl Player {
                 let calls: Vec<_> = calls.collect();
                 let task = key.task.as_ref().and_then(|slug| self.run.task(slug));
                 let repeats = task.zip(run).map(|(task, run)| self.run.repeats(task, run, &calls));
-                let (repeats, repairs, issues) = (repeats.unwrap_or_default(), vec![], vec![]);
-                Event::CallsAsked {
-                    key,
-                    calls,
-                    said: None,
-                    repeats,
-                    stuck: std::collections::BTreeMap::new(),
-                    repairs,
-                    issues,
-                }
+                let (repeats, stuck) = (repeats.unwrap_or_default(), Default::default());
+                events::CallsAsked { key, calls, said: None, repeats, stuck, repairs: vec![], issues: vec![] }.into()
             }
             "replied" => self.accepted(key, tail, block),
             "says" => {
                 let Reading { value: missing, repairs, issues, .. } = read_review(tail);
-                Event::Reviewed { key, missing, repairs, issues }
+                events::Reviewed { key, missing, repairs, issues }.into()
             }
             _ => panic!("no verb {verb}"),
         };
@@ -359,14 +352,14 @@ impl Player {
                 let skill = tail.split_whitespace().nth(1).filter(|skill| *skill != "none").map(str::to_owned);
                 let writes = tail.split_once(" writes ").map_or("", |(_, files)| files);
                 let writes = writes.split_whitespace().map(str::to_owned).collect();
-                Event::Routed { key, skill, writes, issues }
+                events::Routed { key, skill, writes, issues }.into()
             }
             Phase::Plan | Phase::Iterate | Phase::Continue if tail == "without skills" => {
                 let list = self.placed(block);
-                Event::ListDrafted { key, list: list.list(), beside: list.beside, repairs, issues }
+                events::ListDrafted { key, list: list.list(), beside: list.beside, repairs, issues }.into()
             }
             Phase::Route | Phase::Plan | Phase::Iterate | Phase::Continue => {
-                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.placed(block), repairs, issues }
+                events::ListAdopted { origin: ListOrigin::Reply(key), list: self.placed(block), repairs, issues }.into()
             }
             Phase::Refine => {
                 let mut refinement = Refinement::default();
@@ -379,9 +372,9 @@ impl Player {
                         _ => refinement.approval = true,
                     }
                 }
-                Event::TaskRefined { key, refinement, repairs, issues }
+                events::TaskRefined { key, refinement, repairs, issues }.into()
             }
-            Phase::Join => Event::Joined { key, answer: tail.to_owned(), unsupported: vec![], repairs, issues },
+            Phase::Join => events::Joined { key, answer: tail.to_owned(), unsupported: vec![], repairs, issues }.into(),
             Phase::Execute | Phase::Review | Phase::Merge => {
                 let file = tail.strip_prefix("changes ");
                 let result = ResultParts {
@@ -391,7 +384,7 @@ impl Player {
                     changes: file.map(changes),
                     ..ResultParts::default()
                 };
-                Event::RunFinished { key, result, repairs, issues }
+                events::ExecutionFinished { key, result, repairs, issues }.into()
             }
         }
     }
@@ -409,7 +402,7 @@ impl Player {
         let links = links.map(|reference| link_target(&reference.target));
         let contents = links.map(|link| (link.clone(), blob(&format!("{link} {}", changed == Some(&link)))));
         let contents = contents.collect();
-        self.fact(Event::ReferencesChecked { task, n, stage, issues, contents, apart })
+        self.fact(events::ReferencesChecked { task, n, stage, issues, contents, apart })
     }
 
     fn tool_gave(&mut self, task: &str, id: &str, kind: &str, tail: &str) -> Happened {
@@ -427,14 +420,14 @@ impl Player {
             _ => panic!("no tool record {kind}"),
         };
         self.pass_time(500);
-        self.fact(Event::ToolFinished { task, run, call: call.id, record, ms: 500 })
+        self.fact(events::ToolFinished { task, run, call: call.id, record, ms: 500 })
     }
 
     fn merged(&mut self, task: &str) -> Happened {
         let owed = self.find(|effect| matches!(effect, Effect::MergeByCode { task: of, .. } if of.as_str() == task))?;
         let Effect::MergeByCode { task, n } = owed else { return Ok(()) };
         let result = ResultParts { summary: "merged".to_owned(), ..ResultParts::default() };
-        self.fact(Event::RunsMerged { task, n, result })
+        self.fact(events::ExecutionsMerged { task, n, result })
     }
 
     /// `changes of a pass the check`, `changes of a fail the check`, `changes of a miss the check`.
@@ -449,7 +442,7 @@ impl Player {
         };
         self.pass_time(2_000);
         let check = CheckReport { name, end, output: blob(verb), ms: 2_000 };
-        self.fact(Event::ChangesChecked { task, run, set, check, issues })
+        self.fact(events::ChangesChecked { task, run, set, check, issues })
     }
 
     fn changes(&mut self, slug: &str, verb: &str, tail: &str) -> Happened {
@@ -458,18 +451,18 @@ impl Player {
             Effect::RollBack { task, .. } => task.as_str() == slug && verb == "rolled-back",
             _ => false,
         };
-        let event = match self.find(wanted)? {
+        let event: Event = match self.find(wanted)? {
             Effect::ApplyChanges { task, run, set, changes } if verb == "applied" => {
-                Event::ChangesApplied { task, run, set, changes }
+                events::ChangesApplied { task, run, set, changes }.into()
             }
             Effect::ApplyChanges { task, run, set, .. } if verb.starts_with("rebased") => {
                 let changes = changes(tail);
-                Event::ChangesRebased { task, run, set, changes, as_shown: verb == "rebased-as-shown" }
+                events::ChangesRebased { task, run, set, changes, as_shown: verb == "rebased-as-shown" }.into()
             }
             Effect::ApplyChanges { task, run, set, .. } => {
-                Event::ChangesRejected { task, run, set, issues: vec![issue(tail)] }
+                events::ChangesRejected { task, run, set, issues: vec![issue(tail)] }.into()
             }
-            Effect::RollBack { task, run, set, .. } => Event::ChangesRolledBack { task, run, set },
+            Effect::RollBack { task, run, set, .. } => events::ChangesRolledBack { task, run, set }.into(),
             _ => return Ok(()),
         };
         self.fact(event)
@@ -484,42 +477,42 @@ impl Player {
             ["answers", slug] => {
                 let asks = |effect: &Effect| matches!(effect, Effect::AskPerson { task, .. } if task.as_str() == *slug);
                 let Effect::AskPerson { task, run, call, .. } = self.find(asks)? else { return Ok(()) };
-                self.fact(Event::QuestionAnswered { task, run, call, output: blob(tail) })
+                self.fact(events::QuestionAnswered { task, run, call, output: blob(tail) })
             }
             ["keeps", "part", "of", "changes", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
+                self.fact(events::GateAnswered { gate, answer: part(tail), by: None })
             }
             ["keeps", "part", "of", "call", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
+                self.fact(events::GateAnswered { gate, answer: part(tail), by: None })
             }
             ["keeps", "part", "of", "listed"] => {
                 let gate = self.gate(before_run)?;
-                self.fact(Event::GateAnswered { gate, answer: part(tail), by: None })
+                self.fact(events::GateAnswered { gate, answer: part(tail), by: None })
             }
             [verb, "changes", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
                 let answer = answer(verb, words);
-                self.fact(Event::GateAnswered { gate, answer, by: None })
+                self.fact(events::GateAnswered { gate, answer, by: None })
             }
             [verb, "call", "of", slug] => {
                 let wanted =
                     |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
                 let gate = self.gate(wanted)?;
                 let answer = answer(verb, words);
-                self.fact(Event::GateAnswered { gate, answer, by: None })
+                self.fact(events::GateAnswered { gate, answer, by: None })
             }
             [verb] | [verb, "all" | "listed"] => {
                 let gate = self.gate(before_run)?;
                 let answer = if rest.get(1) == Some(&"all") { Answer::All } else { answer(verb, words) };
-                self.fact(Event::GateAnswered { gate, answer, by: None })
+                self.fact(events::GateAnswered { gate, answer, by: None })
             }
             [verb, slugs @ ..] => {
                 let gate = self.gate(before_run)?;
@@ -534,7 +527,7 @@ impl Player {
                         }
                     }
                 }
-                self.fact(Event::GateAnswered { gate, answer: Answer::Each { verdicts, words }, by: None })
+                self.fact(events::GateAnswered { gate, answer: Answer::Each { verdicts, words }, by: None })
             }
             [] => panic!("the person does something"),
         }
@@ -595,5 +588,5 @@ fn issue(code: &str) -> Issue {
 }
 
 fn retried(task: &str) -> Event {
-    Event::TaskRetried { task: Slug::new(task), skills: std::collections::BTreeMap::new() }
+    events::TaskRetried { task: Slug::new(task), skills: std::collections::BTreeMap::new() }.into()
 }

@@ -1,7 +1,5 @@
 //! Numbers in the words people read.
 
-use crate::run::Times;
-
 /// `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 03 min`.
 pub fn duration(ms: u64) -> String {
     match ms {
@@ -45,22 +43,10 @@ pub fn counted(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(u64::try_from(number).unwrap_or(0))) }
 }
 
-/// The parts of a run's time, each with its words; none of no length.
-pub fn time_parts(times: &Times) -> Vec<(&'static str, u64)> {
-    let parts =
-        [("waiting for models", times.models_ms), ("working", times.working_ms), ("waiting for you", times.you_ms)];
-    parts.into_iter().filter(|(_, ms)| *ms > 0).collect()
-}
-
-/// `53.2 s: 38.0 s waiting for models, 3.2 s working, 12.0 s waiting for you`.
-pub fn time_words(times: &Times) -> String {
-    let parts = time_parts(times);
-    let each: Vec<String> = parts.iter().map(|(words, ms)| format!("{} {words}", duration(*ms))).collect();
-    match parts.as_slice() {
-        [] => duration(0),
-        [(words, ms)] => format!("{} {words}", duration(*ms)),
-        _ => format!("{}: {}", duration(times.total_ms()), each.join(", ")),
-    }
+/// A bound or a use as a number: `40`, `0.25`.
+pub fn amount(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 #[cfg(test)]
@@ -82,12 +68,5 @@ mod tests {
     fn money_shows_two_digits_that_count() {
         let shown: Vec<String> = [0.0, 0.000_01, 0.0042, 0.05, 0.0512, 0.5, 12.345].into_iter().map(dollars).collect();
         assert_eq!(shown, ["$0", "less than $0.0001", "$0.0042", "$0.05", "$0.0512", "$0.50", "$12.35"]);
-    }
-
-    #[test]
-    fn time_says_what_it_went_to() {
-        let times = Times { models_ms: 38_000, working_ms: 3_200, you_ms: 0 };
-        assert_eq!(time_words(&times), "41.2 s: 38.0 s waiting for models, 3.2 s working");
-        assert_eq!(time_words(&Times { you_ms: 1_000, ..Times::default() }), "1.0 s waiting for you");
     }
 }

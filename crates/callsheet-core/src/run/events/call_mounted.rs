@@ -1,0 +1,46 @@
+//! The event `call_mounted`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Tree;
+use crate::run::Run;
+use crate::run::mounts::{check_mount, Mounts};
+use crate::run::operators::Caller;
+use crate::spec::{ExecutionId, Slug};
+
+use super::{Checked, Recorded};
+
+/// A call runs a template: its tree is executed below the task, in this run (spec "Templates" 16).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallMounted {
+    /// The task that made it.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecutionId,
+    /// Id of the call.
+    pub call: String,
+    /// What is executed, with the arguments bound.
+    pub tree: Box<Tree>,
+    /// Templates of it that stand in the record already, as they were in the last tree that holds them.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub shared: BTreeSet<String>,
+}
+
+impl Recorded for CallMounted {
+    fn check(&self, run: &Run) -> Checked {
+        check_mount(run, &self.caller(), &run.operators.completed(&self.tree, &self.shared))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        let tree = run.operators.completed(&self.tree, &self.shared);
+        Mounts(run).mounted(self.caller(), tree);
+    }
+}
+
+impl CallMounted {
+    fn caller(&self) -> Caller {
+        Caller { task: self.task.clone(), run: self.run.clone(), call: self.call.clone() }
+    }
+}

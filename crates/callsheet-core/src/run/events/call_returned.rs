@@ -1,0 +1,51 @@
+//! The event `call_returned`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::ResultParts;
+use crate::run::Run;
+use crate::run::mounts::{check_return, Mounts};
+use crate::run::operators::Caller;
+use crate::spec::{BlobId, ExecutionId, Slug};
+
+use super::{blobs, Checked, Recorded, Stale};
+
+/// The template of a call came back, or could not begin: what it gave is the result of the execution run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallReturned {
+    /// The task that made it.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecutionId,
+    /// Id of the call.
+    pub call: String,
+    /// Document and summary.
+    pub result: Box<ResultParts>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+impl Recorded for CallReturned {
+    fn check(&self, run: &Run) -> Checked {
+        check_return(run, &self.caller(), self.failed.is_some())
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Mounts(run).returned(&self.caller(), &self.result, self.failed.as_deref());
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        blobs::of_result(&self.result)
+    }
+
+    fn stale(&self) -> Stale<'_> {
+        Stale { sheet: true, task: Some(&self.task) }
+    }
+}
+
+impl CallReturned {
+    fn caller(&self) -> Caller {
+        Caller { task: self.task.clone(), run: self.run.clone(), call: self.call.clone() }
+    }
+}

@@ -1,0 +1,72 @@
+//! The event `calls_asked`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::issue::{Issue, Repair};
+use crate::record::CallKey;
+use crate::run::{Reject, Run};
+use crate::run::conversations::Conversations;
+use crate::spec::{BlobId, Phase, ToolCall};
+
+use super::check::{require, Check};
+use super::{Checked, Recorded};
+
+/// A turn of a loop task asks for tool calls. Calls equal to earlier ones may be answered from these (spec 10.7).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallsAsked {
+    /// Which call.
+    pub key: CallKey,
+    /// Calls, ids unique inside the task.
+    pub calls: Vec<ToolCall>,
+    /// Hash of what a handler said and asked for, without ids, for the check of progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<BlobId>,
+    /// By id, those that are not made since an equal earlier call answers them, with the id of that call.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub repeats: BTreeMap<String, String>,
+    /// By id, those that cannot start, with the words for the model that are their output. They are not made.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stuck: BTreeMap<String, BlobId>,
+    /// Repairs made.
+    pub repairs: Vec<Repair>,
+    /// Warnings.
+    pub issues: Vec<Issue>,
+}
+
+impl Recorded for CallsAsked {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
+    /// Call ids are unique inside the task, and what answers a call was asked for before it.
+    fn check(&self, run: &Run) -> Checked {
+        let Self { key, calls, repeats, .. } = self;
+        let not_awaited = || Reject::NotAwaited(key.clone());
+        let (Phase::Execute, Some(slug), Some(id)) = (key.phase, &key.task, &key.run) else {
+            return Err(not_awaited());
+        };
+        let task = run.tasks.get(slug).ok_or_else(not_awaited)?;
+        let exec = task.run(id).filter(|exec| exec.is_loop).ok_or_else(not_awaited)?;
+        for (index, call) in calls.iter().enumerate() {
+            let earlier = calls.iter().take(index).any(|other| other.id == call.id);
+            require(!earlier && exec.call(&call.id).is_none(), || Reject::DuplicateCall(call.id.clone()))?;
+        }
+        for (id, of) in repeats {
+            let before = calls.iter().take_while(|call| call.id != *id).any(|call| call.id == *of);
+            let known = calls.iter().any(|call| call.id == *id) && (before || exec.call(of).is_some());
+            require(known, || Reject::UnknownCall { call: id.clone(), of: of.clone() })?;
+        }
+        Check(run).to_be_read(key, true)
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        let answered = (self.said.as_ref(), &self.repeats, &self.stuck);
+        Conversations(run).tool_calls_requested(&self.key, &self.calls, answered, &self.repairs, &self.issues);
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        self.stuck.values().collect()
+    }
+}

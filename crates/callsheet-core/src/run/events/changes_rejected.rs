@@ -1,0 +1,50 @@
+//! The event `changes_rejected`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::issue::Issue;
+use crate::record::EffectKey;
+use crate::run::Run;
+use crate::run::changes::SetKey;
+use crate::run::changing::Changing;
+use crate::spec::{ExecutionId, Slug};
+
+use super::check::Check;
+use super::{Checked, Line, Recorded};
+
+/// A change set could not be applied; nothing of it is on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangesRejected {
+    /// Task.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecutionId,
+    /// Number of the change set inside the task.
+    pub set: u32,
+    /// Why.
+    pub issues: Vec<Issue>,
+}
+
+impl Recorded for ChangesRejected {
+    fn check(&self, run: &Run) -> Checked {
+        Check(run).in_flight(self.key().apply())
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Changing(run).rejected(&self.key(), &self.issues);
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(self.key().apply())
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::detail(format!("{}: its changes could not be made", self.task)))
+    }
+}
+
+impl ChangesRejected {
+    fn key(&self) -> SetKey {
+        SetKey { task: self.task.clone(), run: self.run.clone(), set: self.set }
+    }
+}

@@ -1,0 +1,46 @@
+//! The event `context_retrieved`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{EffectKey, Retrieval};
+use crate::run::Run;
+use crate::run::operators::{TreeCheck, Trees};
+use crate::spec::{BlobId, Slug};
+
+use super::{Checked, Recorded};
+
+/// Context of a task of the tree was looked up (spec "Templates" 5, 13).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ContextRetrieved {
+    /// Task.
+    pub task: Slug,
+    /// Number of the lookup, as in the effect. Written as `number`: `n` is the fact's own.
+    #[serde(rename = "number")]
+    pub n: u32,
+    /// What came of it.
+    pub retrieval: Retrieval,
+    /// The index was searched and holds nothing: told once a run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub empty_index: bool,
+}
+
+impl Recorded for ContextRetrieved {
+    fn check(&self, run: &Run) -> Checked {
+        TreeCheck(run).retrieved(&self.task, self.n)
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Trees(run).retrieved(&self.task, self.n, &self.retrieval, self.empty_index);
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(EffectKey::Retrieve { task: self.task.clone(), n: self.n })
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        match &self.retrieval {
+            Retrieval::Found(found) => vec![found],
+            Retrieval::Failed { partial, .. } => vec![partial],
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! The event `follow_up_withdrawn`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::Outcome;
+use crate::run::{Reject, Run};
+use crate::run::continuation::Continuation;
+use crate::run::next_stage::without_follow_up;
+
+use super::check::require;
+use super::{Checked, Recorded, When};
+
+/// A person takes back a follow-up that has no list yet (spec 2.17). The run rests and is as it was before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FollowUpWithdrawn {
+    /// How the run had ended.
+    pub outcome: Outcome,
+}
+
+impl Recorded for FollowUpWithdrawn {
+    fn when(&self) -> When {
+        When::Always
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        require(without_follow_up(run) == Some(self.outcome), || Reject::NoFollowUp)
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Continuation(run).withdraw(self.outcome);
+    }
+}

@@ -1,0 +1,45 @@
+//! The event `limit_near`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::Run;
+use crate::spec::Slug;
+use crate::units::amount;
+
+use super::{Line, Recorded};
+
+/// Most of a limit of the run, or of a task of its tree, is used. Recorded once for each limit and bound, so that
+/// viewers tell it once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitNear {
+    /// The task of the tree; `None`: the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Slug>,
+    /// The limit, by the name a person sets it by.
+    pub limit: String,
+    /// Used, in the unit of the limit (seconds for times).
+    pub used: f64,
+    /// The limit.
+    pub max: f64,
+}
+
+impl Recorded for LimitNear {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        run.progress.notified_mut().note_near(self.task.as_ref(), &self.limit, self.max);
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        let words = limit_words(self.task.as_ref(), &self.limit, self.used, self.max);
+        Some(Line::new(format!("note: {words}")))
+    }
+}
+
+/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5 used`.
+pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> String {
+    let of = task.map(|task| format!(" of {task}")).unwrap_or_default();
+    format!("limit {limit}{of}: {} of {} used", amount(used), amount(max))
+}

@@ -1,0 +1,41 @@
+//! The event `limit_raised`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{limits, Reject, Run};
+use crate::units::amount;
+
+use super::check::require;
+use super::{Checked, Line, Recorded, When};
+
+/// A person raised a limit of the run; the new bound counts from here on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LimitRaised {
+    /// The limit, by the name a person sets it by.
+    pub limit: String,
+    /// The new bound, in the unit of the limit (seconds for times).
+    pub max: f64,
+}
+
+impl Recorded for LimitRaised {
+    fn when(&self) -> When {
+        When::Always
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        require(limits::may_raise(run, &self.limit, self.max), || Reject::NotRaised(self.limit.clone()))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        run.setup.raise_limit(&self.limit, self.max);
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::new(raised_words(&self.limit, self.max)))
+    }
+}
+
+/// A limit that was raised, in words: `limit max_calls: raised to 40`.
+pub fn raised_words(limit: &str, max: f64) -> String {
+    format!("limit {limit}: raised to {}", amount(max))
+}

@@ -1,0 +1,38 @@
+//! The event `list_drafted`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::issue::{Issue, Repair};
+use crate::record::{Beside, CallKey};
+use crate::run::Run;
+use crate::run::lists::check_draft;
+use crate::run::replies::Replies;
+use crate::spec::TaskList;
+
+use super::{Checked, Recorded};
+
+/// A list was read with tasks that have no skill; each gets one before the list counts (spec 2.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListDrafted {
+    /// Which call.
+    pub key: CallKey,
+    /// The list.
+    pub list: TaskList,
+    /// What stands beside its tasks.
+    #[serde(flatten)]
+    pub beside: Beside,
+    /// Repairs made.
+    pub repairs: Vec<Repair>,
+    /// Issues that refuse nothing.
+    pub issues: Vec<Issue>,
+}
+
+impl Recorded for ListDrafted {
+    fn check(&self, run: &Run) -> Checked {
+        check_draft(run, &self.key, &self.list)
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Replies(run).drafted(&self.key, (&self.list, &self.beside), &self.repairs, &self.issues);
+    }
+}

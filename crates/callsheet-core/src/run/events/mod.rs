@@ -1,0 +1,244 @@
+//! What happened in a run: one file an event, which says what it holds, when it fits, what it changes and how a person
+//! reads it.
+//!
+//! A new event is a file here and a line in the list below.
+
+mod blobs;
+mod check;
+mod entry;
+mod line;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::EffectKey;
+use crate::spec::{BlobId, Slug};
+
+use super::{Reject, Run};
+
+pub use entry::{LogEntry, VERSION};
+pub use limit_near::limit_words;
+pub use limit_raised::raised_words;
+pub use line::{Line, Piece};
+pub use list_adopted::{ListOrigin, list_words};
+pub use run_resumed::reuse_words;
+
+/// Whether an event fits.
+type Checked = Result<(), Reject>;
+
+/// When in a run an event may come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum When {
+    /// It begins the run.
+    First,
+    /// Until the run has concluded.
+    BeforeEnd,
+    /// Before and after the run has concluded.
+    Always,
+}
+
+/// Files for people that show something else after an event (spec 10.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stale<'a> {
+    /// The sheet does.
+    pub sheet: bool,
+    /// The files of this task do.
+    pub task: Option<&'a Slug>,
+}
+
+impl Stale<'_> {
+    const SHEET: Self = Self { sheet: true, task: None };
+}
+
+/// What an event means.
+trait Recorded {
+    /// When it may come.
+    fn when(&self) -> When {
+        When::BeforeEnd
+    }
+
+    /// A run of a template has no list, so it cannot take the event.
+    fn needs_list(&self) -> bool {
+        false
+    }
+
+    /// It begins the work of a process on the run.
+    fn takes_up(&self) -> bool {
+        false
+    }
+
+    /// All tasks but one that it names go on with what they have under way.
+    fn concerns_one_task(&self) -> bool {
+        false
+    }
+
+    /// Whether it fits the run as it is now. Nothing is changed, and nothing is refused later.
+    fn check(&self, _run: &Run) -> Checked {
+        Ok(())
+    }
+
+    /// Notes in the run what it says. `at`: milliseconds since the Unix epoch.
+    fn apply(&self, run: &mut Run, at: u64);
+
+    /// The effect that is over with it.
+    fn ends(&self) -> Option<EffectKey> {
+        None
+    }
+
+    /// Stored texts that it needs. Hashes of what is not stored, such as that of a rendered sheet, are not among them.
+    fn blobs(&self) -> Vec<&BlobId> {
+        Vec::new()
+    }
+
+    /// Files for people that are out of date after it.
+    fn stale(&self) -> Stale<'_> {
+        Stale::default()
+    }
+
+    /// The event in words, if it is worth a line. `run`: the run after it.
+    fn line(&self, _run: &Run) -> Option<Line> {
+        None
+    }
+}
+
+macro_rules! events {
+    ($($file:ident::$name:ident,)*) => {
+        $(mod $file;)*
+        $(pub use $file::$name;)*
+
+        /// What happened: the result of something that the shell did. The machine only folds it.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "event", rename_all = "snake_case")]
+        #[allow(missing_docs, reason = "each event is described where its struct is")]
+        pub enum Event {
+            $($name($name),)*
+        }
+
+        $(impl From<$name> for Event {
+            fn from(event: $name) -> Self {
+                Self::$name(event)
+            }
+        })*
+
+        impl Event {
+            /// The names of all events, as in a record.
+            pub const NAMES: &[&str] = &[$(stringify!($file)),*];
+
+            /// Its name, as in a record.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($file),)*
+                }
+            }
+
+            fn recorded(&self) -> &dyn Recorded {
+                match self {
+                    $(Self::$name(event) => event,)*
+                }
+            }
+        }
+    };
+}
+
+events! {
+    run_started::RunStarted,
+    run_resumed::RunResumed,
+    run_continued::RunContinued,
+    follow_up_withdrawn::FollowUpWithdrawn,
+    edit_held::EditHeld,
+    sheet_rendered::SheetRendered,
+    task_retried::TaskRetried,
+    task_dropped::TaskDropped,
+    started::Started,
+    reply_received::ReplyReceived,
+    call_failed::CallFailed,
+    reply_refused::ReplyRefused,
+    list_adopted::ListAdopted,
+    task_refined::TaskRefined,
+    execution_finished::ExecutionFinished,
+    routed::Routed,
+    list_drafted::ListDrafted,
+    reviewed::Reviewed,
+    joined::Joined,
+    calls_asked::CallsAsked,
+    references_checked::ReferencesChecked,
+    tool_finished::ToolFinished,
+    question_answered::QuestionAnswered,
+    executions_merged::ExecutionsMerged,
+    gate_answered::GateAnswered,
+    changes_checked::ChangesChecked,
+    changes_applied::ChangesApplied,
+    changes_rebased::ChangesRebased,
+    changes_rejected::ChangesRejected,
+    changes_rolled_back::ChangesRolledBack,
+    changes_reverted::ChangesReverted,
+    task_failed::TaskFailed,
+    tree_adopted::TreeAdopted,
+    evaluated::Evaluated,
+    context_retrieved::ContextRetrieved,
+    prompts_used::PromptsUsed,
+    limit_near::LimitNear,
+    limit_raised::LimitRaised,
+    cancel_requested::CancelRequested,
+    run_waiting::RunWaiting,
+    call_mounted::CallMounted,
+    call_returned::CallReturned,
+    limits_changed::LimitsChanged,
+    run_concluded::RunConcluded,
+}
+
+impl Event {
+    /// Whether it fits the run.
+    pub(super) fn check(&self, run: &Run) -> Checked {
+        let event = self.recorded();
+        if event.needs_list() && run.operators.tree().is_some() {
+            return Err(Reject::RunsTemplate);
+        }
+        match event.when() {
+            When::First if run.id().is_some() => return Err(Reject::AlreadyStarted),
+            When::First => {}
+            _ if run.id().is_none() => return Err(Reject::NotStarted),
+            When::BeforeEnd if run.progress.has_concluded() => return Err(Reject::Concluded),
+            When::BeforeEnd | When::Always => {}
+        }
+        event.check(run)
+    }
+
+    /// Notes in the run what it says. It was checked before.
+    pub(super) fn apply(&self, run: &mut Run, at: u64) {
+        let event = self.recorded();
+        if !event.concerns_one_task() {
+            run.flights.look_again();
+        }
+        event.apply(run, at);
+    }
+
+    /// It begins the work of a process on the run.
+    pub fn takes_up(&self) -> bool {
+        self.recorded().takes_up()
+    }
+
+    /// The effect that is over with it.
+    pub fn ends(&self) -> Option<EffectKey> {
+        self.recorded().ends()
+    }
+
+    /// Stored texts that it needs.
+    pub fn blobs(&self) -> Vec<&BlobId> {
+        self.recorded().blobs()
+    }
+
+    /// Files for people that are out of date after it.
+    pub fn stale(&self) -> Stale<'_> {
+        self.recorded().stale()
+    }
+
+    /// The event in words, if it is worth a line. `run`: the run after it.
+    pub fn line(&self, run: &Run) -> Option<Line> {
+        self.recorded().line(run)
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}

@@ -1,0 +1,59 @@
+//! The event `question_answered`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::EffectKey;
+use crate::run::{Reject, Run};
+use crate::run::approval::Approval;
+use crate::run::tools::ToolResults;
+use crate::spec::{BlobId, ExecutionId, Slug};
+
+use super::check::require;
+use super::{Checked, Line, Recorded};
+
+/// A question of a tool was answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionAnswered {
+    /// Task.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecutionId,
+    /// Call id.
+    pub call: String,
+    /// The answer, as the output of the call.
+    pub output: BlobId,
+}
+
+impl Recorded for QuestionAnswered {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        require(run.stage().is_working(), || Reject::Concluding)?;
+        let key = self.key();
+        require(Approval(run).is_open_question(&key), || Reject::NotInFlight(key.clone()))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        ToolResults(run).answered(&self.key(), &self.output);
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(self.key())
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        vec![&self.output]
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::detail(format!("{}: its question is answered", self.task)))
+    }
+}
+
+impl QuestionAnswered {
+    fn key(&self) -> EffectKey {
+        EffectKey::Question { task: self.task.clone(), run: self.run.clone(), call: self.call.clone() }
+    }
+}

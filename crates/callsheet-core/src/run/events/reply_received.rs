@@ -1,0 +1,115 @@
+//! The event `reply_received`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{CallKey, CallSizes, EffectKey, StopReason, Usage};
+use crate::record::words::call_words;
+use crate::run::{limits, Run};
+use crate::run::replies::Replies;
+use crate::run::totals::CallRecord;
+use crate::spec::BlobId;
+use crate::units::{dollars, duration, thousands};
+
+use super::check::Check;
+use super::{Checked, Line, Recorded};
+
+/// A model replied; nothing has acted on it yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReplyReceived {
+    /// Which call.
+    pub key: CallKey,
+    /// The prompt exactly as sent, JSON of the canonical request.
+    pub prompt: BlobId,
+    /// The canonical reply, JSON with text, thinking and tool calls.
+    pub reply: BlobId,
+    /// `PROVIDER/MODEL` that answered.
+    pub model: String,
+    /// Cost.
+    pub usage: Usage,
+    /// Milliseconds from the first send to the last byte, waits for a slot left out.
+    pub ms: u64,
+    /// Sends it took (spec 12.1).
+    pub sends: u32,
+    /// Why the model stopped.
+    pub stop: StopReason,
+    /// How large prompt and reply were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<CallSizes>,
+}
+
+impl Recorded for ReplyReceived {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        Check(run).in_flight(EffectKey::Ask(self.key.clone()))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        let key = &self.key;
+        Replies(run).landed(key);
+        // Where the run's own limit cut it, it is asked for again with a larger one.
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let cut = self.stop == StopReason::Budget;
+        let short = cut && limits::short_of_tokens(run, task, u64::MAX) == limits::Shortfall::Run;
+        let mut attempt = 1;
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempt = attempts.attempt;
+            attempts.reading = Some(key.clone()).filter(|_| !short);
+            attempts.communication = false;
+            attempts.busy_ms = attempts.busy_ms.saturating_add(self.ms);
+        }
+        let now = run.clock.now();
+        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
+            task.measure(self.sizes, Some(now));
+        }
+        run.ledger.charged(key.task.as_ref(), &self.usage);
+        if cut {
+            Replies(run).note_no_room(key, !short);
+        }
+        run.calls.add(self.call_record(run.part(key), attempt));
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(EffectKey::Ask(self.key.clone()))
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        vec![&self.prompt, &self.reply]
+    }
+
+    fn line(&self, run: &Run) -> Option<Line> {
+        let cost = self.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost)));
+        Some(Line::new(format!(
+            "{}: {} input tokens, {} output tokens, {}{}",
+            call_words(&self.key, run.part(&self.key)),
+            thousands(self.usage.input),
+            thousands(self.usage.output),
+            duration(self.ms),
+            cost.unwrap_or_default()
+        )))
+    }
+}
+
+impl ReplyReceived {
+    fn call_record(&self, part: &str, attempt: u32) -> CallRecord {
+        CallRecord {
+            key: self.key.clone(),
+            part: part.to_owned(),
+            number: 0,
+            attempt,
+            model: self.model.clone(),
+            usage: self.usage,
+            ms: self.ms,
+            sends: self.sends,
+            stop: self.stop,
+            prompt: self.prompt.clone(),
+            reply: self.reply.clone(),
+            repairs: Vec::new(),
+            issues: Vec::new(),
+            accepted: None,
+            rejected: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! The event `run_concluded`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{EffectKey, Outcome};
+use crate::run::{Reject, Run, Stage};
+use crate::spec::BlobId;
+
+use super::check::require;
+use super::{Checked, Recorded};
+
+/// The report is written and the run has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunConcluded {
+    /// How.
+    pub outcome: Outcome,
+    /// The report's text.
+    pub report: BlobId,
+}
+
+impl Recorded for RunConcluded {
+    fn check(&self, run: &Run) -> Checked {
+        let ends = run.stage() == Stage::Conclude(self.outcome) && !run.flights.has_applies();
+        require(ends, || Reject::WrongOutcome(self.outcome))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        run.progress.concluded(self.outcome);
+        run.flights.end(&EffectKey::Conclude);
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(EffectKey::Conclude)
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        vec![&self.report]
+    }
+}

@@ -1,0 +1,46 @@
+//! The event `run_continued`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Reject, Run, Stage};
+use crate::run::continuation::Continuation;
+use crate::spec::Settings;
+
+use super::check::require;
+use super::{Checked, Line, Recorded, When};
+
+/// A person follows up on an ended run (spec 2.17). It is taken up as by a resume, and the text is asked to become a
+/// list. It counts as a follow-up once that list is accepted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunContinued {
+    /// Verbatim.
+    pub text: String,
+    /// Settings in force from here on.
+    pub settings: Settings,
+}
+
+impl Recorded for RunContinued {
+    fn when(&self) -> When {
+        When::Always
+    }
+
+    fn needs_list(&self) -> bool {
+        true
+    }
+
+    fn takes_up(&self) -> bool {
+        true
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        require(matches!(run.stage(), Stage::Concluded(_) | Stage::Continue), || Reject::NotEnded)
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Continuation(run).ask(&self.text, &self.settings);
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::new("follow-up: ").quote(&self.text, 200))
+    }
+}

@@ -1,0 +1,49 @@
+//! The event `run_resumed`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::Run;
+use crate::run::clock::Reuse;
+use crate::run::resume::Resume;
+use crate::spec::Settings;
+use crate::units::{counted, dollars, duration};
+
+use super::{Line, Recorded, When};
+
+/// A process takes the run up again: what was in flight is settled (spec 2.18), a waiting outcome is lifted,
+/// rounds count anew.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResumed {
+    /// Settings in force from here on.
+    pub settings: Settings,
+}
+
+impl Recorded for RunResumed {
+    fn when(&self) -> When {
+        When::Always
+    }
+
+    fn takes_up(&self) -> bool {
+        true
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        Resume(run).resume(&self.settings);
+    }
+
+    fn line(&self, run: &Run) -> Option<Line> {
+        let words = run.reused().and_then(|reuse| reuse_words(&reuse));
+        Some(Line::new(words.map_or_else(|| "resumed".to_owned(), |words| format!("resumed: {words}"))))
+    }
+}
+
+/// What a resume had not to do again, in words: `reuses 7 calls, repeats 1; saved $0.04 and 2 min 05 s`. `None`: nothing.
+pub fn reuse_words(reuse: &Reuse) -> Option<String> {
+    if reuse.calls == 0 {
+        return None;
+    }
+    let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let repeats = if reuse.repeated > 0 { format!(", repeats {}", reuse.repeated) } else { String::new() };
+    let money = if reuse.saved_usd > 0.0 { format!("{} and ", dollars(reuse.saved_usd)) } else { String::new() };
+    Some(format!("reuses {}{repeats}; saved {money}{}", counted(count(reuse.calls), "call"), duration(reuse.saved_ms)))
+}

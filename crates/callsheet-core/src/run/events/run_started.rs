@@ -1,0 +1,41 @@
+//! The event `run_started`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Entry, ToolPolicy};
+use crate::run::Run;
+use crate::spec::{RunId, Settings};
+
+use super::{Line, Recorded, When};
+
+/// The first fact of every run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunStarted {
+    /// Name of the run.
+    pub run: RunId,
+    /// How it begins.
+    pub entry: Entry,
+    /// Settings in force.
+    pub settings: Settings,
+    /// What is known of the registered tools, by canonical name. A tool that is not named counts as
+    /// `Write`, `Once` (spec 11.1).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, ToolPolicy>,
+}
+
+impl Recorded for RunStarted {
+    fn when(&self) -> When {
+        When::First
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        run.setup.start(&self.run, &self.entry, &self.settings, &self.tools);
+        run.progress.go(run.setup.stage_without_list());
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::new(format!("run {}", self.run)))
+    }
+}

@@ -1,0 +1,36 @@
+//! The event `task_failed`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Run, State};
+use crate::run::failure::Failure;
+use crate::run::lists::transition;
+use crate::run::task_change::TaskChange;
+use crate::spec::Slug;
+
+use super::check::{require, Check};
+use super::{Checked, Line, Recorded};
+
+/// A task cannot go on for a reason outside the model's replies, such as a lost skill.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskFailed {
+    /// Task.
+    pub task: Slug,
+    /// For a person and the iteration.
+    pub reason: String,
+}
+
+impl Recorded for TaskFailed {
+    fn check(&self, run: &Run) -> Checked {
+        let state = Check(run).task(&self.task)?.state();
+        require(state.may_become(State::Failed), || transition(&self.task, state, State::Failed))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        TaskChange(run).fail(&self.task, Failure { reason: self.reason.clone(), ..Failure::default() });
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::detail(format!("{}: failed: ", self.task)).quote(&self.reason, 200))
+    }
+}

@@ -1,0 +1,66 @@
+//! The event `task_retried`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::{Run, State};
+use crate::run::commands::Commands;
+use crate::run::lists::{check_applies, transition};
+use crate::run::mounts::{call_of, failed_calls};
+use crate::run::operators::{TreeCheck, Trees};
+use crate::spec::{BlobId, SkillPolicy, Slug};
+
+use super::check::{require, Check};
+use super::{blobs, Checked, Line, Recorded, Stale};
+
+/// A person has a failed, blocked or denied task done again (spec 2.18).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskRetried {
+    /// Task.
+    pub task: Slug,
+    /// Skills that are no longer as they were pinned, as they are now: tasks that come back go on with these
+    /// (spec 2.5, 7.5).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub skills: BTreeMap<String, SkillPolicy>,
+}
+
+impl Recorded for TaskRetried {
+    fn check(&self, run: &Run) -> Checked {
+        let slug = &self.task;
+        if run.operators.tree().is_some() {
+            return TreeCheck(run).retried(slug);
+        }
+        if run.operators.named(slug).is_some() {
+            return call_of(run, slug).map(|_| ());
+        }
+        let task = Check(run).task(slug)?;
+        let again = task.state().is_problem() || task.state() == State::Dropped && task.is_own();
+        require(again, || transition(slug, task.state(), State::Planned))?;
+        check_applies(run, slug)?;
+        let calls = failed_calls(run, slug, &self.skills).unwrap_or_default();
+        calls.iter().try_for_each(|call| run.operators.retried(call.op).map(|_| ()))
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        if run.operators.tree().is_some() {
+            Trees(run).retry(&self.task);
+        } else if run.operators.named(&self.task).is_some() {
+            Commands(run).retry_in_call(&self.task, &self.skills);
+        } else {
+            Commands(run).retry(&self.task, &self.skills);
+        }
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        blobs::of_skills(self.skills.values())
+    }
+
+    fn stale(&self) -> Stale<'_> {
+        Stale::SHEET
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::new(format!("{}: retried", self.task)))
+    }
+}

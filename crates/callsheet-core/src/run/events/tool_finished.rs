@@ -1,0 +1,63 @@
+//! The event `tool_finished`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::{EffectKey, ToolRecord};
+use crate::run::Run;
+use crate::run::tools::ToolResults;
+use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::units::duration;
+
+use super::check::Check;
+use super::{blobs, Checked, Line, Recorded};
+
+/// A tool call ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolFinished {
+    /// Task.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecutionId,
+    /// Call id.
+    pub call: String,
+    /// What it gave.
+    pub record: ToolRecord,
+    /// Milliseconds.
+    pub ms: u64,
+}
+
+impl Recorded for ToolFinished {
+    fn concerns_one_task(&self) -> bool {
+        true
+    }
+
+    fn check(&self, run: &Run) -> Checked {
+        Check(run).in_flight(self.key())
+    }
+
+    fn apply(&self, run: &mut Run, _at: u64) {
+        ToolResults(run).finished(&self.task, &self.run, &self.call, &self.record, self.ms);
+    }
+
+    fn ends(&self) -> Option<EffectKey> {
+        Some(self.key())
+    }
+
+    fn blobs(&self) -> Vec<&BlobId> {
+        match &self.record {
+            ToolRecord::Output { blob, .. } => vec![blob],
+            ToolRecord::Changes(changes) => blobs::of_changes(changes),
+            _ => Vec::new(),
+        }
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::detail(format!("{}: tool {}, {}", self.task, self.call, duration(self.ms))))
+    }
+}
+
+impl ToolFinished {
+    fn key(&self) -> EffectKey {
+        EffectKey::Tool { task: self.task.clone(), run: self.run.clone(), call: self.call.clone() }
+    }
+}

@@ -31,7 +31,7 @@ bless *arguments:
 
 # Drive the machine under seeds; a failing seed is reproduced with `just sim --seed N`.
 sim *arguments="--seeds 0..100000":
-    cargo run --quiet -p callsheet-sim -- {{arguments}}
+    cargo run --quiet --profile ci -p callsheet-sim -- {{arguments}}
 
 # Kill the built binary at so many moments of each kind of run; what comes after must be what an uninterrupted run gives.
 kills number="20":

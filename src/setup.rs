@@ -17,10 +17,9 @@ use callsheet_runtime::templates::LoadedTemplates;
 use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
-use serde_json::json;
 
-use crate::cli::{ApprovalArg, Cli, Failure, HeadlessArg, RefinePolicyArg, SectionsArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, GrantList, Sources, Trust};
+use crate::cli::{Cli, Failure};
+use crate::config::{Config, ConfigFault, Folders, GrantList, Setting, Sources, Trust};
 use crate::host::Program;
 use crate::models::{provider_settings, secrets};
 use crate::place::{Elsewhere, elsewhere, note, project_of};
@@ -50,7 +49,7 @@ impl Setup {
     ///
     /// # Errors
     /// No such folder, no home, or a configuration that cannot be understood.
-    pub fn new(cli: &Cli, flags: Vec<(String, serde_json::Value, String)>) -> Result<Self, Failure> {
+    pub fn new(cli: &Cli, flags: Vec<Setting>) -> Result<Self, Failure> {
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
@@ -249,59 +248,6 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
             Err(fault) => return Err(Failure::internal(format!("can't start a new run: {fault}"), "")),
         }
     }
-}
-
-/// Flags as configuration values.
-pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
-    let mut flags = Vec::new();
-    let mut set = |key: &str, value: Option<serde_json::Value>, flag: &str| {
-        if let Some(value) = value {
-            flags.push((key.to_owned(), value, flag.to_owned()));
-        }
-    };
-    let policy = |policy: RefinePolicyArg| match policy {
-        RefinePolicyArg::Auto => json!("auto"),
-        RefinePolicyArg::Always => json!("always"),
-        RefinePolicyArg::Never => json!("never"),
-    };
-    set("model", work.model.clone().map(|model| json!(model)), "--model");
-    set("skills", (!work.skills.is_empty()).then(|| json!(work.skills)), "--skills");
-    set("jobs", work.jobs.map(|jobs| json!(jobs)), "--jobs");
-    set("max_rounds", work.max_rounds.map(|rounds| json!(rounds)), "--max-rounds");
-    set("limits.max_calls", work.max_calls.map(|calls| json!(calls)), "--max-calls");
-    set("limits.max_tokens", work.max_tokens.map(|tokens| json!(tokens)), "--max-tokens");
-    set("limits.max_cost_usd", work.max_cost.map(|cost| json!(cost)), "--max-cost");
-    set("limits.allow_unpriced", work.allow_unpriced.then(|| json!(true)), "--allow-unpriced");
-    set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
-    set("refine", work.refine.map(policy), "--refine");
-    set("iterate", work.iterate.map(policy), "--iterate");
-    let sections = work.sections.map(|order| match order {
-        SectionsArg::Dependencies => json!("dependencies"),
-        SectionsArg::Strict => json!("strict"),
-    });
-    set("sections", sections, "--sections");
-    set("plan", work.plan.map(policy), "--plan");
-    set("review", work.review.map(policy), "--review");
-    set("temperature", work.temperature.map(|number| json!(number)), "--temperature");
-    set("seed", work.seed.map(|seed| json!(seed)), "--seed");
-    set("join", work.join.map(policy), "--join");
-    set("allow_http", work.allow_http.then(|| json!(true)), "--allow-http");
-    set("strict", work.strict.then(|| json!(true)), "--strict");
-    let mode = work.approval.map(|mode| match mode {
-        ApprovalArg::Both => json!("both"),
-        ApprovalArg::BeforeRun => json!("before-run"),
-        ApprovalArg::BeforeApply => json!("before-apply"),
-        ApprovalArg::Never => json!("never"),
-    });
-    set("approval.mode", mode, "--approval");
-    let headless = work.headless.as_ref().map(|headless| match headless {
-        HeadlessArg::Stop => json!("stop"),
-        HeadlessArg::Deny => json!("deny"),
-        HeadlessArg::Approve => json!("approve"),
-        HeadlessArg::Slugs(slugs) => json!(slugs),
-    });
-    set("approval.headless", headless, "--headless");
-    flags
 }
 
 /// A configuration fault as a failure.

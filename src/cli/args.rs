@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use callsheet_core::fuzzy::within;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
-use super::{ApproveArgs, DenyArgs, OpenArgs, OutputFormat, ReportArgs, RunsArgs, SheetCommand, TemplateCommand};
+use super::{ApproveArgs, DenyArgs, ReportArgs, RunsArgs, SheetCommand, TemplateCommand, WorkArgs};
 
 /// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
 /// crash, set limits, and approve each change before it happens.
@@ -86,6 +85,8 @@ pub enum Command {
     Model(ModelCommand),
     /// Check the setup and the stored runs, and suggest fixes.
     Doctor,
+    /// List all settings: value, where it comes from, and what it means.
+    Config(ConfigArgs),
     /// Remove what no run of this project needs any more.
     Gc(super::GcArgs),
     /// Show what this project's files could do, and trust them in their current form.
@@ -97,126 +98,6 @@ pub enum Command {
     /// Write the man pages to a folder.
     #[command(hide = true)]
     Man(ManArgs),
-}
-
-/// Flags of everything that works with models.
-#[derive(Clone, Debug, Default, Args)]
-pub struct WorkArgs {
-    /// Model: PROVIDER/MODEL, embedded:PATH or scripted:FILE.
-    #[arg(long, short, env = "CALLSHEET_MODEL", value_name = "MODEL")]
-    pub model: Option<String>,
-
-    /// Download the embedded model without asking if there is no other model.
-    #[arg(long)]
-    pub download: bool,
-
-    /// Limit the plan to these skills.
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
-    pub skills: Vec<String>,
-
-    /// Number of parallel work units.
-    #[arg(long, value_name = "N")]
-    pub jobs: Option<u32>,
-
-    /// When to ask for approval.
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub approval: Option<ApprovalArg>,
-
-    /// What to do at a gate when nobody can answer: stop, deny, approve, or approve the tasks with these slugs.
-    #[arg(long, value_name = "stop|deny|approve|SLUG,…")]
-    pub headless: Option<HeadlessArg>,
-
-    /// Whether to plan the request; auto: unless it is one task.
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub plan: Option<RefinePolicyArg>,
-
-    /// When to refine tasks before they run.
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub refine: Option<RefinePolicyArg>,
-
-    /// Whether sections run strictly one after the other, or only what writes waits for them.
-    #[arg(long, value_enum, value_name = "ORDER")]
-    pub sections: Option<SectionsArg>,
-
-    /// When to review the task list after a round.
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub iterate: Option<RefinePolicyArg>,
-
-    /// Whether a model reviews each result; auto: it does not.
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub review: Option<RefinePolicyArg>,
-
-    /// Sampling temperature of executions.
-    #[arg(long, value_name = "NUMBER", value_parser = not_negative)]
-    pub temperature: Option<f64>,
-
-    /// Sampling seed.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-
-    /// Whether a model writes one answer from several results; auto: when a model planned their tasks.
-    #[arg(long, value_enum, value_name = "POLICY")]
-    pub join: Option<RefinePolicyArg>,
-
-    /// Limit on rounds.
-    #[arg(long, value_name = "N")]
-    pub max_rounds: Option<u32>,
-
-    /// Limit on model calls.
-    #[arg(long, value_name = "N")]
-    pub max_calls: Option<u32>,
-
-    /// Limit on tokens, input plus output.
-    #[arg(long, value_name = "N")]
-    pub max_tokens: Option<u64>,
-
-    /// Limit on cost, in US dollars.
-    #[arg(long, value_name = "USD", value_parser = not_negative)]
-    pub max_cost: Option<f64>,
-
-    /// Use models without a known price even under a limit on cost, which cannot hold them.
-    #[arg(long)]
-    pub allow_unpriced: bool,
-
-    /// Limit on run time in seconds, not counting the time the run waits for you.
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<u64>,
-
-    /// Allow http(s) references and the fetching of web pages.
-    #[arg(long)]
-    pub allow_http: bool,
-
-    /// Files that are open.
-    #[command(flatten)]
-    pub opened: OpenArgs,
-
-    /// Record every model call in this folder.
-    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
-    pub record: Option<PathBuf>,
-
-    /// Answer model calls from the recordings in this folder.
-    #[arg(long, value_name = "DIR")]
-    pub replay: Option<PathBuf>,
-
-    /// Share of its recorded time that each reply takes: 1 is the recorded speed, 0 (the default) replies at once.
-    #[arg(long, value_name = "SHARE", requires = "replay", value_parser = not_negative)]
-    pub pace: Option<f64>,
-
-    /// Treat warnings as errors.
-    #[arg(long)]
-    pub strict: bool,
-
-    /// Print plain lines instead of the full-screen view.
-    #[arg(long)]
-    pub plain: bool,
-
-    /// Print the answer and ask nothing: no screen, and a run stops at a gate.
-    #[arg(long, short)]
-    pub print: bool,
-
-    /// What stdout gets: the answer, one JSON object at the end, or one a line as things happen (the same as `--json`).
-    #[arg(long, value_enum, value_name = "FORMAT")]
-    pub output_format: Option<OutputFormat>,
 }
 
 /// `plan`.
@@ -366,12 +247,6 @@ pub struct ShowArgs {
     pub hunk: Option<u32>,
 }
 
-/// An amount of money.
-fn not_negative(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "expected a number that is 0 or more".to_owned())
-}
-
 /// `skill`.
 #[derive(Debug, Subcommand)]
 pub enum SkillCommand {
@@ -493,6 +368,14 @@ pub struct ModelTestArgs {
     pub model: Option<String>,
 }
 
+/// `config`.
+#[derive(Clone, Debug, Args)]
+pub struct ConfigArgs {
+    /// List only settings with this text in their name.
+    #[arg(value_name = "TEXT")]
+    pub text: Option<String>,
+}
+
 /// `completions`.
 #[derive(Clone, Debug, Args)]
 pub struct CompletionsArgs {
@@ -507,88 +390,4 @@ pub struct ManArgs {
     /// Folder.
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
-}
-
-/// Approval modes of spec 11.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ApprovalArg {
-    /// Before writers run and before changes are applied.
-    Both,
-    /// Only before writers run.
-    BeforeRun,
-    /// Only before changes are applied and commands run.
-    BeforeApply,
-    /// Never ask.
-    Never,
-}
-
-/// Policies of spec 2.12 and 2.13.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum RefinePolicyArg {
-    /// When it helps.
-    Auto,
-    /// Every time.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// Orders of task sections of spec 2.6.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum SectionsArg {
-    /// What only reads starts once its inputs are there and no writer of an earlier section is left.
-    Dependencies,
-    /// A section starts when the one before it has ended.
-    Strict,
-}
-
-/// Headless policies of spec 11.8.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HeadlessArg {
-    /// Save and stop.
-    Stop,
-    /// Deny.
-    Deny,
-    /// Approve all of this run.
-    Approve,
-    /// Approve these tasks.
-    Slugs(Vec<String>),
-}
-
-impl std::str::FromStr for HeadlessArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "stop" => Ok(Self::Stop),
-            "deny" => Ok(Self::Deny),
-            "approve" => Ok(Self::Approve),
-            _ => {
-                let slugs: Vec<String> = text.split(',').map(str::trim).map(str::to_owned).collect();
-                let valid = |slug: &String| {
-                    let in_call = slug.split_once('/');
-                    let (task, below) = in_call.map_or((slug.as_str(), None), |(task, below)| (task, Some(below)));
-                    is_slug(task) && below.is_none_or(is_name_below)
-                };
-                // A slip of the finger must not leave a run waiting for nobody.
-                let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
-                if let Some((word, _)) = meant.into_iter().find(|(word, edits)| within(text, word, *edits)) {
-                    Err(format!("did you mean {word}? (To approve a task called {text}, run `callsheet approve`.)"))
-                } else if slugs.iter().all(valid) {
-                    Ok(Self::Slugs(slugs))
-                } else {
-                    Err("expected stop, deny, approve, or slugs of tasks separated by commas".to_owned())
-                }
-            }
-        }
-    }
-}
-
-fn is_slug(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
-/// Tasks of templates have the names that their authors gave.
-fn is_name_below(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

@@ -9,17 +9,17 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
     ("Look", &["watch", "show", "runs", "report", "serve"]),
     ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
-    ("More", &["sheet", "skill", "model", "doctor", "grants", "trust", "index", "prompts", "gc", "completions"]),
+    ("More", &["sheet", "skill", "model", "doctor", "config", "grants", "trust", "index", "prompts", "gc", "completions"]),
 ];
 
 /// Lines that work as they stand, by command.
-const EXAMPLES: [(&str, &[&str]); 28] = [
+const EXAMPLES: [(&str, &[&str]); 29] = [
     (
         "run",
         &[
             "callsheet run \"Which decisions in these notes are still open?\"",
             "callsheet run --sheet sheet.md",
-            "callsheet run \"Sort the notes by date\" --model ollama/qwen3:4b --max-calls 40",
+            "callsheet run \"Sort the notes by date\" --set limits.max_calls=40",
         ],
     ),
     (
@@ -43,7 +43,7 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
         "resume",
         &[
             "callsheet resume",
-            "callsheet resume 20260301 --max-calls 200",
+            "callsheet resume 20260301 --set limits.max_calls=200",
             "callsheet resume --answer \"the fourth bed\"",
         ],
     ),
@@ -56,6 +56,7 @@ const EXAMPLES: [(&str, &[&str]); 28] = [
     ("skill", &["callsheet skill list", "callsheet skill new compare_texts"]),
     ("model", &["callsheet model list", "callsheet model test"]),
     ("doctor", &["callsheet doctor"]),
+    ("config", &["callsheet config", "callsheet config limits"]),
     ("grants", &["callsheet grants", "callsheet grants add host crates.io", "callsheet grants revoke 3"]),
     ("trust", &["callsheet trust"]),
     ("index", &["callsheet index"]),

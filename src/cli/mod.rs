@@ -12,14 +12,15 @@ mod sheet_args;
 mod template_args;
 mod trust_args;
 mod words;
+mod work_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
 pub use args::ServeArgs;
 pub use args::{
-    ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ManArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
-    RunNameArgs, SectionsArg, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
+    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, IndexArgs, ManArgs, ModelCommand,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs,
+    RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
@@ -34,3 +35,4 @@ pub use template_args::{
 };
 pub use trust_args::TrustArgs;
 pub use words::as_command;
+pub use work_args::WorkArgs;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::args::{Cli, Command, WorkArgs};
-use super::{SheetCommand, TemplateCommand};
+use super::args::{Cli, Command};
+use super::{SheetCommand, TemplateCommand, WorkArgs};
 
 impl Cli {
     /// The flags of a command that works with models.

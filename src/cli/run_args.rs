@@ -4,21 +4,22 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::WorkArgs;
+use super::WorkArgs;
+use super::work_args::FOR_PROGRAMS;
 
 /// Files that a person has open: a planner may name them without being given them.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OpenArgs {
     /// File you have open; `current_file` refers to it.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = FOR_PROGRAMS)]
     pub current_file: Option<PathBuf>,
 
     /// Another file you have open. Repeatable.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = FOR_PROGRAMS)]
     pub open: Vec<PathBuf>,
 
     /// Treat the ten most recently edited files as open.
-    #[arg(long)]
+    #[arg(long, help_heading = FOR_PROGRAMS)]
     pub open_recent: bool,
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::WorkArgs;
+use super::WorkArgs;
 
 /// `sheet`.
 #[derive(Debug, Subcommand)]

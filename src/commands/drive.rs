@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_app::{Refusal, RunControl, answer_text, join_json, questions, results_json, run_folder};
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Joined, Limit, NodeInstance, Run, State, TaskRun};
+use callsheet_core::run::{Joined, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{
@@ -21,8 +21,7 @@ use callsheet_runtime::services::Services;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
-use crate::config::Origin;
-use crate::models::{Choice, Models, Tape, recorded_environment};
+use crate::models::{Choice, Models, Tape, is_forced, recorded_environment};
 use crate::notify::notify;
 use crate::relay;
 use crate::setup::Setup;
@@ -32,6 +31,7 @@ use crate::wiring::{Parts, services, set_aside_left, without_model};
 use super::first_choice::first_choice;
 pub(super) use super::front::Front;
 use super::questions::how_to_answer;
+use super::raise::flag_of;
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits_text};
 
@@ -51,7 +51,7 @@ pub(super) async fn prepare(
     tree: Option<&Tree>,
 ) -> Result<Arc<Services>, Failure> {
     set_aside_left(setup, &*front.observer);
-    let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
+    let named = is_forced(&setup.config);
     let is_new = settings.model.is_none();
     let mut by_template = false;
     match tree.map(model_wish) {
@@ -80,7 +80,7 @@ pub(super) async fn prepare(
     settings.model = Some(choice.model.to_string());
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
-    let models = Arc::new(Models::new(&setup.config, &choice, Tape::of(work)?, warn)?);
+    let models = Arc::new(Models::new(&setup.config, &choice, Tape::of(work, &setup.config)?, warn)?);
     if work.replay.is_none() {
         models.connect().await;
     }
@@ -137,7 +137,7 @@ fn refuse_unpriced(models: &Models, settings: &Settings) -> Result<(), Failure> 
     let Some(model) = models.unpriced() else { return Ok(()) };
     let words = unpriced_words(&model);
     let (what, advice) = words.split_once("; ").unwrap_or((words.as_str(), ""));
-    Err(Failure::usage(what, format!("{advice}, or allow it with --allow-unpriced")))
+    Err(Failure::usage(what, format!("{advice}, or allow it with --set limits.allow_unpriced=true")))
 }
 
 /// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
@@ -263,10 +263,9 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
             tell_questions(setup, run, id, "asks");
             tell_gates(setup, run, id)?;
         }
-        Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
-            Some(flag) => tell!("Next: {call} resume {id} {flag}"),
-            None => tell!("Next: {call} resume {id}"),
-        },
+        Outcome::LimitReached => {
+            tell!("Next: {call} resume {id}{}", run.ended_by().map(flag_of).unwrap_or_default());
+        }
         Outcome::Incomplete => tell_of_retry(setup, run, id),
         _ if run.pending_follow_up().is_some() => tell_of_retry(setup, run, id),
         Outcome::Cancelled
@@ -305,17 +304,6 @@ fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
         tell!("Next: {call} retry {id} {}", problems.join(" "));
     } else if !unwritten.is_empty() {
         tell!("Next: {call} continue {id} \"Write {}\"", term::one_line(&unwritten.join(", "), 300));
-    }
-}
-
-/// The flag that sets a limit of the run.
-fn flag_of(limit: Limit) -> Option<&'static str> {
-    match limit {
-        Limit::MaxCalls => Some("--max-calls N"),
-        Limit::MaxTokens => Some("--max-tokens N"),
-        Limit::MaxCost => Some("--max-cost USD"),
-        Limit::RunTimeout => Some("--timeout SECONDS"),
-        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod attend;
 mod check;
+mod config;
 mod continuation;
 mod demo;
 mod doctor;
@@ -55,9 +56,9 @@ mod why;
 use callsheet_runtime::shown::Shown;
 use rustix::fs::FileType;
 
-use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand, command};
+use crate::cli::{Cli, Command, CompletionsArgs, Exit, Failure, TemplateCommand, WorkArgs, command};
 use crate::left_out::{left_out, left_out_words};
-use crate::setup::{Setup, work_flags};
+use crate::setup::Setup;
 use crate::term::Words;
 
 /// Does what was asked for.
@@ -66,7 +67,7 @@ use crate::term::Words;
 /// What went wrong and what to do, with the exit code.
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let Some(command) = &cli.command else { return start::start(cli) };
-    let flags = cli.work().map(work_flags).unwrap_or_default();
+    let flags = cli.work().map(WorkArgs::settings).unwrap_or_default();
     match command {
         Command::Completions(arguments) => return completions(arguments),
         Command::Man(arguments) => return man::man(arguments),
@@ -123,6 +124,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Index(arguments) => index::index(&setup, arguments),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
+        Command::Config(arguments) => config::config(&setup, arguments),
         Command::Gc(arguments) => gc::gc(&setup, arguments),
         Command::Trust(arguments) => trust::trust(&setup, arguments),
         Command::Grants(arguments) => grants::grants(&setup, arguments),

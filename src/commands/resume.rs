@@ -13,7 +13,6 @@ use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::sheetfile::is_edited;
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
-use crate::config::Origin;
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::answer::order;
@@ -39,13 +38,13 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     }
     let answer = arguments.answer.as_deref().map(|text| reply_to(&asked, text)).transpose()?;
     if let Some(owner) = &found.owner {
-        if answer.is_none() && given(&arguments.work).is_empty() {
+        if answer.is_none() && given(setup).is_empty() {
             let failure = store_failure(StoreFault::Locked { owner: owner.clone() });
-            let advice = format!("{}; `--max-calls N` and the like raise its limits meanwhile", failure.advice);
+            let advice = format!("{}; `--set limits.max_calls=N` and the like raise its limits meanwhile", failure.advice);
             return Err(Failure { advice, ..failure });
         }
         refuse_flags(setup, &found.run)?;
-        let raised = raise(setup, &arguments.work, &found.run)?;
+        let raised = raise(setup, &found.run)?;
         let answered = answer.map(|command| order(setup, &found.run, command)).transpose()?;
         let what: Vec<String> = raised.into_iter().chain(answered).map(|receipt| receipt.what).collect();
         let words = format!("sent {} to {} ({owner})", what.join(", "), found.run);
@@ -91,13 +90,9 @@ pub(super) fn resume_run(
     how: ResumeKind,
 ) -> Result<Exit, Failure> {
     let front = Front::new(setup, work);
-    let configured = setup.config.settings().map_err(config_failure)?;
     // What the run was started with stays, unless this command says otherwise.
-    let given = setup.config.values.iter().filter(|(_, value)| matches!(value.origin, Origin::Flag(_)));
-    let given: Vec<String> = given.map(|(name, _)| name.clone()).collect();
-    let overlaid = move |settings: &mut Settings| given.iter().for_each(|name| overlay(settings, &configured, name));
-    let mut settings = run.settings().clone();
-    overlaid(&mut settings);
+    let given = setup.config.given();
+    let mut settings = given.over(run.settings()).map_err(config_failure)?;
     settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
     let tree = run.operators().tree().cloned();
     front.begin_with(&run);
@@ -107,9 +102,9 @@ pub(super) fn resume_run(
         let prepared = settings.clone();
         let follows_up = matches!(how, ResumeKind::Continue(_));
         let change = move |recorded: Settings| {
-            let mut settings = Settings { limits: recorded.limits, ..prepared };
-            overlaid(&mut settings);
-            settings
+            let settings = Settings { limits: recorded.limits, ..prepared };
+            // The same values were laid over the settings above.
+            given.over(&settings).unwrap_or(settings)
         };
         let session = reopen(&services, id, run, how, change).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
@@ -120,46 +115,4 @@ pub(super) fn resume_run(
         })?;
         to_the_end(setup, &front, Arc::clone(&services), session, id).await
     })
-}
-
-fn overlay(settings: &mut Settings, given: &Settings, name: &str) {
-    match name {
-        "jobs" => settings.jobs = given.jobs,
-        "max_rounds" => settings.max_rounds = given.max_rounds,
-        "skills" => settings.skills.clone_from(&given.skills),
-        "plan" => settings.plan = given.plan,
-        "refine" => settings.refine = given.refine,
-        "review" => settings.review = given.review,
-        "sections" => settings.sections = given.sections,
-        "join" => settings.join = given.join,
-        "iterate" => settings.iterate = given.iterate,
-        "approval.mode" => settings.approval = given.approval,
-        "approval.headless" => settings.headless = given.headless.clone(),
-        "allow_http" => settings.allow_http = given.allow_http,
-        "strict" => settings.strict = given.strict,
-        "temperature" => settings.temperature = given.temperature,
-        "seed" => settings.seed = given.seed,
-        "limits.max_calls" => settings.limits.max_calls = given.limits.max_calls,
-        "limits.max_tokens" => settings.limits.max_tokens = given.limits.max_tokens,
-        "limits.max_cost_usd" => settings.limits.max_cost_usd = given.limits.max_cost_usd,
-        "limits.allow_unpriced" => settings.limits.allow_unpriced = given.limits.allow_unpriced,
-        "limits.run_timeout_seconds" => settings.limits.run_timeout_seconds = given.limits.run_timeout_seconds,
-        _ => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use callsheet_core::spec::SectionOrder;
-
-    use super::*;
-
-    /// `resume --sections` once changed nothing.
-    #[test]
-    fn the_order_of_sections_is_changed_by_a_resume() {
-        let given = Settings { sections: SectionOrder::Strict, ..Settings::default() };
-        let mut settings = Settings::default();
-        overlay(&mut settings, &given, "sections");
-        assert_eq!(settings.sections, SectionOrder::Strict);
-    }
 }

@@ -85,7 +85,7 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
     if let Some(name) = &arguments.skill {
         return Ok(EntrySpec::Skill { name: name.clone(), prompt });
     }
-    Ok(match super::template_run::automatic(setup, &prompt, arguments.work.strict)? {
+    Ok(match super::template_run::automatic(setup, &prompt, setup.config.flag("strict"))? {
         Some((tree, words)) => {
             front.notice(&words);
             EntrySpec::Template { tree: Box::new(tree), prompt }

@@ -51,7 +51,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
 /// The template with all that it calls, and the values that were given.
 fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     let name = plain_name(&arguments.name);
-    let mut tree = tree_of(setup, name, arguments.work.strict)?;
+    let mut tree = tree_of(setup, name, setup.config.flag("strict"))?;
     tree.files.clone_from(&arguments.files);
     for value in &arguments.values {
         take_value(setup, &mut tree, value)?;
@@ -163,7 +163,7 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
     let warned = library.issues().iter().filter(|issue| issue.severity == Severity::Warning);
     let found: Vec<String> = warned.filter(|issue| concerns(issue)).map(ToString::to_string).collect();
     if strict && !found.is_empty() {
-        let advice = "fix them, or run without --strict; `callsheet template check --strict` lists them";
+        let advice = "fix them, or run without strict=true; `callsheet template check --strict` lists them";
         return Err(Failure::usage(found.join("\n"), advice));
     }
     Ok(())

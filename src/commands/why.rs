@@ -14,6 +14,8 @@ use crate::cli::{Exit, Failure};
 use crate::setup::Setup;
 use crate::term::one_line;
 
+use super::raise::flag_of;
+
 /// Says it of a task and of those it waits for, or of each task that is not done.
 pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
     let explainer = run.explainer();
@@ -99,8 +101,8 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
         // A run at work takes a higher limit, and nothing else, by it.
-        Why::Limit { limit, .. } if !at_work || !flag(*limit).is_empty() => {
-            Some(format!("{call} resume {run}{}", flag(*limit)))
+        Why::Limit { limit, .. } if !at_work || !flag_of(*limit).is_empty() => {
+            Some(format!("{call} resume {run}{}", flag_of(*limit)))
         }
         Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),
@@ -115,15 +117,4 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
 
 fn names(tasks: &[Slug]) -> String {
     tasks.iter().map(Slug::as_str).collect::<Vec<_>>().join(" ")
-}
-
-/// The flag that raises a limit of the run.
-fn flag(limit: Limit) -> &'static str {
-    match limit {
-        Limit::MaxCalls => " --max-calls N",
-        Limit::MaxTokens => " --max-tokens N",
-        Limit::MaxCost => " --max-cost USD",
-        Limit::RunTimeout => " --timeout SECONDS",
-        _ => "",
-    }
 }

@@ -20,8 +20,8 @@ pub enum Kind {
     List,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A text or a list of texts.
-    TextOrList,
+    /// What happens at a gate when nobody can answer: a word, or slugs of tasks.
+    Headless,
     /// A program and its arguments: a list, or a text of words.
     Command,
 }
@@ -147,7 +147,7 @@ pub const KEYS: &[Key] = &[
     open("seed", Kind::Count, "sampling seed, raised by 1 with each attempt"),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
         .sets("approval"),
-    guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),
+    guarded("approval.headless", Kind::Headless, "what to do at a gate when nobody can answer").sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
     own(
@@ -193,6 +193,11 @@ pub const KEYS: &[Key] = &[
     ),
     open("skills", Kind::List, "limit plans to these skills"),
     open("strict", Kind::Flag, "treat warnings as errors"),
+    open(
+        "pace",
+        Kind::Number,
+        "share of its recorded time that each reply takes with --replay; 1 is the recorded speed, 0 (the default) replies at once",
+    ),
     open("strict_subtask_context", Kind::Flag, "subtasks of templates inherit no context by default"),
     guarded("subtask_tools.*.description", Kind::Text, "description for models of a tool whose calls become subtasks"),
     guarded("subtask_tools.*.template_hints", Kind::List, "names or tags of templates for its subtasks"),

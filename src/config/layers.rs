@@ -11,7 +11,7 @@ use serde_json::json;
 use toml_edit::{Document, Item};
 
 use super::keys::{KEYS, STANDING_HEADLESS, SetBy};
-use super::{Folders, Kind, Trust, key};
+use super::{Folders, Kind, Setting, Trust, key};
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +66,8 @@ pub struct Sources {
     pub project: Option<PathBuf>,
     /// Variables that begin with `CALLSHEET_`.
     pub environment: BTreeMap<String, String>,
-    /// Key, value and flag of each flag given.
-    pub flags: Vec<(String, serde_json::Value, String)>,
+    /// What the command line sets.
+    pub flags: Vec<Setting>,
 }
 
 /// The configuration in force.
@@ -102,8 +102,8 @@ impl Config {
         for (name, text) in &sources.environment {
             config.lay_variable(name, text)?;
         }
-        for (name, value, flag) in &sources.flags {
-            config.values.insert(name.clone(), Value { value: value.clone(), origin: Origin::Flag(flag.clone()) });
+        for setting in &sources.flags {
+            config.lay_flag(setting)?;
         }
         Ok(config)
     }
@@ -147,8 +147,10 @@ impl Config {
                 self.notices.push(Notice(format!("{}: ignored the unknown key `{shown}`", place(file, &text, at))));
                 continue;
             };
-            let value = to_json(item, known.kind)
-                .ok_or_else(|| ConfigFault { place: place(file, &text, at), what: expected(&name, known.kind) })?;
+            let value = known.kind.of_item(item).ok_or_else(|| ConfigFault {
+                place: place(file, &text, at),
+                what: format!("`{name}` must be {}", known.kind.expected()),
+            })?;
             if known.set_by == SetBy::User && owner != SetBy::User {
                 let what = format!("ignored `{name}`, which only your own configuration can set");
                 self.notices.push(Notice(format!("{}: {what}", place(file, &text, at))));
@@ -181,13 +183,29 @@ impl Config {
             self.notices.push(Notice(format!("ignored the environment variable {name}: there is no such setting")));
             return Ok(());
         };
-        let value = from_text(text, known.kind).ok_or_else(|| ConfigFault {
-            place: format!("environment {name}"),
-            what: expected(known.name, known.kind),
-        })?;
         let origin = Origin::Environment(name.to_owned());
-        self.values.insert(known.name.to_owned(), Value { value, origin });
+        let setting = Setting::of(known.name, text, name)
+            .map_err(|what| ConfigFault { place: origin.to_string(), what })?;
+        self.values.insert(setting.key, Value { value: setting.value, origin });
         Ok(())
+    }
+
+    /// A key that the command line sets twice is a slip: which of the two values is meant, nobody can tell.
+    fn lay_flag(&mut self, setting: &Setting) -> Result<(), ConfigFault> {
+        let origin = Origin::Flag(setting.flag.clone());
+        let place = origin.to_string();
+        match self.values.insert(setting.key.clone(), Value { value: setting.value.clone(), origin }) {
+            Some(Value { origin: Origin::Flag(_), .. }) => {
+                Err(ConfigFault { place, what: format!("`{}` is set twice; leave one out", setting.key) })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Only what the command line sets.
+    pub fn given(&self) -> Self {
+        let flags = self.values.iter().filter(|(_, value)| matches!(value.origin, Origin::Flag(_)));
+        Self { values: flags.map(|(name, value)| (name.clone(), value.clone())).collect(), ..Self::default() }
     }
 
     /// A text value.
@@ -240,21 +258,14 @@ impl Config {
     /// # Errors
     /// If a value has the right type and still makes no sense; the place is its origin.
     pub fn settings(&self) -> Result<Settings, ConfigFault> {
-        let mut tree = serde_json::to_value(Settings::default()).unwrap_or_default();
-        for (name, value) in &self.values {
-            let known = key(name);
-            let target = known.and_then(|known| known.field).unwrap_or(name.as_str());
-            let is_headless = known.is_some_and(|known| known.kind == Kind::TextOrList);
-            let content = if is_headless { headless(&value.value) } else { value.value.clone() };
-            let slot = target.split('.').try_fold(&mut tree, |tree, part| tree.get_mut(part));
-            if let Some(slot) = slot {
-                *slot = content;
-            } else if let (Some(("checks", check)), Some(tree)) = (target.split_once('.'), tree.as_object_mut()) {
-                // The one setting whose names the user chooses.
-                let checks = tree.entry("checks").or_insert_with(|| json!({}));
-                checks.as_object_mut().map(|checks| checks.insert(check.to_owned(), content));
-            }
-        }
+        self.over(&Settings::default())
+    }
+
+    /// These settings, with what is configured here in their place. The model of a run is chosen elsewhere.
+    ///
+    /// # Errors
+    /// As for [`Self::settings`].
+    pub fn over(&self, settings: &Settings) -> Result<Settings, ConfigFault> {
         if let Some(value) = self.values.get("approval.headless")
             && !matches!(value.origin, Origin::Flag(_))
             && !value.value.as_str().is_some_and(|word| STANDING_HEADLESS.contains(&word))
@@ -262,25 +273,30 @@ impl Config {
             let what = "`approval.headless` can only be stop or deny here; for a single run use --headless".to_owned();
             return Err(ConfigFault { place: value.origin.to_string(), what });
         }
-        let settings: Settings = serde_json::from_value(tree).map_err(|error| ConfigFault {
+        let fault = |error: serde_json::Error| ConfigFault {
             place: "configuration".to_owned(),
             what: format!("a value is not valid: {error}"),
-        })?;
-        self.check_ranges()?;
-        Ok(settings)
-    }
-
-    fn check_ranges(&self) -> Result<(), ConfigFault> {
+        };
+        let mut tree = serde_json::to_value(settings).map_err(fault)?;
         for (name, value) in &self.values {
-            let (Some(known), Some(number)) = (key(name), value.value.as_f64()) else { continue };
-            let what = match known.kind {
-                Kind::AtLeastOne if number < 1.0 => "must be 1 or more",
-                Kind::Share if !(number > 0.0 && number <= 1.0) => "must be greater than 0, and 1 or less",
-                _ => continue,
-            };
-            return Err(ConfigFault { place: value.origin.to_string(), what: format!("`{name}` {what}") });
+            let known = key(name);
+            let field = known.and_then(|known| known.field).unwrap_or(name.as_str());
+            let is_headless = known.is_some_and(|known| known.kind == Kind::Headless);
+            let content = if is_headless { headless(&value.value) } else { value.value.clone() };
+            put(&mut tree, field, content);
         }
-        Ok(())
+        let laid: Settings = serde_json::from_value(tree).map_err(fault)?;
+        Ok(Settings { model: settings.model.clone(), ..laid })
+    }
+}
+
+/// Puts a value where a dotted name leads. What is no setting of a run ends beside them, where nobody reads it.
+fn put(tree: &mut serde_json::Value, name: &str, content: serde_json::Value) {
+    let (first, rest) = name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+    let Some(table) = tree.as_object_mut() else { return };
+    match rest {
+        Some(rest) => put(table.entry(first).or_insert_with(|| json!({})), rest, content),
+        None => drop(table.insert(first.to_owned(), content)),
     }
 }
 
@@ -302,65 +318,6 @@ fn flatten<'a>(prefix: &str, item: &'a Item, flat: &mut Vec<(String, &'a Item)>)
         }
         None => flat.push((prefix.to_owned(), item)),
     }
-}
-
-fn to_json(item: &Item, kind: Kind) -> Option<serde_json::Value> {
-    let list = || {
-        let items = item.as_array()?.iter().map(|value| value.as_str().map(|text| json!(text)));
-        items.collect::<Option<Vec<_>>>().map(serde_json::Value::Array)
-    };
-    match kind {
-        Kind::Text => item.as_str().map(|text| json!(text)),
-        Kind::Count | Kind::AtLeastOne => item.as_integer().filter(|number| *number >= 0).map(|number| json!(number)),
-        Kind::Number | Kind::Share => {
-            let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64))?;
-            (number >= 0.0 && number.is_finite()).then(|| json!(number))
-        }
-        Kind::Flag => item.as_bool().map(|flag| json!(flag)),
-        Kind::List => list(),
-        Kind::TextOrList => item.as_str().map(|text| json!(text)).or_else(list),
-        Kind::Command => item.as_str().map(command).or_else(list).filter(|words| words.get(0).is_some()),
-        Kind::Word(words) => item.as_str().filter(|text| words.contains(text)).map(|text| json!(text)),
-    }
-}
-
-/// The words of a command; no shell reads it.
-fn command(text: &str) -> serde_json::Value {
-    json!(text.split_whitespace().collect::<Vec<_>>())
-}
-
-fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
-    match kind {
-        Kind::Text | Kind::TextOrList => Some(json!(text)),
-        Kind::Count | Kind::AtLeastOne => text.parse::<u64>().ok().map(|number| json!(number)),
-        Kind::Number | Kind::Share => {
-            text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0).map(|n| json!(n))
-        }
-        Kind::Flag => match text {
-            "true" | "1" => Some(json!(true)),
-            "false" | "0" => Some(json!(false)),
-            _ => None,
-        },
-        Kind::Command => Some(command(text)).filter(|words| words.get(0).is_some()),
-        Kind::List => Some(json!(text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>())),
-        Kind::Word(words) => words.contains(&text).then(|| json!(text)),
-    }
-}
-
-fn expected(name: &str, kind: Kind) -> String {
-    let wanted = match kind {
-        Kind::Text => "a text".to_owned(),
-        Kind::Count => "a whole number, 0 or more".to_owned(),
-        Kind::AtLeastOne => "a whole number, 1 or more".to_owned(),
-        Kind::Number => "a number, 0 or more".to_owned(),
-        Kind::Share => "a number greater than 0, and 1 or less".to_owned(),
-        Kind::Flag => "true or false".to_owned(),
-        Kind::List => "a list of texts".to_owned(),
-        Kind::TextOrList => "a text or a list of texts".to_owned(),
-        Kind::Command => "a program and its arguments, as a text or a list".to_owned(),
-        Kind::Word(words) => format!("one of {}", words.join(", ")),
-    };
-    format!("`{name}` must be {wanted}")
 }
 
 fn line_of(text: &str, at: usize) -> (usize, usize) {

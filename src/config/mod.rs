@@ -6,6 +6,7 @@ mod grants;
 mod keys;
 mod layers;
 mod schema;
+mod setting;
 mod trust;
 
 pub use folders::Folders;
@@ -13,6 +14,7 @@ pub use grants::GrantList;
 pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
 pub use schema::config_schema;
+pub use setting::Setting;
 pub use trust::Trust;
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn of_key(key: &Key) -> Value {
         Kind::Word(words) => json!({ "enum": words }),
         Kind::Command => json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] }),
         // Approval itself is never given by a file (spec 11.8).
-        Kind::TextOrList => json!({ "enum": STANDING_HEADLESS }),
+        Kind::Headless => json!({ "enum": STANDING_HEADLESS }),
     };
     if let Some(object) = schema.as_object_mut() {
         let trust = match key.set_by {

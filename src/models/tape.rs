@@ -1,4 +1,4 @@
-//! Recordings of model calls: `--record`, `--replay`, `--pace`. What prompts say of the machine is recorded with the calls,
+//! Recordings of model calls: `--record`, `--replay`, `pace`. What prompts say of the machine is recorded with the calls,
 //! so that a recording can be replayed on another machine and on another day.
 
 use std::path::Path;
@@ -9,6 +9,7 @@ use callsheet_models::replay::{CassetteError, Cassettes, Recording};
 use callsheet_runtime::paths::write_private;
 
 use crate::cli::{Failure, WorkArgs};
+use crate::config::Config;
 
 /// The file that holds what prompts say of the machine.
 const ENVIRONMENT: &str = ".environment";
@@ -28,12 +29,13 @@ impl Tape {
     ///
     /// # Errors
     /// A folder that cannot be used.
-    pub fn of(work: &WorkArgs) -> Result<Self, Failure> {
+    pub fn of(work: &WorkArgs, config: &Config) -> Result<Self, Failure> {
         let failure = |fault: CassetteError| Failure::usage(fault.to_string(), "");
         Ok(match (&work.record, &work.replay) {
             (Some(folder), _) => Self::Record(Recording::create(folder).map_err(failure)?),
             (None, Some(folder)) => {
-                Self::Replay(Cassettes::open_paced(folder, work.pace.unwrap_or_default()).map_err(failure)?)
+                let pace = config.values.get("pace").and_then(|pace| pace.value.as_f64());
+                Self::Replay(Cassettes::open_paced(folder, pace.unwrap_or_default()).map_err(failure)?)
             }
             (None, None) => Self::None,
         })

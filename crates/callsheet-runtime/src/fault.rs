@@ -62,7 +62,7 @@ pub enum InputFault {
     /// The skill cannot be run alone without a refinement, which is disabled.
     #[error(
         "skill \"{0}\" needs tool arguments that only a refinement can give, and refinement is disabled. Allow it with \
-         `--refine auto`"
+         `--set refine=auto`"
     )]
     NeedsRefinement(String),
     /// The folder of the project or of the run cannot be used; the message names it.

@@ -184,7 +184,7 @@ impl Stage {
         command.args(words).current_dir(self.folder.path().join("garden"));
         if words.first().is_some_and(|word| ["run", "resume"].contains(word)) {
             command.arg("--plain").arg("--replay").arg(self.folder.path().join(tape));
-            command.arg("--pace").arg(self.pace.to_string());
+            command.arg("--set").arg(format!("pace={}", self.pace));
         }
         let inherited = std::env::vars_os().map(|(name, _)| name);
         for name in inherited.filter(|name| name.to_string_lossy().starts_with("CALLSHEET_")) {

@@ -114,7 +114,7 @@ impl Catalog {
             .filter(|name| !self.skills.contains_key(*name))
             .map(|name| SkillIssue {
                 severity: SkillSeverity::Error,
-                file: "--skills".to_owned(),
+                file: "skills".to_owned(),
                 line: 1,
                 column: 1,
                 message: format!("there is no skill \"{name}\""),

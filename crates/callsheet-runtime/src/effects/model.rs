@@ -80,7 +80,7 @@ fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result
         return Ok(models);
     }
     let priced: Vec<Arc<dyn Model>> = models.into_iter().filter(|model| !model.info().unpriced).collect();
-    let message = || format!("{words}, or allow it with --allow-unpriced");
+    let message = || format!("{words}, or allow it with --set limits.allow_unpriced=true");
     if priced.is_empty() { Err(ModelFault::Configuration { message: message() }) } else { Ok(priced) }
 }
 

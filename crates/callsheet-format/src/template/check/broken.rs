@@ -53,7 +53,7 @@ pub(super) fn tell<'a>(
             }
             let has = match cause.code.severity() {
                 Severity::Error => "has errors",
-                _ => "has warnings, which --strict treats as errors,",
+                _ => "has warnings, which strict checking treats as errors,",
             };
             let message = format!("the template `{name}` {has} and cannot be called: {} {}", cause.at, cause.code);
             let advice = format!("fix `{}` first", cause.root);

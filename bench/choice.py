@@ -33,7 +33,7 @@ def chosen(need, world, server, model):
             f'model = "bench/{model}"\n[providers.bench]\ndialect = "llamacpp"\nslots = 1\nbase_url = "{server}/v1"\nfirst_byte_seconds = 900\n'
         )
         home = {"PATH": os.environ["PATH"], "HOME": str(folder), "CALLSHEET_HOME": str(folder / "home")}
-        command = [binary(), "run", need, "--max-calls", "1", "--approval", "never", "--plain", "--record", folder / "tape"]
+        command = [binary(), "run", need, "--set", "limits.max_calls=1", "--approval", "never", "--plain", "--record", folder / "tape"]
         subprocess.run(command, cwd=folder / world, env=home, check=False, capture_output=True)
         replies = sorted((folder / "tape").glob("*-route.json"))
         text = json.loads(replies[0].read_text())["outcome"]["reply"]["text"] if replies else "(no reply)"

@@ -76,7 +76,7 @@ class Project:
 
     def run(self, program):
         # The calls that the server knows: a plan, and no answer written from the results.
-        return self.start(program, "run", "--plan", "always", "--join", "never", REQUEST)
+        return self.start(program, "run", "--set", "plan=always", "--set", "join=never", REQUEST)
 
 
 class Process:

@@ -44,7 +44,7 @@ def execution_prompts(program):
         with Project(server) as project:
             (project.root / "README.md").write_text(README)
             (project.root / "sheet.md").write_text(sheet())
-            project.start(program, "run", "--sheet", "sheet.md", "--headless", "approve", "--refine", "never").wait()
+            project.start(program, "run", "--sheet", "sheet.md", "--headless", "approve", "--set", "refine=never").wait()
     finally:
         server.close()
     found = {}

@@ -2,7 +2,7 @@
 """What a model says of good and of empty results: `bench/review.py --server http://127.0.0.1:8080`.
 
 The replies are those of the book of real replies: execution replies that a person refuses for their meaning alone are empty talk,
-those that a person accepts are good. For each of them the built binary runs its task with `--review always` and a scripted model that
+those that a person accepts are good. For each of them the built binary runs its task with `--set review=always` and a scripted model that
 gives the reply, and records the prompt of the review. A llama.cpp server with the model to be measured answers that prompt under
 the grammar of a review. Before it is asked, the server gets the prompt of the execution, as it would in a run, so that the
 tokens of the review are those that are not in its cache. Greedy.
@@ -87,8 +87,8 @@ def recorded(reply, keys, sheet):
         (folder / "reply.md").write_text(reply.read_text())
         (folder / "script.toml").write_text(SCRIPT)
         (folder / "work.md").write_text(f"## Original prompt\n{keys['request']}\n\n{sheet}")
-        command = [binary(), "run", "--sheet", str(folder / "work.md"), "--review", "always", "--refine", "never"]
-        command += ["--iterate", "never", "--model", f"scripted:{folder / 'script.toml'}", "--record", str(folder / "tape")]
+        command = [binary(), "run", "--sheet", str(folder / "work.md"), "--set", "review=always", "--set", "refine=never"]
+        command += ["--set", "iterate=never", "--model", f"scripted:{folder / 'script.toml'}", "--record", str(folder / "tape")]
         home = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CALLSHEET_HOME": str(folder / "home")}
         subprocess.run(command, cwd=world, env=home, check=False, capture_output=True)
         calls = {"execute": None, "review": None}

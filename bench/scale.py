@@ -58,7 +58,7 @@ def measure(program):
         figures.append(Figure(f"scale: processor time a task of {SIZES[1]}, {slots} slots", cost[SIZES[1], slots], 0.5, "ms", ""))
     whole = run(program, LIMITED, 64, 0)["cpu_ms"]
     ended = run(program, LIMITED, 64, 0, limit=LIMIT)["cpu_ms"]
-    note = f"{LIMITED} tasks, 64 slots; {ended:.3f} ms a task with --max-calls {LIMIT}, {whole:.3f} without"
+    note = f"{LIMITED} tasks, 64 slots; {ended:.3f} ms a task with limits.max_calls={LIMIT}, {whole:.3f} without"
     figures.append(Figure("scale: processor time of a run that a limit ends / one without", ended / whole, 1.1, "", note))
     few, most = (elements(program, count) for count in ELEMENTS)
     note = f"{few['cpu_ms']:.3f} and {most['cpu_ms']:.3f} ms an element; peak {few['peak_mib']:.0f} and {most['peak_mib']:.0f} MiB"
@@ -78,7 +78,7 @@ def elements(program, count):
         (folder / "each.xml").write_text(MAP)
         (project.root / "rows.csv").write_text("name\n" + "".join(f"place {number}\n" for number in range(count)))
         begun = processor_ms()
-        words = ["template", "run", "each", "rows:=@rows.csv", "--max-calls", str(count + 10)]
+        words = ["template", "run", "each", "rows:=@rows.csv", "--set", f"limits.max_calls={count + 10}"]
         process = project.start(program, *words)
         code, wall = process.wait(600)
         if code:
@@ -126,7 +126,7 @@ def run(program, size, slots, call_ms, limit=None):
     """One run, then its resume and its show."""
     with Served(call_ms) as port, Project(Slots(port, slots)) as project:
         (project.root / "sheet.md").write_text(sheet(size))
-        limits = ["--max-calls", str(limit or size + 10)]
+        limits = ["--set", f"limits.max_calls={limit or size + 10}"]
         begun = processor_ms()
         process = project.start(program, "run", "--sheet", "sheet.md", "--headless", "stop", *limits)
         code, wall = process.wait(600)

@@ -63,7 +63,7 @@ def callsheet(job, project, home, server, clock, binary):
     (home / "config.toml").write_text("\n".join(config) + "\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment["CALLSHEET_HOME"] = str(home)
-    command = [binary, "run", job.request, "--approval", "never", "--plain", "--timeout", str(clock.seconds)]
+    command = [binary, "run", job.request, "--approval", "never", "--plain", "--set", f"limits.run_timeout_seconds={clock.seconds}"]
     said, noted = home / "stdout.txt", home / "stderr.txt"
     try:
         with said.open("wb") as stdout, noted.open("wb") as stderr:

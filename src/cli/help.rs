@@ -9,7 +9,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Start", &["run", "plan", "template", "init", "demo"]),
     ("Look", &["watch", "show", "runs", "report", "serve"]),
     ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
-    ("More", &["sheet", "skill", "model", "doctor", "config", "grants", "trust", "index", "prompts", "gc", "completions"]),
+    (
+        "More",
+        &["sheet", "skill", "model", "doctor", "config", "grants", "trust", "index", "prompts", "gc", "completions"],
+    ),
 ];
 
 /// Lines that work as they stand, by command.

@@ -40,7 +40,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     if let Some(owner) = &found.owner {
         if answer.is_none() && given(setup).is_empty() {
             let failure = store_failure(StoreFault::Locked { owner: owner.clone() });
-            let advice = format!("{}; `--set limits.max_calls=N` and the like raise its limits meanwhile", failure.advice);
+            let advice =
+                format!("{}; `--set limits.max_calls=N` and the like raise its limits meanwhile", failure.advice);
             return Err(Failure { advice, ..failure });
         }
         refuse_flags(setup, &found.run)?;

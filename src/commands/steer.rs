@@ -18,7 +18,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     }
     let receipt = order(setup, &found.run, RunCommand::Retry { tasks: arguments.tasks.clone() })?;
     if receipt.is_sent() {
-        let raised = raise(setup, &arguments.work, &found.run)?;
+        let raised = raise(setup, &found.run)?;
         let what: Vec<String> = raised.into_iter().map(|raised| raised.what).chain([receipt.what.clone()]).collect();
         return say(setup, &Receipt { what: what.join(", "), ..receipt });
     }

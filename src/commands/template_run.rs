@@ -163,7 +163,7 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
     let warned = library.issues().iter().filter(|issue| issue.severity == Severity::Warning);
     let found: Vec<String> = warned.filter(|issue| concerns(issue)).map(ToString::to_string).collect();
     if strict && !found.is_empty() {
-        let advice = "fix them, or run without strict=true; `callsheet template check --strict` lists them";
+        let advice = "fix them, or run without `--set strict=true`; `callsheet template check --strict` lists them";
         return Err(Failure::usage(found.join("\n"), advice));
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use callsheet_app::asked_about;
 use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
-use callsheet_core::run::{Explainer, Limit, Run, State, TaskRun, Why};
+use callsheet_core::run::{Explainer, Run, State, TaskRun, Why};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::view::why_line;
 use callsheet_runtime::ports::RunSummary;

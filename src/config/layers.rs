@@ -184,8 +184,8 @@ impl Config {
             return Ok(());
         };
         let origin = Origin::Environment(name.to_owned());
-        let setting = Setting::of(known.name, text, name)
-            .map_err(|what| ConfigFault { place: origin.to_string(), what })?;
+        let setting =
+            Setting::of(known.name, text, name).map_err(|what| ConfigFault { place: origin.to_string(), what })?;
         self.values.insert(setting.key, Value { value: setting.value, origin });
         Ok(())
     }

@@ -94,8 +94,8 @@ fn unknown_keys_are_told_and_ignored() {
 
 #[test]
 fn values_out_of_range_are_refused_with_their_origin() {
-    let fault = load(None, None, &[("CALLSHEET_JOBS", "0")], false).unwrap().settings().unwrap_err();
-    assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be 1 or more");
+    let fault = load(None, None, &[("CALLSHEET_JOBS", "0")], false).unwrap_err();
+    assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be a whole number, 1 or more");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn headless_takes_a_word_or_slugs() {
     assert_eq!(settings("approval.headless = 'deny'").unwrap().headless, Headless::Deny);
     let standing = settings("approval.headless = 'approve'").unwrap_err();
     assert!(standing.what.contains("--headless"), "{standing}");
-    let flags = vec![("approval.headless".to_owned(), json!(["a-1", "b-2"]), "--headless".to_owned())];
+    let flags = vec![Setting::of("approval.headless", "a-1,b-2", "--headless").unwrap()];
     let config = Config::load(&Sources { flags, ..Sources::default() }, None).unwrap();
     assert_eq!(config.settings().unwrap().headless, Headless::Slugs(vec![Slug::new("a-1"), Slug::new("b-2")]));
 }
@@ -118,7 +118,7 @@ fn every_settings_key_reaches_the_settings() {
     let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
         let elsewhere =
-            ["model", "models.", "notify", "providers.", "approval.", "tools.", "subtask_tools.", "memory."];
+            ["model", "models.", "notify", "pace", "providers.", "approval.", "tools.", "subtask_tools.", "memory."];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;
         }

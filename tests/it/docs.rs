@@ -169,6 +169,18 @@ fn every_guide_is_named_by_the_readme() {
     }
 }
 
+/// What a stranger reads first stays short, and its picture is the screen as it is.
+#[test]
+fn the_readme_is_short_and_shows_the_screen() {
+    let readme = std::fs::read_to_string(root().join("README.md")).expect("readable");
+    let words = readme.split_whitespace().count();
+    assert!(words <= 900, "README.md has {words} words, at most 900: move some to a guide");
+    let screen = root().join("crates/callsheet-tui/fixtures/screens/before-run-80x24.txt");
+    let screen = std::fs::read_to_string(screen).expect("readable");
+    let shown = blocks(&readme, "text").into_iter().map(|(block, _)| block).next().expect("a picture");
+    assert_eq!(shown.trim_end(), screen.trim_end());
+}
+
 fn guides() -> Vec<PathBuf> {
     let mut files = documents();
     files.retain(|file| file.starts_with(root().join("docs/guide")));

@@ -70,7 +70,7 @@ fn a_task_whose_calls_all_failed_is_refined_once_more_and_then_fails_with_what_t
     assert!(prompt.contains("the call run_command ./not-there failed"), "{prompt}");
 
     let garden = self::garden(&[wrong, r#"{"command": ["./not-there-either"]}"#]);
-    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--approval", "never", "--iterate", "never"]);
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--approval", "never", "--set", "iterate=never"]);
     assert!(ended.err.contains("every call of it failed: run_command ./not-there-either"), "{}", ended.err);
     assert!(ended.err.contains("no such program"), "{}", ended.err);
     assert_eq!(garden.asked().len(), 2, "nothing is there to be judged");
@@ -128,10 +128,10 @@ fn a_prompt_that_alone_costs_more_than_the_limit_is_not_sent() {
     std::fs::create_dir_all(garden.home()).unwrap();
     let prices = "[providers.scripted]\nprice_input = 1000\nprice_output = 1000\n";
     std::fs::write(garden.home().join("config.toml"), prices).unwrap();
-    let run = ["run", "--sheet", "work.md", "--approval", "never", "--max-cost", "0.05"];
+    let run = ["run", "--sheet", "work.md", "--approval", "never", "--set", "limits.max_cost_usd=0.05"];
     let ended = garden.expect(6, &run);
     assert!(ended.err.contains("max_cost"), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 0);
-    garden.expect(0, &["resume", "--max-cost", "100"]);
+    garden.expect(0, &["resume", "--set", "limits.max_cost_usd=100"]);
     assert!(garden.path("made").exists());
 }

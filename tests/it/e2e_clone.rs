@@ -175,7 +175,7 @@ fn a_model_fetches_nothing_unless_http_is_allowed() {
         garden.expect(0, arguments);
         garden.expect(0, &["show", "--prompt", "2"]).out
     };
-    let run = ["run", "--skill", "fetcher", "look at the page", "--allow-http"];
+    let run = ["run", "--skill", "fetcher", "look at the page", "--set=allow_http=true"];
     let off = told(&run[..4]);
     assert!(off.contains("no network access in this run"), "{off}");
     let on = told(&run);

@@ -7,15 +7,15 @@ use crate::support::garden::{Ended, TestProject};
 #[test]
 fn a_limit_ends_the_run_and_leaves_what_is_pending() {
     let garden = TestProject::with("answer");
-    let ended = garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
+    let ended = garden.expect(6, &["run", "who waters?", "--set", "limits.max_calls=1"]);
     assert!(ended.err.contains("max_calls"), "{}", ended.err);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("[read-water-1] ready"), "{shown}");
     assert_eq!(garden.count("reply_received"), 1);
     let again = garden.expect(6, &["resume"]);
     assert!(again.err.contains("Reached a limit: max_calls is used up"), "{}", again.err);
-    assert!(again.err.contains("--max-calls N"), "{}", again.err);
-    garden.expect(0, &["resume", "--max-calls", "2"]);
+    assert!(again.err.contains("--set limits.max_calls=N"), "{}", again.err);
+    garden.expect(0, &["resume", "--set", "limits.max_calls=2"]);
 }
 
 /// covers: 2.15 max_rounds, 11.9 exit 6
@@ -29,7 +29,7 @@ fn the_last_round_ends_the_run() {
          [[rule]]\nphase = \"iterate\"\n[[rule.reply]]\ntext = '''\n{second}\n'''\n[[rule.reply]]\ntext = '''\n{third}\n'''\n\
          [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna waters.\n'''\n"
     ));
-    let ended = garden.expect(6, &["run", "keep asking", "--max-rounds", "2"]);
+    let ended = garden.expect(6, &["run", "keep asking", "--set", "max_rounds=2"]);
     assert!(garden.run_file("report.md").contains("Max rounds reached."), "{}", ended.err);
     assert_eq!(garden.facts().iter().filter(|fact| fact["event"] == "execution_finished").count(), 2);
 }
@@ -129,11 +129,11 @@ fn a_prompt_that_leaves_no_room_for_a_reply_is_not_sent() {
     assert!(ended.err.contains("its token budget has only 20 left"), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 0);
     let sheet = TestProject::with("answer");
-    let ended = sheet.expect(6, &["run", "who waters?", "--max-tokens", "20"]);
+    let ended = sheet.expect(6, &["run", "who waters?", "--set", "limits.max_tokens=20"]);
     assert!(ended.err.contains("max_tokens leaves 20 tokens, too few for another call"), "{}", ended.err);
     assert_eq!(sheet.count("reply_received"), 0);
     let again = sheet.expect(6, &["resume"]);
     assert!(again.err.contains("too few for another call"), "{}", again.err);
     assert_eq!(sheet.count("call_failed"), 1, "it is not tried again with the same limit");
-    sheet.expect(0, &["resume", "--max-tokens", "100000"]);
+    sheet.expect(0, &["resume", "--set", "limits.max_tokens=100000"]);
 }

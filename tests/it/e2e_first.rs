@@ -109,7 +109,7 @@ fn a_recording_replays_elsewhere() {
     garden.expect(0, &["run", "who waters?", "--record", folder]);
     let elsewhere = TestProject::bare();
     let again = ["run", "who waters?", "--replay", folder];
-    elsewhere.expect(0, &[&again[..], &["--pace", "1"]].concat());
+    elsewhere.expect(0, &[&again[..], &["--set", "pace=1"]].concat());
     std::fs::remove_file(tape.join(".environment")).unwrap();
     let ended = elsewhere.call(&again);
     assert!(ended.code != 0 && ended.err.contains("Project root"), "{}", ended.err);

@@ -67,7 +67,7 @@ fn piped(mut command: Command, text: Option<&str>) -> (Ended, bool) {
 #[test]
 fn a_pipe_adds_to_the_request_and_an_open_one_keeps_nobody_waiting() {
     let garden = asked();
-    let run = ["run", "who is it?", "--skill", "answer_from_documents", "--refine", "never", "-p"];
+    let run = ["run", "who is it?", "--skill", "answer_from_documents", "--set", "refine=never", "-p"];
     let (ended, _) = piped(garden.command(&run), Some("```\nfenced {request}\n```\nof the pump\n"));
     assert_eq!((ended.code, ended.out.trim()), (0, "Ana looks after the barrels."), "{}", ended.err);
     let whole = request(&garden);
@@ -77,7 +77,7 @@ fn a_pipe_adds_to_the_request_and_an_open_one_keeps_nobody_waiting() {
     assert!(held && ended.code == 0 && ended.err.contains("nothing came on standard input"), "{}", ended.err);
     assert_eq!(request(&garden), "who is it?");
     // Alone it is the request.
-    let alone = ["-p", "--skill", "answer_from_documents", "--refine", "never", "--model", &script(&garden)];
+    let alone = ["-p", "--skill", "answer_from_documents", "--set", "refine=never", "--model", &script(&garden)];
     let (ended, _) = piped(garden.command(&alone), Some("who is it now?\n"));
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert_eq!(request(&garden).trim(), "who is it now?");
@@ -88,7 +88,8 @@ fn output_has_the_format_that_is_asked_for() {
     let garden = asked();
     let work = sheet(&garden);
     let run = |format: &str| {
-        let arguments = ["run", "--sheet", &work, "--refine", "never", "--iterate", "never", "--output-format", format];
+        let arguments =
+            ["run", "--sheet", &work, "--set", "refine=never", "--set", "iterate=never", "--output-format", format];
         garden.expect(0, &arguments).out
     };
     assert_eq!(run("text").trim(), "Ana looks after the barrels.");
@@ -116,7 +117,7 @@ fn a_project_is_found_from_below() {
     git(&garden.project(), &["init", "-q"]);
     garden.write("AGENTS.md", "- Always name the barrel.\n");
     std::fs::create_dir_all(garden.path("sub/deep")).unwrap();
-    let run = ["run", "--sheet", &format!("../../{work}"), "--refine", "never", "--iterate", "never"];
+    let run = ["run", "--sheet", &format!("../../{work}"), "--set", "refine=never", "--set", "iterate=never"];
     let mut command = garden.command(&run);
     command.current_dir(garden.path("sub/deep"));
     let ended = Ended::from(command.output().unwrap());
@@ -131,7 +132,7 @@ fn a_project_is_found_from_below() {
 fn a_renamed_project_says_where_its_runs_are_and_takes_them_over() {
     let garden = asked();
     let work = sheet(&garden);
-    garden.expect(0, &["run", "--sheet", &work, "--refine", "never", "--iterate", "never"]);
+    garden.expect(0, &["run", "--sheet", &work, "--set", "refine=never", "--set", "iterate=never"]);
     let moved = garden.project().with_file_name("moved");
     std::fs::rename(garden.project(), &moved).unwrap();
     let there = |arguments: &[&str]| {
@@ -155,7 +156,7 @@ fn an_untrusted_model_of_a_project_is_an_error_where_nobody_is_asked() {
     let work = sheet(&garden);
     let own = script(&garden);
     garden.forget_model();
-    let run = ["run", "--sheet", &work, "--refine", "never", "--iterate", "never"];
+    let run = ["run", "--sheet", &work, "--set", "refine=never", "--set", "iterate=never"];
     garden.plant(
         ".callsheet/config.toml",
         format!("model = '{own}'\n'evil\\u001b[2J\\nkey' = 1\n")
@@ -204,7 +205,7 @@ fn rules_without_room_are_said_at_start_in_the_prompt_by_doctor_and_in_the_repor
     let rules: String =
         (1..=200).map(|n| format!("{n}. Rule number {n} says what to do and what to leave.\n")).collect();
     garden.write("AGENTS.md", rules);
-    let run = ["run", "--sheet", &work, "--refine", "never", "--iterate", "never"];
+    let run = ["run", "--sheet", &work, "--set", "refine=never", "--set", "iterate=never"];
     let ended = garden.expect(0, &run);
     let told = "of 200 rules of AGENTS.md";
     assert!(ended.err.contains(told), "{}", ended.err);
@@ -230,7 +231,7 @@ fn rules_beside_a_file_go_to_the_task_that_reads_it() {
             "## Goals / summary\nG.\n## Tasks\n- **What is needed** The port.\n{reference}- **Expected output** A number.\n"
         )
     };
-    let run = ["run", "--sheet", "work.md", "--refine", "never", "--iterate", "never"];
+    let run = ["run", "--sheet", "work.md", "--set", "refine=never", "--set", "iterate=never"];
     garden.write("work.md", task("- **References** [c](pkg/code.md)\n"));
     garden.expect(0, &run);
     let seen = prompt(&garden);

@@ -120,7 +120,7 @@ fn an_answer_counts_once_though_a_broken_sheet_stops_the_resume() {
 fn a_slip_in_headless_is_refused() {
     let garden = TestProject::with("writer");
     let refused = garden.expect(2, &["run", "bring the notes up to date", "--headless", "aprove"]);
-    assert!(refused.err.contains("did you mean approve?"), "{}", refused.err);
+    assert!(refused.err.contains("Did you mean approve?"), "{}", refused.err);
 }
 
 /// covers: 11.9
@@ -141,8 +141,8 @@ fn a_stderr_that_nobody_reads_loses_no_answer() {
 fn a_cost_is_a_number() {
     let garden = TestProject::with("answer");
     for cost in ["nan", "inf", "-1"] {
-        let refused = garden.expect(2, &["run", "who waters?", &format!("--max-cost={cost}")]);
-        assert!(refused.err.contains("expected a number that is 0 or more"), "{}", refused.err);
+        let refused = garden.expect(2, &["run", "who waters?", &format!("--set=limits.max_cost_usd={cost}")]);
+        assert!(refused.err.contains("must be a number, 0 or more"), "{}", refused.err);
     }
 }
 
@@ -239,7 +239,7 @@ fn two_hunks_each(names: &[&str]) -> TestProject {
 #[test]
 fn what_was_said_of_named_tasks_stands_whatever_is_said_of_the_rest() {
     let garden = three();
-    garden.expect(3, &["run", "write three", "--approval", "before-run", "--refine", "never"]);
+    garden.expect(3, &["run", "write three", "--approval", "before-run", "--set", "refine=never"]);
     let run = name_of(&garden);
     garden.expect(0, &["deny", &run, "one", "--because", "the first is old"]);
     garden.expect(0, &["deny", &run, "two", "--because", "the second is wrong"]);
@@ -256,7 +256,7 @@ fn what_was_said_of_named_tasks_stands_whatever_is_said_of_the_rest() {
 #[test]
 fn of_two_words_on_one_task_the_later_counts() {
     let garden = three();
-    garden.expect(3, &["run", "write three", "--approval", "before-run", "--refine", "never"]);
+    garden.expect(3, &["run", "write three", "--approval", "before-run", "--set", "refine=never"]);
     let run = name_of(&garden);
     garden.expect(0, &["approve"]);
     garden.expect(0, &["deny", &run, "one", "--because", "wait"]);
@@ -271,7 +271,7 @@ fn of_two_words_on_one_task_the_later_counts() {
 #[test]
 fn a_refused_change_stays_refused_when_the_rest_is_approved() {
     let garden = three();
-    garden.expect(3, &["run", "write three", "--approval", "before-apply", "--refine", "never"]);
+    garden.expect(3, &["run", "write three", "--approval", "before-apply", "--set", "refine=never"]);
     let run = name_of(&garden);
     garden.expect(0, &["deny", &run, "one", "--because", "the first is old"]);
     garden.expect(0, &["approve"]);
@@ -288,7 +288,7 @@ fn a_refused_change_stays_refused_when_the_rest_is_approved() {
 #[test]
 fn refused_hunks_stay_refused_when_the_rest_is_approved() {
     let garden = two_hunks_each(&["one", "two"]);
-    garden.expect(3, &["run", "write", "--approval", "before-apply", "--refine", "never"]);
+    garden.expect(3, &["run", "write", "--approval", "before-apply", "--set", "refine=never"]);
     let run = name_of(&garden);
     let named = ["approve", &run, "one", "--hunks"];
     garden.expect(0, &[&named[..], &["2"]].concat());
@@ -304,7 +304,7 @@ fn refused_hunks_stay_refused_when_the_rest_is_approved() {
 #[test]
 fn of_two_words_on_the_only_change_that_waits_the_later_counts() {
     let garden = two_hunks_each(&["two"]);
-    garden.expect(3, &["run", "write", "--approval", "before-apply", "--refine", "never"]);
+    garden.expect(3, &["run", "write", "--approval", "before-apply", "--set", "refine=never"]);
     let run = name_of(&garden);
     garden.expect(0, &["deny", &run, "two"]);
     garden.expect(0, &["approve", &run, "two", "--hunks", "1"]);

@@ -12,7 +12,7 @@ const IGNORING: [&str; 4] = ["sh", "-c", "trap '' HUP; exec \"$@\"", "sh"];
 
 const SLOW: &str = "[[rule]]\nphase = \"execute\"\nuntil = \"told\"\nuntil_after = 50\n\
     text = \"## Result summary\\nThe fourth bed is dry, says the plan of the spring.\"\n";
-const SLOW_RUN: [&str; 6] = ["run", "which bed is dry?", "--skill", "answer_from_documents", "--refine", "never"];
+const SLOW_RUN: [&str; 6] = ["run", "which bed is dry?", "--skill", "answer_from_documents", "--set", "refine=never"];
 
 /// covers: 11.9 exit 130
 #[test]

@@ -197,7 +197,7 @@ fn an_edited_hunk_that_does_not_fit_is_refused_at_once() {
 #[test]
 fn the_iteration_hears_what_was_refused() {
     let garden = garden();
-    garden.expect(3, &[&RUN[..], &["--iterate", "always"]].concat());
+    garden.expect(3, &[&RUN[..], &["--set", "iterate=always"]].concat());
     garden.expect(0, &["approve", "--hunks", "1"]);
     garden.expect(0, &["resume"]);
     let prompt = garden.expect(0, &["show", "--prompt", "2"]);

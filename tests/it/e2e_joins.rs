@@ -54,7 +54,7 @@ fn several_results_become_one_answer_and_stay_visible() {
 fn results_that_are_not_joined_stand_as_a_list() {
     let list = "Read Water 1\nAna looks after the barrels;";
     let garden = TestProject::with("join");
-    let never = garden.expect(0, &["run", REQUEST, "--join", "never"]);
+    let never = garden.expect(0, &["run", REQUEST, "--set", "join=never"]);
     assert!(never.out.starts_with(list) && !never.err.contains("no answer was written"), "{}{}", never.out, never.err);
     assert!(garden.asked().iter().all(|key| !key.contains("\"join\"")), "{:?}", garden.asked());
 
@@ -82,7 +82,7 @@ fn a_review_is_told_what_was_not_found() {
     let sheet = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/join.toml")).unwrap();
     let sheet = sheet.split("'''").nth(1).unwrap().to_owned();
     garden.write("work.md", sheet);
-    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--review", "always", "--jobs", "1"]);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--set", "review=always", "--set", "jobs=1"]);
     assert!(ended.out.starts_with("Read Water 1\n"), "{}", ended.out);
     let [first, second] = ["2", "4"].map(|call| garden.expect(0, &["show", "--prompt", call]).out);
     assert!(!first.contains("were found in nothing"), "{first}");

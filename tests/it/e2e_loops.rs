@@ -100,7 +100,7 @@ fn what_a_failed_conversation_changed_is_told() {
     let plan = "[[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n";
     let garden = TestProject::scripted(&format!("{plan}{}", script(&[MORE, wrong])));
     garden.write(".callsheet/skills/keep_notes.md", KEEPER);
-    garden.expect(5, &[&RUN[..], &["--iterate", "always"]].concat());
+    garden.expect(5, &[&RUN[..], &["--set", "iterate=always"]].concat());
     let asked = garden.expect(0, &["show", "--prompt", "4"]).out;
     assert!(asked.contains("It had changed these files before; they stay changed: more.md"), "{asked}");
     assert!(garden.run_file("report.md").contains("its changes remain: more.md"), "{}", garden.run_file("report.md"));

@@ -185,7 +185,7 @@ fn the_sheet_is_edited_on_the_page_by_the_rules_of_the_file() {
 #[test]
 fn a_limit_is_raised_from_the_page_and_the_run_resumes() {
     let garden = TestProject::with("answer");
-    garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
+    garden.expect(6, &["run", "who waters?", "--set", "limits.max_calls=1"]);
     let page = Page::open(&garden);
     let runs = page.get("/");
     let run = runs.split("href=\"runs/").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned();

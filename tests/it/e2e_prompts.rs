@@ -78,7 +78,7 @@ fn temperature_and_seed_follow_phase_and_attempt() {
     assert_eq!(sampled("1"), ", temperature 0, seed 1");
     assert_eq!(sampled("2"), ", temperature 0.3, seed 2");
     assert_eq!(sampled("3"), ", temperature 0.2, seed 1");
-    garden.expect(0, &["run", "who waters?", "--temperature", "0.6", "--seed", "40"]);
+    garden.expect(0, &["run", "who waters?", "--set", "temperature=0.6", "--set", "seed=40"]);
     assert_eq!(sampled("1"), ", temperature 0, seed 40");
     assert_eq!(sampled("3"), ", temperature 0.6, seed 40");
     std::fs::create_dir_all(garden.home()).unwrap();

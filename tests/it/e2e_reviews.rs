@@ -21,7 +21,7 @@ fn phases(garden: &TestProject) -> Vec<String> {
 fn a_result_that_lacks_something_is_done_once_more() {
     let garden = TestProject::with("review");
     garden.write("work.md", SHEET);
-    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--review", "always", "--plain"]);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--set", "review=always", "--plain"]);
     assert_eq!(ended.out, "Ana looks after the barrels, Ben after the pump.\n");
     assert!(ended.err.contains("review read-water-1: a review of the result says what is missing"), "{}", ended.err);
     assert_eq!(phases(&garden), ["execute", "review", "execute"]);
@@ -50,7 +50,7 @@ fn a_task_says_itself_whether_it_is_reviewed() {
         "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n[[rule]]\nphase = \"review\"\ntext = \"It is fine.\"\n";
     let garden = TestProject::scripted(MODEL);
     garden.write("never.md", format!("{SHEET}- **Review** never\n"));
-    garden.expect(0, &["run", "--sheet", "never.md", "--review", "always"]);
+    garden.expect(0, &["run", "--sheet", "never.md", "--set", "review=always"]);
     assert_eq!(phases(&garden), ["execute"]);
     assert!(garden.run_file("sheet.md").contains("- **Review** never\n"));
     let garden = TestProject::scripted(MODEL);
@@ -70,8 +70,20 @@ fn a_review_that_does_not_come_is_told() {
     const MODEL: &str = "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n";
     let garden = TestProject::scripted(MODEL);
     garden.write("work.md", SHEET);
-    let ended = garden
-        .expect(0, &["run", "--sheet", "work.md", "--review", "always", "--max-calls", "1", "--iterate", "never"]);
+    let ended = garden.expect(
+        0,
+        &[
+            "run",
+            "--sheet",
+            "work.md",
+            "--set",
+            "review=always",
+            "--set",
+            "limits.max_calls=1",
+            "--set",
+            "iterate=never",
+        ],
+    );
     assert!(
         ended.err.contains("read-water-1: Warning: not reviewed (the limit max_calls is reached)"),
         "{}",

@@ -48,15 +48,15 @@ fn what_only_a_refinement_can_give_is_said_before_any_round() {
     let garden = TestProject::with("plan_without_calls");
     garden.write("work.md", SHEET);
     garden.expect(0, &["sheet", "check", "work.md"]);
-    let ended = garden.expect(2, &["sheet", "check", "work.md", "--refine", "never"]);
+    let ended = garden.expect(2, &["sheet", "check", "work.md", "--set", "refine=never"]);
     assert!(ended.out.contains("work.md:7:13: error refinement-required"), "{}", ended.out);
-    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--refine", "never"]);
+    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--set", "refine=never"]);
     assert!(ended.err.contains("refinement is disabled"), "{}", ended.err);
-    let ended = garden.expect(2, &["run", "--skill", "find_code", "where is the rota?", "--refine", "never"]);
+    let ended = garden.expect(2, &["run", "--skill", "find_code", "where is the rota?", "--set", "refine=never"]);
     assert!(ended.err.contains("refinement is disabled"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 
-    garden.expect(0, &["run", "where is the rota?", "--refine", "never"]);
+    garden.expect(0, &["run", "where is the rota?", "--set", "refine=never"]);
     let refused = facts(&garden, "reply_refused");
     assert_eq!(refused.iter().map(|fact| codes(fact)).collect::<Vec<_>>(), [["refinement-required"]]);
     assert_eq!(refused[0]["issues"][0]["where"]["task"], "Find Rota 1");

@@ -139,7 +139,7 @@ fn what_is_streamed_is_seen_from_another_terminal() {
         "list.md",
         "## Goals / summary\nA bed.\n## Tasks\n- **What is needed** Which bed?\n- **Expected output** A number.\n",
     );
-    let run = ["run", "--sheet", "list.md", "--refine", "never", "--iterate", "never"];
+    let run = ["run", "--sheet", "list.md", "--set", "refine=never", "--set", "iterate=never"];
     let mut driven = OnScreen::start(garden.command(&run), 80, 24);
     driven.until(&["The fourth"]);
     let mut watched = OnScreen::start(garden.command(&["watch"]), 80, 24);
@@ -170,7 +170,7 @@ fn what_is_streamed_is_seen_from_another_terminal() {
 fn a_limit_is_raised_and_changes_are_reverted_on_the_screen() {
     let garden = TestProject::with("writer");
     let before = garden.files();
-    let run = ["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply"];
+    let run = ["run", "bring the notes up to date", "--set", "limits.max_calls=2", "--approval", "before-apply"];
     let mut screen = OnScreen::start(garden.command(&run), 120, 35);
     // Most of the limit is used: it is raised while the run waits at a gate.
     screen.until(&["2 of 2 model calls", "y approve", "+ raise the limit"]);

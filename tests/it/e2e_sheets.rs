@@ -250,8 +250,10 @@ fn a_page_that_cannot_be_had_fails_its_task_before_a_model_is_asked() {
         "page.md",
         "## Original prompt\nRead the page.\n## Goals / summary\nRead.\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read Page 1\n- **What is needed** What the page says.\n- **Skill** read_files\n- **References** [page](http://127.0.0.1:9/x)\n- **Expected output** A line.\n",
     );
-    let ended =
-        garden.expect(5, &["run", "--sheet", "page.md", "--allow-http", "--iterate", "never", "--refine", "never"]);
+    let ended = garden.expect(
+        5,
+        &["run", "--sheet", "page.md", "--set=allow_http=true", "--set", "iterate=never", "--set", "refine=never"],
+    );
     assert!(ended.err.contains("Read Page 1 failed") && ended.err.contains("http://127.0.0.1:9/x"), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 0);
 }
@@ -385,7 +387,7 @@ fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
     one_by_one(&garden, "code");
     let list = TWICE.split("### Task section ").nth(2).unwrap().replacen('2', "1", 1);
     garden.write("work.md", format!("## Goals / summary\nList.\n## Tasks\n### Task section {list}"));
-    let ended = garden.call(&["run", "--sheet", "work.md", "--iterate", "always"]);
+    let ended = garden.call(&["run", "--sheet", "work.md", "--set", "iterate=always"]);
     assert_eq!(ended.code, 5, "{}", ended.err);
     let report = garden.run_file("report.md");
     let kept = report.split("## Finished parts of failed tasks").nth(1).unwrap_or_else(|| panic!("{report}"));

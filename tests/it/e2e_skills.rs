@@ -147,7 +147,7 @@ fn a_skill_reads_the_files_that_its_request_names() {
 #[test]
 fn near_names_on_a_command_line_are_errors_that_name_the_near_one() {
     let garden = TestProject::with("answer");
-    let ended = garden.expect(2, &["run", "--skills", "read_files,find_coed", "who waters?"]);
+    let ended = garden.expect(2, &["run", "--set", "skills=read_files,find_coed", "who waters?"]);
     assert!(ended.err.contains("there is no skill \"find_coed\". Did you mean find_code?"), "{}", ended.err);
     garden.write(
         "work.md",

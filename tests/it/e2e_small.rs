@@ -4,7 +4,7 @@
 
 use crate::support::garden::{TestProject, json_lines};
 
-const AUTO: [&str; 2] = ["--plan", "auto"];
+const AUTO: [&str; 2] = ["--set", "plan=auto"];
 
 fn routed(route: &str, execute: &[&str]) -> TestProject {
     let replies: String = execute.iter().map(|text| format!("[[rule.reply]]\ntext = '''\n{text}\n'''\n")).collect();

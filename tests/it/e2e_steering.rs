@@ -437,7 +437,7 @@ fn an_edit_in_a_round_joins_it() {
         ".callsheet/skills/ask_first.md",
         "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
     );
-    let mut command = garden.command(&["run", "water the bed", "--skill", "ask_first", "--iterate", "always"]);
+    let mut command = garden.command(&["run", "water the bed", "--skill", "ask_first", "--set", "iterate=always"]);
     command.env("NO_COLOR", "1");
     let mut terminal = at_terminal(command);
     terminal.expect("Which bed do you mean?").unwrap();
@@ -498,18 +498,29 @@ fn a_limit_of_a_run_at_work_is_raised_by_a_command() {
         task("the fence")
     );
     garden.write("list.md", list);
-    let run = ["run", "--sheet", "list.md", "--plain", "--refine", "never", "--iterate", "never", "--max-calls", "1"];
+    let run = [
+        "run",
+        "--sheet",
+        "list.md",
+        "--plain",
+        "--set",
+        "refine=never",
+        "--set",
+        "iterate=never",
+        "--set",
+        "limits.max_calls=1",
+    ];
     let mut terminal = at_terminal(garden.command(&run));
     terminal.expect("2 tasks").unwrap();
     let said = garden.expect(1, &["resume"]).err;
-    assert!(said.contains("is running it") && said.contains("--max-calls N"), "{said}");
-    let said = garden.expect(2, &["resume", "--max-calls", "1"]).err;
+    assert!(said.contains("is running it") && said.contains("--set limits.max_calls=N"), "{said}");
+    let said = garden.expect(2, &["resume", "--set", "limits.max_calls=1"]).err;
     assert!(said.contains("max_calls is 1 now"), "{said}");
-    let said = garden.expect(2, &["resume", "--max-calls", "2", "--jobs", "3"]).err;
-    assert!(said.contains("--jobs cannot change it now"), "{said}");
-    let said = garden.expect(2, &["resume", "--max-calls", "2", "--max-tokens", "9000"]).err;
+    let said = garden.expect(2, &["resume", "--set", "limits.max_calls=2", "--set", "jobs=3"]).err;
+    assert!(said.contains("--set jobs cannot change it now"), "{said}");
+    let said = garden.expect(2, &["resume", "--set", "limits.max_calls=2", "--set", "limits.max_tokens=9000"]).err;
     assert!(said.contains("has no max_tokens"), "{said}");
-    let said = garden.expect(0, &["resume", "--max-calls", "2"]).err;
+    let said = garden.expect(0, &["resume", "--set", "limits.max_calls=2"]).err;
     assert!(said.contains("sent max_calls 2 to"), "{said}");
     terminal.expect("limit max_calls: raised to 2").unwrap();
     std::fs::write(garden.project().with_file_name("raised"), "").unwrap();
@@ -557,7 +568,7 @@ fn files_that_a_summary_links_to_are_carried_to_the_next_task() {
 #[test]
 fn answers_left_one_after_another_all_count() {
     let garden = TestProject::with("steered");
-    garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
+    garden.expect(3, &["run", "go", "--approval", "before-run", "--set", "iterate=never"]);
     let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
     garden.expect(0, &["approve", &run, "write-thanks-1"]);
     garden.expect(0, &["deny", &run, "write-rota-1"]);
@@ -569,7 +580,7 @@ fn answers_left_one_after_another_all_count() {
 #[test]
 fn of_two_answers_to_one_question_the_later_one_counts() {
     let garden = TestProject::with("steered");
-    garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
+    garden.expect(3, &["run", "go", "--approval", "before-run", "--set", "iterate=never"]);
     let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
     garden.expect(0, &["approve", &run]);
     garden.expect(0, &["deny", &run]);

@@ -102,7 +102,7 @@ fn a_run_is_denied_retried_dropped_and_continued_in_processes_of_their_own() {
 #[test]
 fn a_person_marks_what_is_no_longer_relevant_in_the_sheet() {
     let garden = TestProject::with("steered");
-    garden.expect(3, &["run", "bring the notes up to date", "--iterate", "always"]);
+    garden.expect(3, &["run", "bring the notes up to date", "--set", "iterate=always"]);
     let run = run_of(&garden);
     let mark = "## No longer relevant\n- [](#read-water-1-results)\n\n";
     let text = garden.run_file("sheet.md");
@@ -135,7 +135,7 @@ fn a_broken_edit_in_a_round_changes_nothing() {
         ".callsheet/skills/ask_first.md",
         "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
     );
-    let mut command = garden.command(&["run", "water the bed", "--skill", "ask_first", "--iterate", "always"]);
+    let mut command = garden.command(&["run", "water the bed", "--skill", "ask_first", "--set", "iterate=always"]);
     command.env("NO_COLOR", "1");
     let mut terminal = at_terminal(command);
     terminal.expect("Which bed do you mean?").unwrap();

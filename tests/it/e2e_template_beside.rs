@@ -36,7 +36,7 @@ fn script(attributes: &str, line: &str) -> String {
     format!("<task type=\"script\" {attributes}><description>T</description><command>sh -c \"{line}\"</command></task>")
 }
 
-const RUN: [&str; 5] = ["run", "--sheet", "w.md", "--iterate", "never"];
+const RUN: [&str; 5] = ["run", "--sheet", "w.md", "--set", "iterate=never"];
 
 fn run_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     RUN.into_iter().chain(more.iter().copied()).collect()
@@ -107,12 +107,16 @@ fn c34_a_script_that_the_time_of_the_run_cuts_is_started_again() {
     let tasks = [("Alpha", "tell", "1"), ("Beta", "tell", "2")];
     for template in [true, false] {
         let garden = garden(&[("tell", &reading)], &tasks);
-        let first = run_with(&["--timeout", "1"]);
-        let plain = ["template", "run", "tell", "q=1", "--timeout", "1"];
+        let first = run_with(&["--set", "limits.run_timeout_seconds=1"]);
+        let plain = ["template", "run", "tell", "q=1", "--set", "limits.run_timeout_seconds=1"];
         let ended = garden.expect(6, if template { &plain } else { &first });
-        assert!(ended.err.contains("--timeout SECONDS") && !ended.err.contains("failed"), "{}", ended.err);
+        assert!(
+            ended.err.contains("--set limits.run_timeout_seconds=N") && !ended.err.contains("failed"),
+            "{}",
+            ended.err
+        );
         garden.write("go", "");
-        let ended = garden.expect(0, &["resume", "--timeout", "500"]);
+        let ended = garden.expect(0, &["resume", "--set", "limits.run_timeout_seconds=500"]);
         assert!(ended.out.contains("done"), "{}", ended.out);
     }
 }
@@ -124,9 +128,12 @@ fn c34_a_script_that_the_time_of_the_run_cuts_is_started_again() {
 fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     let writing = script("", "echo begun >> log; test -e go || sleep 600");
     let garden = garden(&[("tell", &writing)], &[]);
-    garden.expect(6, &["template", "run", "tell", "q=1", "--timeout", "1", "--headless", "approve"]);
+    garden.expect(
+        6,
+        &["template", "run", "tell", "q=1", "--set", "limits.run_timeout_seconds=1", "--headless", "approve"],
+    );
     garden.write("go", "");
-    let ended = garden.expect(3, &["resume", "--timeout", "500", "--headless", "stop"]);
+    let ended = garden.expect(3, &["resume", "--set", "limits.run_timeout_seconds=500", "--headless", "stop"]);
     assert!(
         ended.err.contains("tell started this call, which never finished, and wants to make it again"),
         "{}",

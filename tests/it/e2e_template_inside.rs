@@ -47,7 +47,10 @@ fn c35_a_template_and_a_refinement_share_the_tokens_of_the_run() {
     let script = format!("{}{}{}", refined("Alpha", "A"), refined("Beta", "B"), executed("", "little"));
     for tokens in ["3000", "5000", "9000", "20000"] {
         let garden = garden(&script, ONE_CALL, &[&["Alpha"], &["Beta"]]);
-        garden.expect(0, &["run", "--sheet", "w.md", "--iterate", "never", "--max-tokens", tokens]);
+        garden.expect(
+            0,
+            &["run", "--sheet", "w.md", "--set", "iterate=never", "--set", &format!("limits.max_tokens={tokens}")],
+        );
         assert_eq!(garden.count("call_mounted"), 2);
     }
 }
@@ -71,7 +74,10 @@ fn c35_what_is_too_little_beside_others_is_enough_alone() {
     );
     for tokens in ["2600", "2800", "3000", "3200", "4000"] {
         let garden = garden(&script, THREE_CALLS, &[&["Alpha", "plain"]]);
-        let ended = garden.expect(0, &["run", "--sheet", "w.md", "--iterate", "never", "--max-tokens", tokens]);
+        let ended = garden.expect(
+            0,
+            &["run", "--sheet", "w.md", "--set", "iterate=never", "--set", &format!("limits.max_tokens={tokens}")],
+        );
         assert!(ended.err.contains("tasks: 2 done"), "{}", ended.err);
     }
 }
@@ -85,7 +91,7 @@ const TOUCHING: &str = r#"<template name="tell" params="q"><task type="script"><
 fn c49_gates_of_equal_calls_are_answered_one_by_one() {
     let script = format!("{}{}{}", refined("Alpha", "1"), refined("Beta", "2"), refined("Gamma", "3"));
     let garden = garden(&script, TOUCHING, &[&["Alpha", "Beta", "Gamma"]]);
-    garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply"]);
+    garden.expect(3, &["run", "--sheet", "w.md", "--set", "iterate=never", "--approval", "before-apply"]);
     let shown = garden.expect(0, &["show"]).out;
     for wants in ["alpha/tell wants", "beta/tell wants", "gamma/tell wants"] {
         assert!(shown.contains(wants), "{shown}");
@@ -113,7 +119,7 @@ const ASKING: &str = r#"<template name="tell" params="q"><task type="atomic"><de
 fn c49_every_question_inside_calls_is_told_with_its_task() {
     let script = [refined("Alpha", "apples"), refined("Beta", "beans"), asked("apples"), asked("beans")].concat();
     let garden = garden(&script, ASKING, &[&["Alpha", "Beta"]]);
-    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never"]);
+    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--set", "iterate=never"]);
     assert!(ended.err.contains("alpha/tell asks: Which of apples?"), "{}", ended.err);
     assert!(ended.err.contains("beta/tell asks: Which of beans?"), "{}", ended.err);
     assert!(ended.err.contains("Answer the first: callsheet resume"), "{}", ended.err);
@@ -140,7 +146,7 @@ fn asked(name: &str) -> String {
 fn c49_a_question_is_answered_by_its_name() {
     let script = [refined("Alpha", "apples"), refined("Beta", "beans"), asked("apples"), asked("beans")].concat();
     let garden = garden(&script, ASKING, &[&["Alpha", "Beta"]]);
-    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never"]);
+    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--set", "iterate=never"]);
     assert!(ended.err.contains("Answer another one by name: --answer \"beta/tell=…\""), "{}", ended.err);
     let ended = garden.expect(3, &["resume", "--answer", "beta/tell=In the beans yard"]);
     assert!(!ended.err.contains("one by name"), "{}", ended.err);
@@ -194,7 +200,7 @@ fn c49_questions_beside_gates_are_told_at_the_end() {
 <tool>ask_user</tool></allowed_tools></task></else></cond></template>"#;
     let script = [refined("Alpha", "apples"), refined("Beta", "1"), asked("apples")].concat();
     let garden = garden(&script, template, &[&["Alpha", "Beta"]]);
-    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply"]);
+    let ended = garden.expect(3, &["run", "--sheet", "w.md", "--set", "iterate=never", "--approval", "before-apply"]);
     for words in ["Which of apples?", "--answer \"…\"", "callsheet approve "] {
         assert!(ended.err.contains(words), "{words}: {}", ended.err);
     }
@@ -219,13 +225,13 @@ fn c35_a_template_has_what_others_did_not_use() {
         "word ".repeat(1_600),
     );
     let garden = garden(&script, ONE_CALL, &[&["Alpha", "Beta", "Gamma"]]);
-    let run = ["run", "--sheet", "w.md", "--max-tokens", "5000", "--iterate", "never"];
+    let run = ["run", "--sheet", "w.md", "--set", "limits.max_tokens=5000", "--set", "iterate=never"];
     let ended = garden.expect(0, &run);
     assert!(!ended.err.contains("eached a limit"), "{}", ended.err);
-    let small = ["run", "--sheet", "w.md", "--max-tokens", "2500", "--iterate", "never"];
+    let small = ["run", "--sheet", "w.md", "--set", "limits.max_tokens=2500", "--set", "iterate=never"];
     let ended = garden.expect(6, &small);
-    assert!(ended.err.contains("--max-tokens N"), "{}", ended.err);
-    garden.expect(0, &["resume", "--max-tokens", "9000"]);
+    assert!(ended.err.contains("--set limits.max_tokens=N"), "{}", ended.err);
+    garden.expect(0, &["resume", "--set", "limits.max_tokens=9000"]);
 }
 
 /// What one call costs is known when it is over, so templates wait for the first one, and no two of them spend the same
@@ -241,12 +247,24 @@ fn c35_templates_keep_a_limit_of_cost_together() {
         names.iter().map(|name| paid(refined(name, name))).chain([paid(executed("", "little"))]).collect();
     for (limit, most) in [("0.25", 0.3), ("0.45", 0.5), ("0.61", 0.7)] {
         let garden = garden(&script, ONE_CALL, &[&names]);
-        let ended =
-            garden.expect(6, &["run", "--sheet", "w.md", "--iterate", "never", "--max-cost", limit, "--jobs", "8"]);
+        let ended = garden.expect(
+            6,
+            &[
+                "run",
+                "--sheet",
+                "w.md",
+                "--set",
+                "iterate=never",
+                "--set",
+                &format!("limits.max_cost_usd={limit}"),
+                "--set",
+                "jobs=8",
+            ],
+        );
         let cost = ended.err.split("- cost: $").nth(1).and_then(|rest| rest.lines().next()).unwrap();
         assert!(cost.parse::<f64>().unwrap() < most + 0.01, "{limit}: {}", ended.err);
         assert!(!ended.err.contains("no price"), "{}", ended.err);
-        garden.expect(0, &["resume", "--max-cost", "9", "--jobs", "8"]);
+        garden.expect(0, &["resume", "--set", "limits.max_cost_usd=9", "--set", "jobs=8"]);
     }
 }
 
@@ -255,7 +273,7 @@ fn c35_templates_keep_a_limit_of_cost_together() {
 fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     let script = format!("{}{}{}", refined("Alpha", "A"), refined("Beta", "B"), executed("", "little"));
     let garden = garden(&script, ONE_CALL, &[&["Alpha", "Beta"]]);
-    let run = ["run", "--sheet", "w.md", "--iterate", "never", "--max-cost", "0.01"];
+    let run = ["run", "--sheet", "w.md", "--set", "iterate=never", "--set", "limits.max_cost_usd=0.01"];
     // A scripted model is free, unless its price is set: one price alone tells nothing.
     let ended = garden.expect(0, &run);
     assert!(!ended.err.contains("- cost:"), "{}", ended.err);
@@ -263,8 +281,11 @@ fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     std::fs::write(&config, "[providers.scripted]\nprice_input = 100000.0\n").unwrap();
     let refused = garden.expect(2, &run);
     assert!(refused.err.contains("no price is known for scripted:"), "{}", refused.err);
-    assert!(refused.err.contains("providers.scripted.price_input") && refused.err.contains("--allow-unpriced"));
-    let allowed = garden.expect(0, &[&run[..], &["--allow-unpriced"]].concat());
+    assert!(
+        refused.err.contains("providers.scripted.price_input")
+            && refused.err.contains("--set limits.allow_unpriced=true")
+    );
+    let allowed = garden.expect(0, &[&run[..], &["--set=limits.allow_unpriced=true"]].concat());
     assert_eq!(allowed.err.matches("no price is known").count(), 1, "{}", allowed.err);
     assert!(allowed.err.contains("- cost: unknown: no price is set for 4 calls"), "{}", allowed.err);
     let listed = json_lines(&garden.expect(0, &["runs", "--json"]).out).remove(0);
@@ -273,7 +294,7 @@ fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     // What is advised there holds.
     std::fs::write(&config, "[providers.scripted]\nprice_input = 100000.0\nprice_output = 0.0\n").unwrap();
     let ended = garden.expect(6, &run);
-    assert!(!ended.err.contains("no price") && ended.err.contains("--max-cost USD"), "{}", ended.err);
+    assert!(!ended.err.contains("no price") && ended.err.contains("--set limits.max_cost_usd=N"), "{}", ended.err);
 }
 
 const CATTING: &str = r#"<template name="tell" params="q"><task type="script" effects="read"><description>T</description><command>cat wanted-{{q}}.txt</command></task></template>"#;
@@ -286,7 +307,7 @@ fn c49_a_failed_template_is_done_again_by_retry() {
     let script = format!("{}{}", refined("Alpha", "1"), refined("Beta", "2"));
     let garden = garden(&script, CATTING, &[&["Alpha", "Beta"]]);
     garden.write("wanted-2.txt", "two");
-    garden.expect(5, &["run", "--sheet", "w.md", "--iterate", "never"]);
+    garden.expect(5, &["run", "--sheet", "w.md", "--set", "iterate=never"]);
     let run = garden.expect(0, &["show"]).out;
     let run = run.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
     garden.expect(5, &["retry", &run, "alpha"]);
@@ -303,7 +324,7 @@ fn c49_a_failed_template_is_done_again_by_retry() {
 #[test]
 fn c49_a_denied_template_asks_again_after_retry() {
     let garden = garden(&refined("Alpha", "1"), TOUCHING, &[&["Alpha"]]);
-    garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply"]);
+    garden.expect(3, &["run", "--sheet", "w.md", "--set", "iterate=never", "--approval", "before-apply"]);
     let run = garden.expect(0, &["show"]).out;
     let run = run.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
     garden.expect(0, &["deny", &run, "alpha", "--because", "not now"]);
@@ -330,14 +351,14 @@ fn c35_templates_pass_a_limit_of_cost_by_one_call_at_most() {
     let script = script.replace("[[rule]]\n", &format!("[[rule]]\n{usage}\n"));
     for (limit, jobs) in [("0.75", "6"), ("0.95", "6"), ("1.15", "3"), ("1.45", "2")] {
         let garden = garden(&script, TWO_CALLS, &[&names]);
-        let limits = ["--max-cost", limit, "--jobs", jobs];
-        let ended = garden.expect(6, &[&["run", "--sheet", "w.md", "--iterate", "never"], &limits[..]].concat());
+        let limits = ["--set", &format!("limits.max_cost_usd={limit}"), "--set", &format!("jobs={jobs}")];
+        let ended = garden.expect(6, &[&["run", "--sheet", "w.md", "--set", "iterate=never"], &limits[..]].concat());
         let shown = crate::support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
         let (spent, limit) = (shown["summary"]["cost_usd"].as_f64().unwrap(), limit.parse::<f64>().unwrap());
         assert!(spent < limit + 0.1, "{spent} of {limit}: {}", ended.err);
         // Nothing is kept back that one more call could have had.
         assert!(spent > limit - 0.1, "{spent} of {limit}: {}", ended.err);
-        garden.expect(0, &["resume", "--max-cost", "9"]);
+        garden.expect(0, &["resume", "--set", "limits.max_cost_usd=9"]);
     }
 }
 
@@ -348,15 +369,15 @@ fn c35_templates_pass_a_limit_of_cost_by_one_call_at_most() {
 fn c48_a_call_that_stopped_at_a_limit_goes_on_after_it_was_killed() {
     let script = format!("{}{}delay_ms = 1500\n", refined("Alpha", "A"), executed("", "little"));
     let garden = garden(&script, ONE_CALL, &[&["Alpha"]]);
-    garden.expect(6, &["run", "--sheet", "w.md", "--iterate", "never", "--max-tokens", "600"]);
-    let mut resumed = garden.command(&["resume", "--max-tokens", "50000"]).spawn().unwrap();
+    garden.expect(6, &["run", "--sheet", "w.md", "--set", "iterate=never", "--set", "limits.max_tokens=600"]);
+    let mut resumed = garden.command(&["resume", "--set", "limits.max_tokens=50000"]).spawn().unwrap();
     while garden.count("run_resumed") < 1 && resumed.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
     resumed.kill().unwrap();
     resumed.wait().unwrap();
-    let ended = garden.expect(0, &["resume", "--max-tokens", "50000"]);
+    let ended = garden.expect(0, &["resume", "--set", "limits.max_tokens=50000"]);
     assert!(ended.err.contains("tasks: 1 done"), "{}", ended.err);
 }
 
@@ -370,7 +391,7 @@ const SLEEPING: &str = r#"<template name="tell" params="q"><task type="sequentia
 #[test]
 fn c49_a_template_is_not_held_to_the_time_of_the_task_that_calls_it() {
     let garden = garden(&refined("Alpha", "1"), SLEEPING, &[&["Alpha"]]);
-    let mut command = garden.command(&["run", "--sheet", "w.md", "--iterate", "never"]);
+    let mut command = garden.command(&["run", "--sheet", "w.md", "--set", "iterate=never"]);
     let ended = command.env("CALLSHEET_LIMITS_TIMEOUT_SECONDS", "1").output().unwrap();
     let told = String::from_utf8_lossy(&ended.stderr);
     assert!(ended.status.success() && told.contains("tasks: 1 done"), "{told}");
@@ -391,7 +412,17 @@ fn c49_a_gate_of_a_template_stops_the_run_and_does_not_count_its_time() {
         terminal.expect("[s] stop").unwrap();
         terminal
     };
-    let run = ["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply", "--timeout", "2"];
+    let run = [
+        "run",
+        "--sheet",
+        "w.md",
+        "--set",
+        "iterate=never",
+        "--approval",
+        "before-apply",
+        "--set",
+        "limits.run_timeout_seconds=2",
+    ];
     let mut terminal = asked(&run);
     terminal.send_line("s").unwrap();
     let told = rest(&mut terminal);

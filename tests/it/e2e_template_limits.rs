@@ -38,7 +38,7 @@ const GOOD: &str = "[[rule]]\nphase = \"execute\"\ntext = '''\n```json\n{\"grams
 fn a_raised_limit_continues_the_call_of_a_sheet() {
     for command in ["retry", "resume"] {
         let garden = garden(&weigh("", "<limits max_calls=\"1\"/>"), GOOD);
-        garden.expect(5, &["run", "--sheet", "work.md", "--iterate", "never"]);
+        garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
         garden.write(".callsheet/templates/weigh.xml", weigh("", "<limits max_calls=\"9\"/>"));
         let ended = garden.expect(0, &[command, &run_of(&garden)]);
         assert!(ended.err.contains("limits of weigh changed"), "{command}: {}", ended.err);
@@ -52,7 +52,7 @@ fn a_raised_limit_continues_the_call_of_a_sheet() {
 #[test]
 fn a_collected_failure_is_not_to_be_retried() {
     let garden = garden(&weigh("on_error=\"collect\"", ""), SCRIPT);
-    garden.expect(0, &["run", "--sheet", "work.md", "--iterate", "never"]);
+    garden.expect(0, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let why = garden.expect(0, &["show", "--why", "alpha/weigh-3"]).out;
     assert!(why.contains("failed") && !why.contains("callsheet retry"), "{why}");
 }
@@ -62,7 +62,7 @@ fn a_collected_failure_is_not_to_be_retried() {
 #[test]
 fn a_part_of_a_call_is_not_dropped() {
     let garden = garden(&weigh("", "<limits max_calls=\"1\"/>"), GOOD);
-    garden.expect(5, &["run", "--sheet", "work.md", "--iterate", "never"]);
+    garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let ended = garden.expect(2, &["drop", &run_of(&garden), "alpha/weigh"]);
     assert!(ended.err.contains("alpha/weigh is part of what alpha calls"), "{}", ended.err);
     assert!(ended.err.contains("drop the task that calls it"), "{}", ended.err);

@@ -469,10 +469,10 @@ fn a_clean_template_runs_strictly_beside_one_with_warnings() {
 <task type="atomic" name="clean"><description>Say</description><instructions>Go.</instructions><allowed_tools/></task>
 <task type="sequential" name="calls"><description>Say</description><steps><call template="warned"/></steps></task></templates>"#;
     garden.write(".callsheet/templates/a.xml", library);
-    assert_eq!(garden.expect(0, &["template", "run", "clean", "--strict"]).out.trim(), "Ana.");
-    let ended = garden.expect(2, &["template", "run", "warned", "--strict"]);
+    assert_eq!(garden.expect(0, &["template", "run", "clean", "--set=strict=true"]).out.trim(), "Ana.");
+    let ended = garden.expect(2, &["template", "run", "warned", "--set=strict=true"]);
     assert!(ended.err.contains("template check --strict` lists them"), "{}", ended.err);
-    let ended = garden.expect(2, &["template", "run", "calls", "--strict"]);
+    let ended = garden.expect(2, &["template", "run", "calls", "--set=strict=true"]);
     assert!(ended.err.contains("T507") && ended.err.contains("template check --strict"), "{}", ended.err);
 }
 

@@ -221,7 +221,7 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
 fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
     let garden = TestProject::scripted(&format!("{SCRIPT}{COUNTED}"));
     garden.write(".callsheet/templates/water.xml", COUNT);
-    garden.expect(3, &["run", "--approval", "before-apply", "--iterate", "never", "who waters?"]);
+    garden.expect(3, &["run", "--approval", "before-apply", "--set", "iterate=never", "who waters?"]);
     garden.expect(0, &["deny", "--because", "not today"]);
     let ended = garden.expect(5, &["resume"]);
     assert!(ended.err.contains("Report 1 failed: denied: not today"), "{}", ended.err);
@@ -236,7 +236,7 @@ fn c49_a_failure_inside_a_template_is_told_with_its_place() {
             "{\"status\": \"FAILED\", \"content\": \"no barrel\"}",
         ));
     garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", ""));
-    let ended = garden.expect(5, &["run", "--iterate", "never", "who waters?"]);
+    let ended = garden.expect(5, &["run", "--set", "iterate=never", "who waters?"]);
     let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: report-1/water-report)";
     assert!(ended.err.contains(told), "{}", ended.err);
 }

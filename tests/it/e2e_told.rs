@@ -53,20 +53,22 @@ fn a_resumed_run_says_that_its_prompts_changed() {
 fn a_limit_that_is_near_is_told_once() {
     let garden = TestProject::with("writer");
     let said = |text: &str| text.matches("limit max_calls: 2 of 2 used").count();
-    let ended =
-        garden.expect(3, &["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply"]);
+    let ended = garden
+        .expect(3, &["run", "bring the notes up to date", "--set", "limits.max_calls=2", "--approval", "before-apply"]);
     assert_eq!(said(&ended.err), 1, "{}", ended.err);
     let ended = garden.expect(3, &["resume"]);
     assert_eq!(said(&ended.err), 0, "{}", ended.err);
     assert_eq!(facts(&garden, "limit_near").len(), 1);
     assert_eq!(said(&garden.expect(0, &["show", "--timeline"]).out), 1);
-    let ended = garden
-        .expect(3, &["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply", "--json"]);
+    let ended = garden.expect(
+        3,
+        &["run", "bring the notes up to date", "--set", "limits.max_calls=2", "--approval", "before-apply", "--json"],
+    );
     let told: Vec<_> = json_lines(&ended.out).into_iter().filter(|line| line["event"] == "limit_near").collect();
     assert_eq!(told.len(), 1, "{}", ended.out);
     assert_eq!((told[0]["used"].as_f64(), told[0]["max"].as_f64()), (Some(2.0), Some(2.0)));
-    let ended =
-        garden.expect(3, &["run", "bring the notes up to date", "--max-calls", "3", "--approval", "before-apply"]);
+    let ended = garden
+        .expect(3, &["run", "bring the notes up to date", "--set", "limits.max_calls=3", "--approval", "before-apply"]);
     assert_eq!(ended.err.matches("limit max_calls").count(), 0, "two thirds are not near: {}", ended.err);
 }
 
@@ -121,7 +123,7 @@ fn a_merge_that_falls_back_to_code_is_told() {
 fn a_prompt_that_never_fits_fails_with_that_reason() {
     let garden = TestProject::scripted("[[rule]]\nfault = { kind = 'overflow', message = 'too many tokens' }\n");
     garden.write("work.md", PAIR.replace(" [Plan](plan.md)", ""));
-    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--iterate", "never"]);
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
     let said = ended.err.lines().find(|line| line.contains("Say failed")).unwrap_or_default().to_owned();
     assert!(said.contains("does not fit") && said.contains("too many tokens"), "{}", ended.err);
 }
@@ -168,7 +170,7 @@ fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
     garden.expect(3, &["run", "--sheet", "work.md"]);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     garden.expect(0, &["drop", &run, "w"]);
-    let ended = garden.expect(5, &["resume", &run, "--iterate", "never"]);
+    let ended = garden.expect(5, &["resume", &run, "--set", "iterate=never"]);
     assert!(ended.err.contains("X could not run, because it depends on W, which was dropped"), "{}", ended.err);
     assert!(!ended.err.contains("callsheet retry"), "{}", ended.err);
 }

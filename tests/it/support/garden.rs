@@ -147,7 +147,7 @@ impl TestProject {
         if let Some(script) = &self.script
             && works(arguments)
         {
-            command.arg("--model").arg(format!("scripted:{}", script.display()));
+            command.env("CALLSHEET_MODEL", format!("scripted:{}", script.display()));
         }
         command
     }

@@ -10,7 +10,7 @@ use super::mounts::{Mounts, call_of, failed_calls};
 use super::next_stage::NextStage;
 use super::operators::Trees;
 use super::state::State;
-use super::task::{RemovedBy, TaskPhase, TaskRun};
+use super::task::{Refined, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Does what a person commands.
@@ -77,12 +77,14 @@ impl Commands<'_> {
         run.ledger.open_task(slug, None);
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
-        let must_refine = task.must_refine;
+        let must_refine = task.refined == Refined::Due;
         task.restart(revision);
         task.writer = writer;
         task.skill = skill;
         task.skill_lost = lost;
-        task.must_refine = must_refine;
+        if must_refine {
+            task.refined = Refined::Due;
+        }
         task.round = round;
         if let Some(policy) = task.task.skill.as_ref().and_then(|name| skills.get(name)) {
             task.runs.clear();

@@ -14,7 +14,7 @@ use super::joins::Joins;
 use super::limit::Limit;
 use super::next_stage::NextStage;
 use super::reviews::Reviews;
-use super::task::{ReferenceCheck, TaskPhase, TaskRun};
+use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::{Run, limits, reviews};
 
@@ -60,9 +60,8 @@ impl Replies<'_> {
         let Some(slug) = &key.task else { return };
         Ideal(self.0).note_refined(slug);
         if let Some(task) = self.0.tasks.get_mut(slug) {
-            task.must_refine = false;
             task.refine.close();
-            task.refined = true;
+            task.refined = Refined::Done;
             task.check = ReferenceCheck::Open;
             task.take(refinement);
         }

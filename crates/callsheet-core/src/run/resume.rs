@@ -13,7 +13,7 @@ use super::mounts::Mounts;
 use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
 use super::operators::Trees;
 use super::state::{Stage, State, Stopwatch};
-use super::task::{ReferenceCheck, TaskPhase, TaskRun};
+use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 
 /// Resumes a run.
 pub(super) struct Resume<'a>(pub &'a mut Run);
@@ -148,7 +148,7 @@ impl Resume<'_> {
         // The table allows each of these.
         match task.state() {
             State::Refining => {
-                task.must_refine = true;
+                task.refined = Refined::Due;
                 task.phase = TaskPhase::Planned;
             }
             State::Cancelled => task.phase = TaskPhase::Planned,

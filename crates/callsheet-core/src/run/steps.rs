@@ -16,7 +16,7 @@ use super::failure::Failure;
 use super::operators::TreeQuery;
 use super::places::Place;
 use super::state::State;
-use super::task::{ReferenceCheck, TaskPhase, TaskRun};
+use super::task::{ReferenceCheck, Refined, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::tasks::Supply;
 
@@ -82,15 +82,15 @@ impl Steps<'_> {
         };
         let arguments_known = !skill.needs_arguments || !task.task.calls.is_empty();
         let to = match skill.refine.unwrap_or(default) {
-            _ if task.refined || task.direct => TaskPhase::Ready,
+            _ if task.is_refined() || task.direct => TaskPhase::Ready,
             Policy::Never => TaskPhase::Ready,
             Policy::Always => TaskPhase::Refining,
-            Policy::Auto if task.must_refine || !arguments_known => TaskPhase::Refining,
+            Policy::Auto if task.refined == Refined::Due || !arguments_known => TaskPhase::Refining,
             Policy::Auto if task.task.references.is_empty() => TaskPhase::Ready,
             Policy::Auto => return task.ask_check(ReferenceStage::Skip),
         };
         if to == TaskPhase::Ready {
-            task.refined = true;
+            task.refined = Refined::Done;
         }
         TaskChange(self.0).enter(slug, to);
         true
@@ -107,9 +107,9 @@ impl Steps<'_> {
         match stage {
             _ if holds => {
                 task.check = ReferenceCheck::Passed { revision };
-                task.refined = true;
+                task.refined = Refined::Done;
             }
-            ReferenceStage::Skip => task.must_refine = true,
+            ReferenceStage::Skip => task.refined = Refined::Due,
             ReferenceStage::Start if may_refine && !task.sent_back => {
                 task.send_back();
                 TaskChange(self.0).enter(slug, TaskPhase::Refining);

@@ -139,6 +139,18 @@ impl TaskPhase {
     }
 }
 
+/// How far the refinement of a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refined {
+    /// Not done; it may be skipped.
+    #[default]
+    Open,
+    /// Not done, and not to be skipped: a check or a bad call of the plan said so.
+    Due,
+    /// Valid, or skipped.
+    Done,
+}
+
 /// How far the execution of a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExecutionStage {
@@ -166,10 +178,8 @@ pub struct TaskRun {
     pub skill: Option<SkillPolicy>,
     /// Approved at a before-run gate (spec 11.6).
     pub approved: bool,
-    /// Its refinement is valid, or was skipped.
-    pub refined: bool,
-    /// Refinement cannot be skipped any more: a check or a bad call of the plan said so.
-    pub must_refine: bool,
+    /// How far its refinement is.
+    pub refined: Refined,
     /// Went back from execution to refinement once (spec 2.8, 10.4).
     pub sent_back: bool,
     /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
@@ -280,9 +290,8 @@ impl TaskRun {
             writer: None,
             skill: None,
             approved: false,
-            refined: false,
+            refined: Refined::Open,
             direct: false,
-            must_refine: false,
             sent_back: false,
             refine: Attempts::default(),
             check_issues: Vec::new(),
@@ -423,6 +432,11 @@ impl TaskRun {
         self.has_begun() && matches!(self.phase, TaskPhase::Ready | TaskPhase::Running)
     }
 
+    /// Its refinement is valid, or was skipped.
+    pub fn is_refined(&self) -> bool {
+        self.refined == Refined::Done
+    }
+
     /// A reference check of it is pending.
     pub(super) fn is_being_checked(&self) -> bool {
         matches!(self.check, ReferenceCheck::Pending { .. })
@@ -433,8 +447,7 @@ impl TaskRun {
         self.release_slots();
         self.sent_back = true;
         self.execution = ExecutionStage::NotBegun;
-        self.refined = false;
-        self.must_refine = true;
+        self.refined = Refined::Due;
         self.refine = Attempts::default();
     }
 

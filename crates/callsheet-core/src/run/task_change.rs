@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::ideal::Ideal;
 use super::refused::RefusedMove;
 use super::state::State;
-use super::task::{Notice, ReferenceCheck, RemovedBy, TaskPhase, TaskRun};
+use super::task::{Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
 
 /// Changes the phases of tasks.
 pub(super) struct TaskChange<'a>(pub &'a mut Run);
@@ -79,9 +79,12 @@ impl TaskChange<'_> {
         task.skill_lost = matches!(policy, Some(None));
         task.round = round;
         // A plan-carried call that was dropped forces refinement (spec 3.4).
-        task.must_refine = issues.iter().any(|issue| {
+        let call_dropped = issues.iter().any(|issue| {
             issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
         });
+        if call_dropped {
+            task.refined = Refined::Due;
+        }
     }
 
     /// The first piece of work of an execution makes a ready task run.

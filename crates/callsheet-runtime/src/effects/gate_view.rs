@@ -127,7 +127,7 @@ fn writer(store: &dyn Store, run: &Run, task: &TaskRun) -> Result<WriterView, St
         skill: skill_words(store, task)?,
         reason: task.writer.clone().unwrap_or_default(),
         model: wish.or_else(|| run.settings().model.clone()).unwrap_or_default(),
-        refined: task.refined,
+        refined: task.is_refined(),
         by_model: refined_by_model(run, &task.task.slug),
     })
 }

@@ -5,7 +5,7 @@ use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
 use super::NodeInstance;
 use super::slugs::extended;
-use crate::run::TaskRun;
+use crate::run::{Refined, TaskRun};
 
 /// The name of a leaf's task: that of its operator, and a number from the second handler on (spec 15).
 pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
@@ -51,7 +51,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
     task.skill = Some(policy);
     task.writer = writer;
     // There is nothing to refine: its inputs are bound.
-    task.refined = true;
+    task.refined = Refined::Done;
     task.round = 1;
     Some(task)
 }

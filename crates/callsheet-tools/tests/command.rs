@@ -34,8 +34,9 @@ async fn shell(line: &str, context: &ToolContext) -> Result<ToolOutcome, ToolFau
 }
 
 async fn output(line: &str, context: &ToolContext) -> String {
-    match shell(line, context).await.unwrap() {
-        ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+    match shell(line, context).await {
+        Ok(ToolOutcome::Output(text) | ToolOutcome::Failed(text)) => text,
+        Err(ToolFault::Told { model, .. }) => model,
         other => panic!("{other:?}"),
     }
 }
@@ -266,8 +267,9 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
 async fn a_command_that_changes_what_is_protected_has_failed() {
     let project = TempDir::new().unwrap();
     std::fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
-    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await.unwrap();
-    let ToolOutcome::Failed(text) = outcome else { panic!("{outcome:?}") };
+    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await;
+    let Err(ToolFault::Told { person, model: text }) = outcome else { panic!("{outcome:?}") };
+    assert!(person.contains("changed .git/hooks/pre-push") && !person.contains("said"), "{person}");
     assert!(
         text.contains("changed .git/hooks/pre-push, which no command may write") && text.contains("said"),
         "{text}"

@@ -209,16 +209,18 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
     let Restored { changed, open, grantable, left } = &ended.restored;
-    if !left.is_empty() {
-        return Err(Stop::Failed(format!("{}\n{said}", left.join("\n"))));
+    let mut words: Vec<String> = ended.lost.then(|| say("command-lost", &[])).into_iter().chain(left.clone()).collect();
+    if !changed.is_empty() {
+        let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
+        words.push(say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]));
     }
-    if changed.is_empty() {
+    if words.is_empty() {
         return Ok(());
     }
-    let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
-    let words = say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]);
-    let hint = if grantable.is_empty() { String::new() } else { format!("\n{}", grantable_words(grantable)) };
-    Err(Stop::Failed(format!("{words}{hint}\n{said}")))
+    let person = words.join("\n");
+    words.extend((!grantable.is_empty()).then(|| grantable_words(grantable)));
+    words.push(said.clone());
+    Err(Stop::Fault(ToolFault::Told { person, model: words.join("\n") }))
 }
 
 /// How a person lets commands change what is protected.

@@ -6,6 +6,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use callsheet_core::spec::BlobId;
@@ -29,6 +31,17 @@ pub(super) struct Note {
     /// Locked as long as the supervisor or the first process of the command lives.
     file: fs::File,
     path: PathBuf,
+    /// The thread that shows signs of life. It ends with this, since it too has the lock.
+    beat: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some((beats, thread)) = self.beat.take() {
+            drop(beats);
+            let _ended = thread.join();
+        }
+    }
 }
 
 /// What it says.
@@ -52,18 +65,19 @@ impl Note {
         let mut file = private().create(true).truncate(true).write(true).open(&path)?;
         file.lock()?;
         file.write_all(&serde_json::to_vec(noted)?)?;
-        Ok(Self { file, path })
+        Ok(Self { file, path, beat: None })
     }
 
     /// Shows from here on that the command is at work.
-    pub(super) fn beat(&self) -> io::Result<()> {
+    pub(super) fn beat(&mut self) -> io::Result<()> {
         let file = self.file.try_clone()?;
-        std::thread::spawn(move || {
-            loop {
-                std::thread::park_timeout(BEAT);
+        let (beats, over) = channel();
+        let thread = std::thread::spawn(move || {
+            while over.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 let _full = file.set_modified(SystemTime::now());
             }
         });
+        self.beat = Some((beats, thread));
         Ok(())
     }
 

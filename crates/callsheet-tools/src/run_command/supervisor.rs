@@ -25,7 +25,7 @@ use super::bwrap::Bwrap;
 use super::guard::{Guard, Restored};
 use super::holding::holding;
 use super::limits::{Limits, Over};
-use super::namespace;
+use super::namespace::{self, Rank};
 use super::network::{self, WayOut};
 use super::note::{Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
@@ -100,6 +100,8 @@ pub(super) enum Report {
         over: Option<Over>,
         /// What it could only read and a person could let it change.
         closed: Vec<String>,
+        /// The system killed the first process inside.
+        lost: bool,
     },
 }
 
@@ -138,16 +140,8 @@ impl Report {
             refused: Vec::new(),
             over: None,
             closed: Vec::new(),
+            lost: false,
         }
-    }
-
-    /// The first process inside was killed, and this was moved aside.
-    fn lost(left: Vec<String>) -> Self {
-        let mut report = Self::ended(None, Signal::KILL.as_raw());
-        if let Self::Ended { restored, .. } = &mut report {
-            restored.left = left;
-        }
-        report
     }
 
     fn not_started(error: &io::Error) -> Self {
@@ -257,10 +251,10 @@ fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> 
 fn serve_inside() -> io::Result<()> {
     keep_files(0)?;
     let (order, bytes, incoming, control) = ordered()?;
-    namespace::go_first()?;
+    let rank = Rank::own()?;
     namespace::settle_inside()?;
     let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
-    as_first(order, bytes, incoming, guard.as_ref(), &control)
+    as_first(order, bytes, incoming, guard.as_ref(), &control, rank)
 }
 
 fn serve() -> io::Result<()> {
@@ -278,20 +272,26 @@ fn serve() -> io::Result<()> {
         let mut view = order.view.clone();
         let names = guard.as_ref().map(|guard| guard.close(&mut view)).unwrap_or_default();
         let places = order.notes.clone().zip(order.guarded.clone());
-        let told = in_namespaces(&view, guard.as_ref(), note.as_ref(), order, bytes, incoming)?;
+        let told = in_namespaces(&view, guard.as_ref(), note.as_mut(), order, bytes, incoming)?;
         let mut report = told.unwrap_or_else(|| {
-            // The system killed the first process, as it does when memory runs out.
-            drop(note.take());
-            let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
-            Report::lost(left.unwrap_or_default())
+            let mut report = Report::ended(None, Signal::KILL.as_raw());
+            if let Report::Ended { restored, lost, .. } = &mut report {
+                *lost = true;
+                *restored = guard.as_ref().and_then(|guard| put_back_outside(guard, &view)).unwrap_or_else(|| {
+                    drop(note.take());
+                    let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
+                    Restored { left: left.unwrap_or_default(), ..Restored::default() }
+                });
+            }
+            report
         });
         if let Report::Ended { closed, .. } = &mut report {
             *closed = names;
         }
         report
     } else {
-        note.as_ref().map_or(Ok(()), Note::beat)?;
-        here(order, bytes, incoming)
+        note.as_mut().map_or(Ok(()), Note::beat)?;
+        here(order, bytes, incoming, Rank::own().ok())
     };
     if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard.filter(|_| !apart), &mut report) {
         if *alone {
@@ -303,6 +303,14 @@ fn serve() -> io::Result<()> {
         note.over();
     }
     answer(&control, &report)
+}
+
+/// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
+/// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
+fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
+    let walled = Restriction { writable: view.writable.clone(), connects: true };
+    let put_back = || (sandbox::restrict(&walled).0 != Enforcement::None).then(|| guard.restore());
+    std::thread::scope(|scope| scope.spawn(put_back).join().ok()).flatten()
 }
 
 /// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0
@@ -319,7 +327,7 @@ fn keep_files(flags: libc::c_uint) -> io::Result<()> {
 fn in_namespaces(
     view: &View,
     guard: Option<&Guard>,
-    note: Option<&Note>,
+    note: Option<&mut Note>,
     order: Order,
     bytes: Vec<u8>,
     incoming: BufReader<UnixStream>,
@@ -329,7 +337,7 @@ fn in_namespaces(
     if let Some(program) = order.through.clone() {
         return through(&program, view, note, (told, tells), order, bytes, incoming);
     }
-    let first = || as_first(order, bytes, incoming, guard, &tells);
+    let first = |rank| as_first(order, bytes, incoming, guard, &tells, rank);
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
         // A byte stands before the report, with the sockets of the network or without.
@@ -348,7 +356,7 @@ fn in_namespaces(
 fn through(
     program: &Path,
     view: &View,
-    note: Option<&Note>,
+    note: Option<&mut Note>,
     (told, theirs): (UnixStream, UnixStream),
     order: Order,
     bytes: Vec<u8>,
@@ -402,6 +410,7 @@ fn as_first(
     incoming: BufReader<UnixStream>,
     guard: Option<&Guard>,
     tells: &UnixStream,
+    rank: Rank,
 ) -> io::Result<()> {
     let variables = match network::open(&order.hosts, tells) {
         Ok(variables) => variables,
@@ -416,7 +425,7 @@ fn as_first(
     }
     let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
     order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
-    let mut report = here(order, bytes, incoming);
+    let mut report = here(order, bytes, incoming, Some(rank));
     if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
         // Wherever a link leads here, the command itself could write no less.
         *restored = guard.restore();
@@ -425,11 +434,11 @@ fn as_first(
 }
 
 /// Runs the command under this process.
-fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report {
+fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>, rank: Option<Rank>) -> Report {
     let first = order.apart;
     let temporary = TEMPORARY.iter().map(PathBuf::from).chain(order.view.home.clone()).filter(|_| first).collect();
     let watched = Watched { limits: order.limits, temporary, first };
-    let child = match start(order, bytes) {
+    let child = match start(order, bytes, rank) {
         Ok(child) => child,
         Err(error) => return Report::not_started(&error),
     };
@@ -454,14 +463,14 @@ fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
 }
 
 /// Starts the command from a thread that is restricted first and stays: the system kills the command with it.
-fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
+fn start(order: Order, bytes: Vec<u8>, rank: Option<Rank>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable.clone() };
         let (files, calls) = sandbox::restrict(&Restriction { writable, connects: order.connects });
         let held = !order.required || order.apart || (files != Enforcement::None && calls);
         let refused = || Err(io::Error::other("the system cannot hold it to reading"));
-        let _nobody = sender.send(if held { spawn(&order, bytes) } else { refused() });
+        let _nobody = sender.send(if held { spawn(&order, bytes, rank.as_ref()) } else { refused() });
         loop {
             std::thread::park();
         }
@@ -469,7 +478,7 @@ fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
     receiver.recv().map_err(|_| io::Error::other("the thread of the sandbox died"))?
 }
 
-fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
+fn spawn(order: &Order, bytes: Vec<u8>, rank: Option<&Rank>) -> io::Result<Pid> {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(&order.program);
     let environment = order.environment.iter().map(|(name, value)| (name, value));
@@ -479,7 +488,10 @@ fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
     }
     command.stdin(if order.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     end_with_parent(&mut command);
-    let mut child = command.spawn()?;
+    let mut child = match rank {
+        Some(rank) => rank.spawn_first(&mut command)?,
+        None => command.spawn()?,
+    };
     if let Some(mut sink) = child.stdin.take() {
         // A process need not read it all.
         std::thread::spawn(move || drop(sink.write_all(&bytes)));

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
 use callsheet_core::spec::BlobId;
+use callsheet_runtime::paths::{open_settled, read_link_settled, read_settled};
 
 use super::protected::{MODE, OWNER, set_mode};
 
@@ -86,9 +87,9 @@ pub(super) fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Ent
     Some(if metadata.is_dir() {
         Entry::Folder(widened.get(path).copied().unwrap_or(mode))
     } else if metadata.is_symlink() {
-        fs::read_link(path).map_or(other, Entry::Link)
+        read_link_settled(path).map_or(other, Entry::Link)
     } else if metadata.is_file() {
-        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
+        read_settled(path).map_or(other, |bytes| Entry::File(mode, bytes))
     } else {
         other
     })
@@ -104,7 +105,7 @@ pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) 
             alike && holds(path, bytes).unwrap_or(false)
         }
         Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
-        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
+        Entry::Link(target) => read_link_settled(path).is_ok_and(|now| now == *target),
         Entry::Folder(mode) => {
             let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
             metadata.is_dir() && now == *mode
@@ -113,7 +114,7 @@ pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) 
 }
 
 fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = fs::File::open(path)?;
+    let mut file = open_settled(path)?;
     let mut buffer = vec![0; 64 * 1024];
     let mut rest = bytes;
     loop {
@@ -123,5 +124,32 @@ fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
             Some(more) => rest = more,
             None => return Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command of another run exchanges a folder or a file for a link while the host looks: the host never follows it.
+    /// covers: 11.10
+    #[test]
+    fn a_link_that_was_put_on_the_way_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("secrets")).unwrap();
+        fs::create_dir_all(root.join("project/real")).unwrap();
+        fs::write(root.join("secrets/AGENTS.md"), "the secret").unwrap();
+        symlink("elsewhere", root.join("secrets/CLAUDE.md")).unwrap();
+        symlink("../secrets", root.join("project/sub")).unwrap();
+        let none = BTreeMap::new();
+        let (file, link) = (root.join("project/sub/AGENTS.md"), root.join("project/sub/CLAUDE.md"));
+        let found = [entry(&file, &none), entry(&link, &none)];
+        assert!(found.iter().all(|found| matches!(found, Some(Entry::Other(..)))), "{found:?}");
+        let was = Entry::File(0o644, b"the secret".to_vec());
+        assert!(!is_at(&file, &was, &none) && !is_at(&link, &Entry::Link("elsewhere".into()), &none));
+        let before = root.join("secrets").metadata().unwrap().permissions();
+        assert!(set_mode(&root.join("project/sub"), 0o777).is_err() && set_mode(&file, 0o777).is_err());
+        assert_eq!(root.join("secrets").metadata().unwrap().permissions(), before);
     }
 }

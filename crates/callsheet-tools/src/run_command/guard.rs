@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use callsheet_runtime::paths::read_settled;
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
@@ -281,7 +282,7 @@ impl Guard {
         let led = if metadata.is_symlink() {
             if skills { path.join("skills") } else { path.to_path_buf() }
         } else if of_git && metadata.is_file() && metadata.len() < 4096 {
-            let text = fs::read_to_string(path).ok()?;
+            let text = String::from_utf8(read_settled(path).ok()?).ok()?;
             let written = text.strip_prefix("gitdir:").unwrap_or(&text).trim();
             path.parent()?.join(written)
         } else {

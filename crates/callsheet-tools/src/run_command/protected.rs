@@ -205,5 +205,5 @@ pub(super) fn folder_mode(path: &Path) -> Option<u32> {
 }
 
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    callsheet_runtime::paths::set_mode_settled(path, mode)
 }

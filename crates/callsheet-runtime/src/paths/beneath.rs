@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -155,20 +155,85 @@ pub fn is_settled_folder(path: &Path) -> bool {
 /// There is a link on its way or at its end, or the system refuses.
 pub fn set_mode_settled(path: &Path, mode: u32) -> io::Result<()> {
     let (folder, name) = settled(path)?;
+    set_mode_at(&folder, name, mode)
+}
+
+fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
     let mode = Mode::from_raw_mode(mode & 0o7777);
     // What cannot be read can be opened as a place only, and a mode is set by its name among the open files.
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;
         let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = rustix::fs::openat(&folder, name, place, Mode::empty())?;
+        let found = rustix::fs::openat(folder, name, place, Mode::empty())?;
         if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) == FileType::Symlink {
             return Err(Errno::LOOP.into());
         }
         Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)?)
     }
     #[cfg(not(target_os = "linux"))]
-    Ok(rustix::fs::chmodat(&folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+    Ok(rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Removes a folder that is found so, with all that is in it, however deep that is and whatever the modes are.
+///
+/// # Errors
+/// The system refuses a step.
+pub fn remove_tree_settled(path: &Path) -> io::Result<()> {
+    let (folder, name) = settled(path)?;
+    let top = open_wide(&folder, name)?;
+    let mut next = 0_u64;
+    loop {
+        let names = remove_files(&top)?;
+        if names.is_empty() {
+            return Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
+        }
+        for name in names {
+            let inner = open_wide(&top, &name)?;
+            // What lies deeper is moved up, so that no more than two folders are open.
+            for deeper in remove_files(&inner)? {
+                widen(&inner, &deeper)?;
+                while let Err(errno) = rustix::fs::renameat(&inner, &deeper, &top, format!("callsheet-{next}")) {
+                    if ![Errno::EXIST, Errno::NOTEMPTY, Errno::NOTDIR].contains(&errno) {
+                        return Err(errno.into());
+                    }
+                    next += 1;
+                }
+                next += 1;
+            }
+            rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+        }
+    }
+}
+
+/// Opens a folder whose owner can change what is in it from here on.
+fn open_wide(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    widen(folder, name)?;
+    Ok(rustix::fs::openat(folder, name, DIRECTORY, Mode::empty())?)
+}
+
+fn widen(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let mode = stat_entry(folder, name)?.map_or(0, |stat| stat.st_mode);
+    if mode & 0o700 == 0o700 { Ok(()) } else { set_mode_at(folder, name, mode | 0o700) }
+}
+
+/// Removes what is no folder, and returns the names of the folders.
+fn remove_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        names.push(OsString::from_vec(entry?.file_name().to_bytes().to_vec()));
+    }
+    names.retain(|name| name != "." && name != "..");
+    let is_folder = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let mut folders = Vec::new();
+    for name in names {
+        if stat_entry(folder, &name)?.is_some_and(is_folder) {
+            folders.push(name);
+        } else {
+            remove_entry(folder, &name)?;
+        }
+    }
+    Ok(folders)
 }
 
 /// Removes a file or link; one that is not there is no error.

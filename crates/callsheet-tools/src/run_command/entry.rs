@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 #[cfg(target_os = "linux")]
@@ -60,15 +60,19 @@ pub(super) fn put(path: &Path, entry: &Entry) -> io::Result<()> {
 
 /// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
 fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
-    let _not_there = fs::remove_file(&beside);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let beside = || -> io::Result<()> {
+        let parent = path.parent().unwrap_or(path);
+        let mut file = tempfile::Builder::new().prefix(".callsheet-put-back-").tempfile_in(parent)?;
         file.write_all(bytes)?;
-        set_mode(&beside, mode)?;
-        fs::rename(&beside, path)
+        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        file.persist(path)?;
+        Ok(())
     };
-    write().inspect_err(|_| drop(fs::remove_file(&beside)))
+    match beside() {
+        // On a full disk there is still the room that the changed file has.
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => fs::write(path, bytes).and(set_mode(path, mode)),
+        done => done,
+    }
 }
 
 /// The mode of a folder.

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::paths::read_settled;
+use callsheet_runtime::paths::{read_settled, remove_tree_settled};
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
@@ -158,20 +158,26 @@ impl Guard {
     pub(super) fn restore(&self) -> Restored {
         let mut widened = BTreeMap::new();
         let mut changed = self.open_ways(&mut widened);
-        let (found, look) = self.changed();
-        changed.extend(found);
-        for (folder, mode) in &look.widened {
+        let seen = self.changed();
+        changed.extend(seen.changed);
+        for (folder, mode) in &seen.widened {
             widened.entry(folder.clone()).or_insert(*mode);
         }
-        for path in changed.iter().rev().filter(|path| look.paths.contains(*path)) {
+        let mut aside = Vec::new();
+        // A folder in the place of a file need not be protected by its name.
+        let there = |path: &&PathBuf| seen.paths.contains(*path) || self.before.contains_key(*path);
+        for path in changed.iter().rev().filter(there) {
             widen(path.parent(), &mut widened);
-            told(path, self.clear(path));
+            told(path, self.clear(path, &mut aside));
         }
         for path in &changed {
             if let Some(entry) = self.before.get(path) {
                 widen(path.parent(), &mut widened);
                 told(path, put(path, entry));
             }
+        }
+        for folder in &aside {
+            told(folder, remove_tree_settled(folder));
         }
         narrow(&widened);
         if changed.is_empty() {
@@ -184,8 +190,8 @@ impl Guard {
                 told(path, set_mode(path, mode));
             }
         }
-        let (mut open, look) = self.changed();
-        narrow(&look.widened);
+        let Seen { changed: mut open, widened, .. } = self.changed();
+        narrow(&widened);
         open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
         let grantable = self.grantable(changed.iter());
         Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new() }
@@ -218,8 +224,14 @@ impl Guard {
     }
 
     /// What is not as it was, and what is seen now.
-    fn changed(&self) -> (BTreeSet<PathBuf>, ProtectedPaths<'_>) {
+    fn changed(&self) -> Seen {
+        // What is in a new folder goes with it, so that nobody makes the host list it.
+        let into = |path: &Path| {
+            let was_there = self.before.get(path).and_then(is_folder).is_some();
+            was_there || self.released.leads_from(path) || self.holds_own(path)
+        };
         let mut look = ProtectedPaths::again(&self.root, self.nested);
+        look.into = Some(&into);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
         let now = look.paths.iter().filter(|path| !self.released.covers(path));
@@ -231,11 +243,12 @@ impl Guard {
             self.before.get(*path).map_or_else(|| !new_way(), |entry| !same(entry))
         };
         let changed = paths.into_iter().filter(differs).cloned().collect();
-        (changed, look)
+        Seen { changed, paths: look.paths, widened: look.widened }
     }
 
-    /// Removes what was not there, or is something else now.
-    fn clear(&self, path: &Path) -> io::Result<()> {
+    /// Removes what was not there, or is something else now. A folder is moved aside in one step, and removed when all is put
+    /// back.
+    fn clear(&self, path: &Path, aside: &mut Vec<PathBuf>) -> io::Result<()> {
         let Ok(now) = path.symlink_metadata() else { return Ok(()) };
         let stays = match self.before.get(path) {
             Some(Entry::Folder(_)) => now.is_dir(),
@@ -245,7 +258,11 @@ impl Guard {
         };
         match (stays, now.is_dir()) {
             (true, _) => Ok(()),
-            (false, true) => self.remove_folder(path),
+            (false, true) if self.holds_own(path) => fs::remove_dir(path),
+            (false, true) => {
+                aside.push(move_beside(path).unwrap_or_else(|_| path.to_path_buf()));
+                Ok(())
+            }
             (false, false) => fs::remove_file(path),
         }
     }
@@ -298,10 +315,28 @@ impl Guard {
         real.starts_with(&self.root) && !holds
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        let holds_own = OWN.iter().any(|own| self.root.join(own).starts_with(path));
-        if holds_own { fs::remove_dir(path) } else { fs::remove_dir_all(path) }
+    /// Whether it is a folder in which this program itself writes.
+    fn holds_own(&self, path: &Path) -> bool {
+        OWN.iter().any(|own| self.root.join(own).starts_with(path))
     }
+}
+
+/// What is seen of a project after a command.
+struct Seen {
+    /// What is not as it was.
+    changed: BTreeSet<PathBuf>,
+    /// All that is protected and there.
+    paths: BTreeSet<PathBuf>,
+    /// Folders that were opened to look into them, with the modes they had.
+    widened: BTreeMap<PathBuf, u32>,
+}
+
+/// Moves a folder to a new name in the folder that it is in.
+fn move_beside(path: &Path) -> io::Result<PathBuf> {
+    let parent = path.parent().unwrap_or(path);
+    let place = tempfile::Builder::new().prefix(".callsheet-removed-").tempdir_in(parent)?;
+    fs::rename(path, place.path())?;
+    Ok(place.keep())
 }
 
 fn told(path: &Path, done: io::Result<()>) {
@@ -454,7 +489,7 @@ mod tests {
         }
         let restored = guard.restore();
         for name in kept.iter().chain(&added) {
-            assert!(restored.changed.contains(&(*name).to_owned()), "{name}: {restored:?}");
+            assert!(restored.changed.iter().any(|path| Path::new(name).starts_with(path)), "{name}: {restored:?}");
         }
         assert_eq!(restored.open, [] as [&str; 0]);
         assert!(kept.iter().all(|name| fs::read_to_string(root.join(name)).unwrap() == "as it was"));
@@ -481,6 +516,36 @@ mod tests {
         assert_eq!(fs::read_to_string(root.join("shared/b.md")).unwrap(), "B\n");
         let grantable = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config"];
         assert_eq!(restored.grantable, grantable);
+    }
+
+    /// What is protected is put back before anything is removed, and what lies in a new folder is neither listed nor in the way.
+    /// covers: 11.10
+    #[test]
+    fn a_new_folder_goes_as_a_whole_however_deep_it_is_and_whatever_its_modes_are() {
+        let (_keep, root) = project();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("src/AGENTS.md"), "good").unwrap();
+        let guard = Guard::of(&root, &[]);
+        let mut nest = rustix::fs::open(&root, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        for name in [".husky"].into_iter().chain(std::iter::repeat_n("a", 2500)) {
+            rustix::fs::mkdirat(&nest, name, 0o700.into()).unwrap();
+            nest = rustix::fs::openat(&nest, name, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        }
+        fs::write(root.join(".husky/pre-commit"), "evil").unwrap();
+        // What would be in the way by its name, and a folder that nobody can look into in the place of a file.
+        fs::remove_file(root.join("src/AGENTS.md")).unwrap();
+        for name in ["src/.callsheet-put-back-1/x", "src/AGENTS.md/deep/deeper", ".vscode/a"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::create_dir_all(root.join(format!("src/.callsheet-put-back-{}/x", std::process::id()))).unwrap();
+        set_mode(&root.join("src/AGENTS.md/deep"), 0).unwrap();
+        set_mode(&root.join("src/AGENTS.md"), 0).unwrap();
+        let restored = guard.restore();
+        assert_eq!(restored.open, [] as [&str; 0]);
+        assert_eq!(restored.changed, [".husky", ".vscode", "src/AGENTS.md"]);
+        assert_eq!(fs::read_to_string(root.join("src/AGENTS.md")).unwrap(), "good");
+        let removed = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".callsheet-removed");
+        assert_eq!(fs::read_dir(&root).unwrap().flatten().filter(removed).count(), 0);
     }
 
     /// covers: 11.10

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::Instant;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -175,11 +176,12 @@ fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Removes a folder that is found so, with all that is in it, however deep that is and whatever the modes are.
+/// Removes a folder that is found so, with all that is in it, however deep that is and whatever the modes are, but for no
+/// longer than this.
 ///
 /// # Errors
-/// The system refuses a step.
-pub fn remove_tree_settled(path: &Path) -> io::Result<()> {
+/// The system refuses a step, or the time is over.
+pub fn remove_tree_settled(path: &Path, until: Instant) -> io::Result<()> {
     let (folder, name) = settled(path)?;
     let top = open_wide(&folder, name)?;
     let mut next = 0_u64;
@@ -189,6 +191,9 @@ pub fn remove_tree_settled(path: &Path) -> io::Result<()> {
             return Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
         }
         for name in names {
+            if Instant::now() > until {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
             let inner = open_wide(&top, &name)?;
             // What lies deeper is moved up, so that no more than two folders are open.
             for deeper in remove_files(&inner)? {

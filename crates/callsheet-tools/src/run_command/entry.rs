@@ -1,14 +1,14 @@
 //! What is at a path, kept so that it can be compared and put back.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-#[cfg(target_os = "linux")]
-use callsheet_core::spec::BlobId;
 use callsheet_runtime::paths::{open_settled, read_link_settled, read_settled};
+use serde::{Deserialize, Serialize};
 
 use super::protected::{MODE, OWNER, set_mode};
 
@@ -16,7 +16,8 @@ use super::protected::{MODE, OWNER, set_mode};
 pub(super) type Snapshot = BTreeMap<PathBuf, Entry>;
 
 /// One of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub(super) enum Entry {
     Folder(u32),
     File(u32, Vec<u8>),
@@ -25,21 +26,38 @@ pub(super) enum Entry {
     Other(u32, u64),
 }
 
-#[cfg(target_os = "linux")]
-impl Entry {
-    /// The same for what is the same.
-    pub(super) fn mark(&self) -> BlobId {
-        match self {
-            Self::File(mode, bytes) => BlobId::of(format!("{mode} {}", BlobId::of(bytes)).as_bytes()),
-            Self::Folder(_) | Self::Link(_) | Self::Other(..) => BlobId::of(format!("{self:?}").as_bytes()),
+/// The same as it is written, whatever letters it holds.
+#[derive(Serialize, Deserialize)]
+enum Written {
+    Folder(u32),
+    Text(u32, String),
+    Bytes(u32, Vec<u8>),
+    Link(OsString),
+    Other(u32, u64),
+}
+
+impl From<Entry> for Written {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Folder(mode) => Self::Folder(mode),
+            Entry::File(mode, bytes) => String::from_utf8(bytes)
+                .map_or_else(|odd| Self::Bytes(mode, odd.into_bytes()), |text| Self::Text(mode, text)),
+            Entry::Link(to) => Self::Link(to.into()),
+            Entry::Other(mode, number) => Self::Other(mode, number),
         }
     }
 }
 
-/// The mark of what is at a path now.
-#[cfg(target_os = "linux")]
-pub(super) fn mark(path: &Path) -> Option<BlobId> {
-    entry(path, &BTreeMap::new()).map(|entry| entry.mark())
+impl From<Written> for Entry {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Folder(mode) => Self::Folder(mode),
+            Written::Text(mode, text) => Self::File(mode, text.into_bytes()),
+            Written::Bytes(mode, bytes) => Self::File(mode, bytes),
+            Written::Link(to) => Self::Link(to.into()),
+            Written::Other(mode, number) => Self::Other(mode, number),
+        }
+    }
 }
 
 /// Makes an entry where nothing is, or where it is a folder or a file already.

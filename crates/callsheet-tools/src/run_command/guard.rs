@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use callsheet_runtime::paths::{read_settled, remove_tree_settled};
 use serde::{Deserialize, Serialize};
@@ -15,12 +16,15 @@ use super::border::View;
 use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
 #[cfg(target_os = "linux")]
-use super::note::Noted;
+use super::note::{Known, Noted};
 #[cfg(target_os = "linux")]
 use super::protected::is_closed;
 use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
 use super::released::Released;
 use super::worktree::Worktree;
+
+/// The longest that removing may take.
+const REMOVING: Duration = Duration::from_secs(10);
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
@@ -51,11 +55,34 @@ pub(crate) struct Restored {
     pub grantable: Vec<String>,
     /// What was moved aside, in words, since nobody was left inside to put it back.
     pub left: Vec<String>,
+    /// Under which names stands what was moved aside and could not be removed in time.
+    pub rest: Vec<String>,
 }
 
 impl Guard {
     /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
     pub(super) fn of(root: &Path, released: &[PathBuf]) -> Self {
+        Self::looking(ProtectedPaths::new(root), root, released)
+    }
+
+    /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
+    #[cfg(target_os = "linux")]
+    pub(super) fn knowing(root: &Path, released: &[PathBuf], known: &Known) -> Self {
+        let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
+        let mut guard = Self::looking(look, root, released);
+        for noted in known.at_work.iter().filter(|noted| noted.root == root && noted.nested == guard.nested) {
+            let free = Released::of(root, &noted.released);
+            let before: BTreeMap<&Path, &Option<Entry>> =
+                noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
+            guard.before.retain(|path, _| before.contains_key(path.as_path()) || free.covers(path));
+            let was = before.into_iter().filter_map(|(path, was)| Some((path.to_path_buf(), was.clone()?)));
+            guard.before.extend(was.filter(|(path, _)| !guard.released.covers(path)));
+            guard.linked.retain(|path, _| noted.linked.iter().any(|(linked, _)| Path::new(linked) == path));
+        }
+        guard
+    }
+
+    fn looking<'a>(mut look: ProtectedPaths<'a>, root: &'a Path, released: &[PathBuf]) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Snapshot::new(),
@@ -66,7 +93,6 @@ impl Guard {
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
         };
-        let mut look = ProtectedPaths::new(root);
         guard.nested = look.project();
         if let Some(worktree) = Worktree::of(root) {
             look.linked(&worktree.own, true);
@@ -176,9 +202,8 @@ impl Guard {
                 told(path, put(path, entry));
             }
         }
-        for folder in &aside {
-            told(folder, remove_tree_settled(folder));
-        }
+        let until = Instant::now() + REMOVING;
+        aside.retain(|folder| remove_tree_settled(folder, until).is_err());
         narrow(&widened);
         if changed.is_empty() {
             return Restored::default();
@@ -193,8 +218,8 @@ impl Guard {
         let Seen { changed: mut open, widened, .. } = self.changed();
         narrow(&widened);
         open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
-        let grantable = self.grantable(changed.iter());
-        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new() }
+        let (grantable, rest) = (self.grantable(changed.iter()), self.names(&aside.into_iter().collect()));
+        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new(), rest }
     }
 
     fn names(&self, paths: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -270,8 +295,9 @@ impl Guard {
     /// What is to be looked at if nobody can put anything back.
     #[cfg(target_os = "linux")]
     pub(super) fn noted(&self) -> Noted {
-        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.mark());
+        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.clone());
         Noted {
+            root: self.root.clone().into(),
             before: self.before.iter().map(|(path, entry)| (path.into(), open(path, entry))).collect(),
             linked: self.linked.iter().map(|(path, of_git)| (path.into(), *of_git)).collect(),
             released: self.released.below(&self.root),

@@ -208,7 +208,7 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    let Restored { changed, open, grantable, left } = &ended.restored;
+    let Restored { changed, open, grantable, left, rest } = &ended.restored;
     let mut words: Vec<String> = ended.lost.then(|| say("command-lost", &[])).into_iter().chain(left.clone()).collect();
     if !changed.is_empty() {
         let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
@@ -217,6 +217,7 @@ pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(
     if words.is_empty() {
         return Ok(());
     }
+    words.extend((!rest.is_empty()).then(|| say("command-rest", &[("paths", &rest.join(", "))])));
     let person = words.join("\n");
     words.extend((!grantable.is_empty()).then(|| grantable_words(grantable)));
     words.push(said.clone());

@@ -27,7 +27,7 @@ use super::holding::holding;
 use super::limits::{Limits, Over};
 use super::namespace::{self, Rank};
 use super::network::{self, WayOut};
-use super::note::{Note, set_aside_left};
+use super::note::{Known, Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::processes::{children, parents};
 use super::root::TEMPORARY;
@@ -75,6 +75,8 @@ pub(super) struct Order {
     pub released: Vec<PathBuf>,
     /// The folder in which it is noted what was protected before.
     pub notes: Option<OsString>,
+    /// What is known from other commands in the project.
+    pub known: Known,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
     /// Nothing is run: the namespaces are only made.
@@ -124,6 +126,7 @@ impl Order {
             guarded: confined.guarded.as_ref().map(OsString::from),
             released: confined.released.clone(),
             notes: confined.notes.as_ref().map(OsString::from),
+            known: Known::default(),
             stdin,
             trial: false,
         }
@@ -253,7 +256,7 @@ fn serve_inside() -> io::Result<()> {
     let (order, bytes, incoming, control) = ordered()?;
     let rank = Rank::own()?;
     namespace::settle_inside()?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
+    let guard = order.guarded.as_ref().map(|root| Guard::knowing(Path::new(root), &order.released, &order.known));
     as_first(order, bytes, incoming, guard.as_ref(), &control, rank)
 }
 
@@ -261,12 +264,17 @@ fn serve() -> io::Result<()> {
     // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
     let _leader = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let (order, bytes, incoming, control) = ordered()?;
+    let (mut order, bytes, incoming, control) = ordered()?;
     keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
-    let note =
-        guard.as_ref().zip(order.notes.as_ref()).map(|(guard, notes)| Note::put(Path::new(notes), &guard.noted()));
-    let mut note = note.transpose()?;
+    let (guard, mut note) = match (&order.guarded, &order.notes) {
+        (Some(root), Some(notes)) => {
+            let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, known);
+            let (known, guard, note) = Note::take(Path::new(notes), look)?;
+            order.known = known;
+            (Some(guard), Some(note))
+        }
+        (root, _) => (root.as_ref().map(|root| Guard::of(Path::new(root), &order.released)), None),
+    };
     let apart = order.apart;
     let mut report = if apart {
         let mut view = order.view.clone();

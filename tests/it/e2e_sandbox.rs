@@ -467,6 +467,18 @@ async fn a_command_that_uses_too_much_is_ended() {
             "os.setsid()\nif os.fork() == 0:\n    more = b'x' * (120 << 20)\n    time.sleep(60)\nelse:\n    time.sleep(60)",
             true,
         ),
+        // Page tables, and memory that belongs to no process any more.
+        (
+            "room = mmap.mmap(-1, 2 << 40, mmap.MAP_PRIVATE | 0x4000, mmap.PROT_READ)\nroom.madvise(15)\n\
+             [room[at] for at in range(0, 80000 << 21, 2 << 20)]\ntime.sleep(60)",
+            true,
+        ),
+        (
+            "libc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\nid = libc.shmget(0, 150 << 20, 0o1600)\n\
+             at = libc.shmat(id, None, 0)\nctypes.memset(ctypes.c_void_p(at), 1, 150 << 20)\n\
+             libc.shmdt(ctypes.c_void_p(at))\ntime.sleep(60)",
+            true,
+        ),
         // Five processes share what there is, and nobody uses what they may use.
         (
             "room = mmap.mmap(-1, 64 << 30, mmap.MAP_PRIVATE | 0x4000)\n[os.fork() for _ in range(2)]\ntime.sleep(2)",

@@ -341,7 +341,7 @@ fn in_namespaces(
     incoming: BufReader<UnixStream>,
 ) -> io::Result<Option<Report>> {
     let (told, tells) = UnixStream::pair()?;
-    let hosts = order.hosts.clone();
+    let (hosts, grantable) = (order.hosts.clone(), order.guarded.is_some());
     if let Some(program) = order.through.clone() {
         return through(&program, view, note, (told, tells), order, bytes, incoming);
     }
@@ -355,7 +355,7 @@ fn in_namespaces(
     let between = namespace::start(view, first, refused)?;
     drop(tells);
     note.map_or(Ok(()), Note::beat)?;
-    let report = reported(&hosts, told)?;
+    let report = reported(&hosts, grantable, told)?;
     namespace::wait(between);
     Ok(report)
 }
@@ -388,7 +388,7 @@ fn through(
         let _gone = inside.write_all(&line).and_then(|()| io::copy(&mut incoming, &mut inside));
         let _gone = inside.shutdown(Shutdown::Write);
     });
-    let report = reported(&order.hosts, told)?;
+    let report = reported(&order.hosts, order.guarded.is_some(), told)?;
     let mut said = String::new();
     if let Some(mut stderr) = child.stderr.take() {
         stderr.read_to_string(&mut said)?;
@@ -399,9 +399,9 @@ fn through(
 }
 
 /// What the first process inside says, while this one holds its way out open.
-fn reported(hosts: &[String], told: UnixStream) -> io::Result<Option<Report>> {
+fn reported(hosts: &[String], grantable: bool, told: UnixStream) -> io::Result<Option<Report>> {
     // Where the namespaces were refused, no socket came out, and the report says why.
-    let way_out = WayOut::serve(hosts, &told);
+    let way_out = WayOut::serve(hosts, grantable, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
     let mut report = serde_json::from_str(&line).ok();

@@ -76,7 +76,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use self::border::{Confined, Temporary};
+use self::border::{Confined, OF_TOOLS, Temporary};
 use self::guard::Restored;
 use self::limits::Over;
 use self::process::{Bounds, End, Ended, NotRun};
@@ -259,8 +259,15 @@ const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
 fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
     let ToolOutcome::Output(mut text) = outcome else { return outcome };
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
-    let caches = CACHES.map(|name| home.join(name)).into_iter();
-    let closed = caches.filter(|cache| !context.workspace.granted().writable.contains(cache));
+    let granted = &context.workspace.granted().writable;
+    let said = [&ended.stderr, &ended.stdout];
+    // What tools keep below a granted folder stays closed until it is granted itself.
+    let refused = said.iter().any(|text| text.contains("Read-only file system"));
+    let of_tools = OF_TOOLS.iter().map(|name| home.join(name)).filter(|tool| {
+        refused && !tool.ends_with("bin") && granted.iter().any(|folder| folder != tool && tool.starts_with(folder))
+    });
+    let caches = CACHES.map(|name| home.join(name)).into_iter().chain(of_tools);
+    let closed = caches.filter(|cache| !granted.contains(cache));
     let named: Vec<String> = closed
         .map(|cache| cache.display().to_string())
         .filter(|cache| ended.end != End::Code(0) && (ended.stderr.contains(cache) || ended.stdout.contains(cache)))

@@ -13,7 +13,8 @@ pub fn notify(setup: &Setup, run: &RunId, why: &str) {
     let words = setup.config.list("notify");
     let Some((program, arguments)) = words.split_first() else { return };
     let project = setup.project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let sentence = Shown::text(&format!("{project}: run {run}: {why}")).into_string();
+    // It begins with a word of this program: a folder can have the name of an option.
+    let sentence = Shown::text(&format!("run {run} of {project}: {why}")).into_string();
     let mut command = Command::new(program);
     command.args(arguments).arg(&sentence).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     for key in withheld() {

@@ -143,7 +143,10 @@ fn a_program_of_the_person_tells_how_a_run_rests() {
     garden.expect(3, &["run", "bring the notes up to date"]);
     crate::support::terminal::wait_for(|| heard.exists());
     let told = std::fs::read_to_string(&heard).unwrap();
-    assert!(told.starts_with("garden: run ") && told.ends_with("waiting for approval"), "{told}");
+    assert!(
+        told.starts_with("run ") && told.contains(" of garden: ") && told.ends_with("waiting for approval"),
+        "{told}"
+    );
     // A project can't name a program.
     garden.write(".callsheet/config.toml", "notify = [\"touch\", \"told\"]\n");
     let ended = garden.call(&["doctor"]);

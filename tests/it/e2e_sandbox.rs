@@ -71,8 +71,9 @@ impl Place {
     }
 
     async fn run(&self, line: &str) -> String {
-        match self.try_run(line).await.unwrap() {
-            ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+        match self.try_run(line).await {
+            Ok(ToolOutcome::Output(text) | ToolOutcome::Failed(text)) => text,
+            Err(ToolFault::Told { model, .. }) => model,
             other => panic!("{other:?}"),
         }
     }
@@ -404,7 +405,49 @@ async fn what_a_command_left_is_moved_aside_when_its_supervisor_was_killed() {
     }
     assert!(!project.join(".husky").exists() && !project.join("deep/AGENTS.md").exists());
     assert!(place.run("echo fine").await.contains("fine"));
-    assert_eq!(std::fs::read_dir(place.folder.path().join("notes")).unwrap().count(), 0, "no note is left");
+    let notes = std::fs::read_dir(place.folder.path().join("notes")).unwrap().flatten();
+    assert_eq!(notes.filter(|note| note.path().extension().is_some()).count(), 0, "no note is left");
+}
+
+/// Where memory runs out, the system ends the command first, and what it changed is put back. If what holds the command is
+/// killed all the same, what it changed is put back too, and the model and the person are told.
+#[tokio::test]
+async fn a_killed_first_process_leaves_nothing_changed_and_is_told() {
+    if !holds() {
+        return;
+    }
+    let place = Place::new();
+    let project = place.project();
+    std::fs::write(project.join("src/AGENTS.md"), "good\n").unwrap();
+    let rank = "cat /proc/self/oom_score_adj /proc/1/oom_score_adj";
+    let text = place.run(rank).await;
+    assert!(text.contains("--- stdout\n1000\n0"), "{text}");
+    let mark = format!("6{}.7171", std::process::id());
+    let kill = async {
+        while !project.join("started").exists() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let killed = Command::new("kill").arg("-9").arg(parent_of(&mark).unwrap()).status().unwrap();
+        assert!(killed.success());
+    };
+    let line =
+        format!("mkdir .husky; echo evil > .husky/pre-push; echo evil > src/AGENTS.md; echo > started; sleep {mark}");
+    let (ended, ()) = tokio::join!(place.try_run(&line), kill);
+    let Err(ToolFault::Told { person, model }) = ended else { panic!("{ended:?}") };
+    for words in ["The system killed what holds this command", "src/AGENTS.md", ".husky"] {
+        assert!(person.contains(words) && model.contains(words), "{words} is missing: {person} {model}");
+    }
+    assert_eq!(place.text("project/src/AGENTS.md").as_deref(), Some("good\n"));
+    assert!(!project.join(".husky").exists());
+}
+
+/// The process that started the one whose command line holds this.
+fn parent_of(mark: &str) -> Option<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().map(|process| process.path());
+    let read = |path: &Path, name: &str| std::fs::read_to_string(path.join(name)).unwrap_or_default();
+    let is_it = |line: String| line.starts_with("sh\0") && line.ends_with(&format!("{mark}\0"));
+    let found = processes.into_iter().find(|path| is_it(read(path, "cmdline")))?;
+    read(&found, "status").lines().find_map(|line| Some(line.strip_prefix("PPid:")?.trim().to_owned()))
 }
 
 /// All processes of a command together use no more than they may, wherever they keep it; what they share counts once.
@@ -422,6 +465,18 @@ async fn a_command_that_uses_too_much_is_ended() {
         ("open('/dev/shm/x', 'wb').write(there)\ntime.sleep(60)", true),
         (
             "os.setsid()\nif os.fork() == 0:\n    more = b'x' * (120 << 20)\n    time.sleep(60)\nelse:\n    time.sleep(60)",
+            true,
+        ),
+        // Page tables, and memory that belongs to no process any more.
+        (
+            "room = mmap.mmap(-1, 2 << 40, mmap.MAP_PRIVATE | 0x4000, mmap.PROT_READ)\nroom.madvise(15)\n\
+             [room[at] for at in range(0, 80000 << 21, 2 << 20)]\ntime.sleep(60)",
+            true,
+        ),
+        (
+            "libc = ctypes.CDLL(None)\nlibc.shmat.restype = ctypes.c_void_p\nid = libc.shmget(0, 150 << 20, 0o1600)\n\
+             at = libc.shmat(id, None, 0)\nctypes.memset(ctypes.c_void_p(at), 1, 150 << 20)\n\
+             libc.shmdt(ctypes.c_void_p(at))\ntime.sleep(60)",
             true,
         ),
         // Five processes share what there is, and nobody uses what they may use.

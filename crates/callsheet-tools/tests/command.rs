@@ -34,8 +34,9 @@ async fn shell(line: &str, context: &ToolContext) -> Result<ToolOutcome, ToolFau
 }
 
 async fn output(line: &str, context: &ToolContext) -> String {
-    match shell(line, context).await.unwrap() {
-        ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+    match shell(line, context).await {
+        Ok(ToolOutcome::Output(text) | ToolOutcome::Failed(text)) => text,
+        Err(ToolFault::Told { model, .. }) => model,
         other => panic!("{other:?}"),
     }
 }
@@ -222,6 +223,96 @@ async fn no_command_sets_the_limits_of_another_process() {
     }
 }
 
+/// Runs Python, each line by itself, and returns what did not fail.
+async fn worked(lines: &[&str], context: &ToolContext) -> String {
+    let each = "import ctypes, os, socket, struct, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+                def call(*of):\n    if libc.syscall(*of) < 0:\n        raise OSError(ctypes.get_errno(), 'refused')\n\
+                for line in sys.argv[1:]:\n    try:\n        exec(line)\n        print('worked:', line)\n    except OSError:\n        pass\n";
+    let argv: Vec<&str> = ["python3", "-c", each].iter().chain(lines).copied().collect();
+    match RunCommand::new().run(&json!({ "command": argv }), context).await {
+        Ok(ToolOutcome::Output(text)) if text.contains("exit code 0") => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// No call that gives a file a mode makes a program that runs as its owner or group for others.
+/// covers: 11.10
+#[tokio::test]
+async fn no_call_that_takes_a_mode_sets_the_user_or_the_group() {
+    if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+        return;
+    }
+    use std::os::unix::fs::MetadataExt;
+    let project = TempDir::new().unwrap();
+    let lines = [
+        "os.mknod('a', 0o102644)",
+        "os.mknod('b', 0o104755)",
+        "call(133, b'c', 0o102644, 0)",
+        "os.open('.', os.O_TMPFILE | os.O_RDWR, 0o2644)",
+        "call(2, b'e', os.O_CREAT | os.O_WRONLY, 0o4755)",
+        "call(2, b'.', os.O_TMPFILE | os.O_RDWR, 0o4755)",
+        "call(85, b'g', 0o4755)",
+        "open('h', 'w'); os.chmod('h', 0o2755)",
+        "os.mknod('plain', 0o100644); os.open('.', os.O_TMPFILE | os.O_RDWR, 0o644)",
+    ];
+    let text = worked(&lines, &context(&project)).await;
+    let refused = &lines[..lines.len() - 1];
+    assert!(text.contains("plain") && !refused.iter().any(|line| text.contains(line)), "{text}");
+    for entry in std::fs::read_dir(project.path()).unwrap().flatten() {
+        assert_eq!(entry.metadata().unwrap().mode() & 0o6000, 0, "{:?}: {text}", entry.file_name());
+    }
+}
+
+/// No command slows down what looks at how much it uses.
+/// covers: 11.10
+#[tokio::test]
+async fn no_command_schedules_another_process() {
+    if !cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+        return;
+    }
+    let project = TempDir::new().unwrap();
+    let others = [
+        "os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))",
+        "os.sched_setparam(os.getppid(), os.sched_param(0))",
+        "os.sched_setaffinity(os.getppid(), {0})",
+        "os.setpriority(os.PRIO_PROCESS, os.getppid(), 5)",
+        "os.setpriority(os.PRIO_USER, 0, 5)",
+        "call(314, os.getppid(), struct.pack('IIQiIQQQ', 48, 5, 0, 0, 0, 0, 0, 0), 0)",
+        "call(251, 1, os.getppid(), 3 << 13)",
+        "call(251, 3, 0, 3 << 13)",
+    ];
+    let own = [
+        "os.sched_setaffinity(0, {0})",
+        "os.nice(1)",
+        "os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))",
+        "call(251, 1, 0, 3 << 13)",
+    ];
+    let text = worked(&[&others[..], &own].concat(), &context(&project)).await;
+    assert!(!others.iter().any(|line| text.contains(line)), "{text}");
+    let numbered = |line: &&&str| cfg!(target_arch = "x86_64") || !line.starts_with("call(");
+    assert!(own.iter().filter(numbered).all(|line| text.contains(line)), "{text}");
+}
+
+/// A script that only reads sends nothing to the user's other programs, also where it has no namespaces.
+/// covers: templates 2.2
+#[tokio::test]
+async fn a_script_that_only_reads_reaches_no_memory_and_no_messages_of_others() {
+    let Some(script) = Script::reading() else { return };
+    let project = TempDir::new().unwrap();
+    let code = "import ctypes, socket\nlibc = ctypes.CDLL(None)\nfor name, made in {\n\
+                'shared memory': lambda: libc.shmget(0, 4096, 0o1600), 'queue': lambda: libc.msgget(0, 0o1600),\n\
+                'semaphore': lambda: libc.semget(0, 1, 0o1600), 'mq': lambda: libc.mq_open(b'/callsheet-test', 0o102, 0o600, None),\n\
+                'datagrams': lambda: socket.socketpair(type=socket.SOCK_DGRAM) and 0,\n\
+                'stream': lambda: socket.socketpair() and 0}.items():\n\
+                \x20   try:\n        made() < 0 or print('made', name)\n    except OSError:\n        pass\n";
+    let request = json!({"argv": ["python3", "-c", code], "inherit": "safe"});
+    let ToolOutcome::Output(report) = script.run(&request, &context(&project)).await.unwrap() else {
+        panic!("it was not started")
+    };
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["stdout"], "made stream\n", "{report}");
+}
+
 /// A folder that is not below the temporary one, which commands may write to; a checkout may be.
 fn folder_of_no_command() -> PathBuf {
     let temporary = std::env::temp_dir().canonicalize().unwrap();
@@ -266,8 +357,9 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
 async fn a_command_that_changes_what_is_protected_has_failed() {
     let project = TempDir::new().unwrap();
     std::fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
-    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await.unwrap();
-    let ToolOutcome::Failed(text) = outcome else { panic!("{outcome:?}") };
+    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await;
+    let Err(ToolFault::Told { person, model: text }) = outcome else { panic!("{outcome:?}") };
+    assert!(person.contains("changed .git/hooks/pre-push") && !person.contains("said"), "{person}");
     assert!(
         text.contains("changed .git/hooks/pre-push, which no command may write") && text.contains("said"),
         "{text}"

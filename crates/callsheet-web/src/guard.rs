@@ -134,8 +134,8 @@ impl Guard {
             return None;
         }
         let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-        // An address that begins with two slashes would lead to another server.
-        Some(format!("/{}{query}", rest.trim_start_matches('/')))
+        // An address that begins with two slashes, which browsers see in other strokes too, would lead to another server.
+        Some(format!("/{}{query}", rest.trim_start_matches(['/', '\\'])))
     }
 }
 
@@ -225,8 +225,13 @@ mod tests {
         assert_eq!(own("//"), Err(Refused::Token));
         assert_eq!(own(&format!("/{}0/", guard.token)), Err(Refused::Token));
         assert_eq!(own(&format!("/{}/", &guard.token[1..])), Err(Refused::Token));
-        for (address, to) in [("", "/"), ("/", "/"), ("/runs/a?q=b", "/runs/a?q=b"), ("//example.org", "/example.org")]
-        {
+        for (address, to) in [
+            ("", "/"),
+            ("/", "/"),
+            ("/runs/a?q=b", "/runs/a?q=b"),
+            ("//example.org", "/example.org"),
+            (r"/\example.org", "/example.org"),
+        ] {
             let to = to.to_owned();
             assert_eq!(own(&format!("/{}{address}", guard.token)), Ok(Passed::Introduced { to }), "{address}");
         }

@@ -110,6 +110,10 @@ async fn made(
     match tool.run(&call.arguments, context).await {
         Ok(outcome) => Some(outcome),
         Err(ToolFault::Cancelled) => None,
+        Err(ToolFault::Told { person, model }) => {
+            services.notice(&format!("{task}: {person}"));
+            Some(ToolOutcome::Failed(model))
+        }
         Err(fault @ ToolFault::Defect(_)) => {
             tracing::error!(tool = call.name, %fault, "a tool is broken");
             services.notice(&format!("{task}: {}: {fault}", call.name));

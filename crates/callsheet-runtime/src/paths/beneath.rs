@@ -1,16 +1,24 @@
 //! Opening below an open directory, one component at a time and never through a symbolic link. A path that was
 //! checked before holds no links, so a link met here was put there since: it is refused.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Component, Path};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+use std::time::Instant;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A folder on the way, which need not be readable.
+#[cfg(target_os = "linux")]
+const WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const WAY: OFlags = DIRECTORY;
 
 /// Mode of new directories and files before the process's mask.
 const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
@@ -94,6 +102,143 @@ pub(crate) fn open_regular(directory: &OwnedFd, name: &OsStr) -> io::Result<File
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let fd = rustix::fs::openat(directory, name, flags, Mode::empty())?;
     if is_regular(&rustix::fs::fstat(&fd)?) { Ok(File::from(fd)) } else { Err(not_regular()) }
+}
+
+/// The open folder and the name of an absolute path that had no link on it when it was found.
+fn settled(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
+    let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
+    let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(invalid)?;
+    let root = rustix::fs::open("/", WAY, Mode::empty())?;
+    let below = parent.strip_prefix("/").map_err(|_| invalid())?;
+    let way = |folder: &OwnedFd, name: &OsStr| Ok(rustix::fs::openat(folder, name, WAY, Mode::empty())?);
+    Ok((descend(&root, below, way)?, name))
+}
+
+/// Opens a regular file by an absolute path that had no link on it when it was found. One that was put there since, by a
+/// command that is at work, is refused.
+///
+/// # Errors
+/// There is one, or no regular file that can be read.
+pub fn open_settled(path: &Path) -> io::Result<File> {
+    let (folder, name) = settled(path)?;
+    open_regular(&folder, name)
+}
+
+/// The bytes of a file that is opened so.
+///
+/// # Errors
+/// As [`open_settled`].
+pub fn read_settled(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_settled(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Where a link leads that is itself found so.
+///
+/// # Errors
+/// There is a link on its way, or none at its end.
+pub fn read_link_settled(path: &Path) -> io::Result<PathBuf> {
+    let (folder, name) = settled(path)?;
+    let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// Whether a folder is found so.
+pub fn is_settled_folder(path: &Path) -> bool {
+    let open = |(folder, name): (OwnedFd, &OsStr)| Ok(rustix::fs::openat(&folder, name, WAY, Mode::empty())?);
+    settled(path).and_then(open).is_ok()
+}
+
+/// Sets the mode of a file or a folder that is found so.
+///
+/// # Errors
+/// There is a link on its way or at its end, or the system refuses.
+pub fn set_mode_settled(path: &Path, mode: u32) -> io::Result<()> {
+    let (folder, name) = settled(path)?;
+    set_mode_at(&folder, name, mode)
+}
+
+fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(mode & 0o7777);
+    // What cannot be read can be opened as a place only, and a mode is set by its name among the open files.
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let place = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = rustix::fs::openat(folder, name, place, Mode::empty())?;
+        if FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode) == FileType::Symlink {
+            return Err(Errno::LOOP.into());
+        }
+        Ok(rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)?)
+    }
+    #[cfg(not(target_os = "linux"))]
+    Ok(rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
+/// Removes a folder that is found so, with all that is in it, however deep that is and whatever the modes are, but for no
+/// longer than this.
+///
+/// # Errors
+/// The system refuses a step, or the time is over.
+pub fn remove_tree_settled(path: &Path, until: Instant) -> io::Result<()> {
+    let (folder, name) = settled(path)?;
+    let top = open_wide(&folder, name)?;
+    let mut next = 0_u64;
+    loop {
+        let names = remove_files(&top)?;
+        if names.is_empty() {
+            return Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
+        }
+        for name in names {
+            if Instant::now() > until {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            let inner = open_wide(&top, &name)?;
+            // What lies deeper is moved up, so that no more than two folders are open.
+            for deeper in remove_files(&inner)? {
+                widen(&inner, &deeper)?;
+                while let Err(errno) = rustix::fs::renameat(&inner, &deeper, &top, format!("callsheet-{next}")) {
+                    if ![Errno::EXIST, Errno::NOTEMPTY, Errno::NOTDIR].contains(&errno) {
+                        return Err(errno.into());
+                    }
+                    next += 1;
+                }
+                next += 1;
+            }
+            rustix::fs::unlinkat(&top, &name, AtFlags::REMOVEDIR)?;
+        }
+    }
+}
+
+/// Opens a folder whose owner can change what is in it from here on.
+fn open_wide(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+    widen(folder, name)?;
+    Ok(rustix::fs::openat(folder, name, DIRECTORY, Mode::empty())?)
+}
+
+fn widen(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let mode = stat_entry(folder, name)?.map_or(0, |stat| stat.st_mode);
+    if mode & 0o700 == 0o700 { Ok(()) } else { set_mode_at(folder, name, mode | 0o700) }
+}
+
+/// Removes what is no folder, and returns the names of the folders.
+fn remove_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        names.push(OsString::from_vec(entry?.file_name().to_bytes().to_vec()));
+    }
+    names.retain(|name| name != "." && name != "..");
+    let is_folder = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let mut folders = Vec::new();
+    for name in names {
+        if stat_entry(folder, &name)?.is_some_and(is_folder) {
+            folders.push(name);
+        } else {
+            remove_entry(folder, &name)?;
+        }
+    }
+    Ok(folders)
 }
 
 /// Removes a file or link; one that is not there is no error.

@@ -10,6 +10,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+pub use beneath::{
+    is_settled_folder, open_settled, read_link_settled, read_settled, remove_tree_settled, set_mode_settled,
+};
 pub use locate::Located;
 pub use private::{create_private_folder, private, write_private};
 pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, is_fetched, read_regular, read_regular_text};

@@ -51,6 +51,14 @@ pub enum ToolFault {
     /// Cancelled by us.
     #[error("cancelled")]
     Cancelled,
+    /// It failed for a reason that the person has to know too.
+    #[error("{person}")]
+    Told {
+        /// What the person reads.
+        person: String,
+        /// What the model reads.
+        model: String,
+    },
     /// Our own fault.
     #[error("tool defect: {0}")]
     Defect(String),

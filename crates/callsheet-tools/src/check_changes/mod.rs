@@ -1,10 +1,13 @@
 //! `check_changes`: a command of the user's configuration on a copy of the project with changes that are not on disk (spec
 //! 10.10). No model is offered it; what it starts is what the user set.
 
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path};
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::paths::{is_settled_folder, open_settled, read_link_settled};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use ignore::WalkBuilder;
 use serde::Deserialize;
@@ -116,7 +119,8 @@ fn not_copied(error: &std::io::Error) -> Stop {
     Stop::failed("check-copy", &[("reason", error)])
 }
 
-/// Copies what is not ignored. A link is copied as it is.
+/// Copies what is not ignored. A link is copied as it is. What a command that is at work exchanges meanwhile is left out, and
+/// a link that it puts on the way leads nowhere.
 fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
     let mut walk = WalkBuilder::new(from);
     walk.hidden(false).parents(false).require_git(false).git_global(false).follow_links(false);
@@ -133,18 +137,31 @@ fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
                 return Err(Stop::failed("check-too-large", &[("bytes", &MOST)]));
             }
         }
-        let made = if kind.is_dir() {
-            std::fs::create_dir_all(&target)
-        } else if kind.is_symlink() {
-            std::fs::read_link(entry.path()).and_then(|link| std::os::unix::fs::symlink(link, &target))
-        } else if kind.is_file() {
-            std::fs::copy(entry.path(), &target).map(drop)
-        } else {
-            Ok(())
-        };
-        made.map_err(|error| not_copied(&error))?;
+        copy_entry(entry.path(), kind, &target).map_err(|error| not_copied(&error))?;
     }
     Ok(())
+}
+
+fn copy_entry(from: &Path, kind: std::fs::FileType, target: &Path) -> io::Result<()> {
+    if kind.is_dir() {
+        return if is_settled_folder(from) { std::fs::create_dir_all(target) } else { Ok(()) };
+    }
+    let there = target.parent().is_some_and(Path::is_dir);
+    if kind.is_symlink() {
+        let link = read_link_settled(from).ok().filter(|_| there);
+        return link.map_or(Ok(()), |link| std::os::unix::fs::symlink(link, target));
+    }
+    if !kind.is_file() || !there {
+        return Ok(());
+    }
+    let mut file = match open_settled(from) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+        Err(_) => return Ok(()),
+        Ok(file) => file,
+    };
+    let mode = file.metadata()?.permissions().mode() & 0o777;
+    let mut copy = std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(target)?;
+    io::copy(&mut file, &mut copy).map(drop)
 }
 
 /// Puts a changed file into the copy, never through a link.
@@ -204,5 +221,27 @@ mod tests {
         assert!(!to.join("b.txt").exists() && to.join("c/d.txt").exists() && !to.join("hosts").is_symlink());
         assert_eq!(std::fs::read_to_string(from.join("src/a.txt")).unwrap(), "a");
         assert!(put(&to, &changed("../out.txt", Some("x"))).is_err());
+    }
+
+    /// A command of another run exchanges files and folders for links while the host copies them.
+    /// covers: 10.10
+    #[test]
+    fn what_was_exchanged_for_a_link_is_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["secrets/deep", "project", "copy"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        std::fs::write(root.join("secrets/id"), "the secret").unwrap();
+        std::os::unix::fs::symlink("id", root.join("secrets/link")).unwrap();
+        std::os::unix::fs::symlink("../secrets", root.join("project/sub")).unwrap();
+        std::os::unix::fs::symlink("../secrets/id", root.join("project/file")).unwrap();
+        // Each was found to be what it is in `secrets` before.
+        for (name, found) in [("sub/id", "id"), ("file", "id"), ("sub/deep", "deep"), ("sub/link", "link")] {
+            let kind = root.join("secrets").join(found).symlink_metadata().unwrap().file_type();
+            let target = root.join("copy").join(name.replace('/', "-"));
+            copy_entry(&root.join("project").join(name), kind, &target).unwrap();
+            assert!(target.symlink_metadata().is_err(), "{name}");
+        }
     }
 }

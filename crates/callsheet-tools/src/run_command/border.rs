@@ -12,7 +12,7 @@ use super::limits::Limits;
 use super::worktree::Worktree;
 
 /// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
-const OF_TOOLS: [&str; 29] = [
+pub(super) const OF_TOOLS: [&str; 29] = [
     ".asdf",
     ".bun",
     ".cabal/bin",

@@ -1,13 +1,14 @@
 //! What is at a path, kept so that it can be compared and put back.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-#[cfg(target_os = "linux")]
-use callsheet_core::spec::BlobId;
+use callsheet_runtime::paths::{open_settled, read_link_settled, read_settled};
+use serde::{Deserialize, Serialize};
 
 use super::protected::{MODE, OWNER, set_mode};
 
@@ -15,7 +16,8 @@ use super::protected::{MODE, OWNER, set_mode};
 pub(super) type Snapshot = BTreeMap<PathBuf, Entry>;
 
 /// One of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub(super) enum Entry {
     Folder(u32),
     File(u32, Vec<u8>),
@@ -24,21 +26,38 @@ pub(super) enum Entry {
     Other(u32, u64),
 }
 
-#[cfg(target_os = "linux")]
-impl Entry {
-    /// The same for what is the same.
-    pub(super) fn mark(&self) -> BlobId {
-        match self {
-            Self::File(mode, bytes) => BlobId::of(format!("{mode} {}", BlobId::of(bytes)).as_bytes()),
-            Self::Folder(_) | Self::Link(_) | Self::Other(..) => BlobId::of(format!("{self:?}").as_bytes()),
+/// The same as it is written, whatever letters it holds.
+#[derive(Serialize, Deserialize)]
+enum Written {
+    Folder(u32),
+    Text(u32, String),
+    Bytes(u32, Vec<u8>),
+    Link(OsString),
+    Other(u32, u64),
+}
+
+impl From<Entry> for Written {
+    fn from(entry: Entry) -> Self {
+        match entry {
+            Entry::Folder(mode) => Self::Folder(mode),
+            Entry::File(mode, bytes) => String::from_utf8(bytes)
+                .map_or_else(|odd| Self::Bytes(mode, odd.into_bytes()), |text| Self::Text(mode, text)),
+            Entry::Link(to) => Self::Link(to.into()),
+            Entry::Other(mode, number) => Self::Other(mode, number),
         }
     }
 }
 
-/// The mark of what is at a path now.
-#[cfg(target_os = "linux")]
-pub(super) fn mark(path: &Path) -> Option<BlobId> {
-    entry(path, &BTreeMap::new()).map(|entry| entry.mark())
+impl From<Written> for Entry {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Folder(mode) => Self::Folder(mode),
+            Written::Text(mode, text) => Self::File(mode, text.into_bytes()),
+            Written::Bytes(mode, bytes) => Self::File(mode, bytes),
+            Written::Link(to) => Self::Link(to.into()),
+            Written::Other(mode, number) => Self::Other(mode, number),
+        }
+    }
 }
 
 /// Makes an entry where nothing is, or where it is a folder or a file already.
@@ -59,15 +78,19 @@ pub(super) fn put(path: &Path, entry: &Entry) -> io::Result<()> {
 
 /// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
 fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
-    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
-    let _not_there = fs::remove_file(&beside);
-    let write = || {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let beside = || -> io::Result<()> {
+        let parent = path.parent().unwrap_or(path);
+        let mut file = tempfile::Builder::new().prefix(".callsheet-put-back-").tempfile_in(parent)?;
         file.write_all(bytes)?;
-        set_mode(&beside, mode)?;
-        fs::rename(&beside, path)
+        file.as_file().set_permissions(fs::Permissions::from_mode(mode))?;
+        file.persist(path)?;
+        Ok(())
     };
-    write().inspect_err(|_| drop(fs::remove_file(&beside)))
+    match beside() {
+        // On a full disk there is still the room that the changed file has.
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => fs::write(path, bytes).and(set_mode(path, mode)),
+        done => done,
+    }
 }
 
 /// The mode of a folder.
@@ -86,9 +109,9 @@ pub(super) fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Ent
     Some(if metadata.is_dir() {
         Entry::Folder(widened.get(path).copied().unwrap_or(mode))
     } else if metadata.is_symlink() {
-        fs::read_link(path).map_or(other, Entry::Link)
+        read_link_settled(path).map_or(other, Entry::Link)
     } else if metadata.is_file() {
-        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
+        read_settled(path).map_or(other, |bytes| Entry::File(mode, bytes))
     } else {
         other
     })
@@ -104,7 +127,7 @@ pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) 
             alike && holds(path, bytes).unwrap_or(false)
         }
         Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
-        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
+        Entry::Link(target) => read_link_settled(path).is_ok_and(|now| now == *target),
         Entry::Folder(mode) => {
             let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
             metadata.is_dir() && now == *mode
@@ -113,7 +136,7 @@ pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) 
 }
 
 fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = fs::File::open(path)?;
+    let mut file = open_settled(path)?;
     let mut buffer = vec![0; 64 * 1024];
     let mut rest = bytes;
     loop {
@@ -123,5 +146,32 @@ fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
             Some(more) => rest = more,
             None => return Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command of another run exchanges a folder or a file for a link while the host looks: the host never follows it.
+    /// covers: 11.10
+    #[test]
+    fn a_link_that_was_put_on_the_way_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        fs::create_dir_all(root.join("secrets")).unwrap();
+        fs::create_dir_all(root.join("project/real")).unwrap();
+        fs::write(root.join("secrets/AGENTS.md"), "the secret").unwrap();
+        symlink("elsewhere", root.join("secrets/CLAUDE.md")).unwrap();
+        symlink("../secrets", root.join("project/sub")).unwrap();
+        let none = BTreeMap::new();
+        let (file, link) = (root.join("project/sub/AGENTS.md"), root.join("project/sub/CLAUDE.md"));
+        let found = [entry(&file, &none), entry(&link, &none)];
+        assert!(found.iter().all(|found| matches!(found, Some(Entry::Other(..)))), "{found:?}");
+        let was = Entry::File(0o644, b"the secret".to_vec());
+        assert!(!is_at(&file, &was, &none) && !is_at(&link, &Entry::Link("elsewhere".into()), &none));
+        let before = root.join("secrets").metadata().unwrap().permissions();
+        assert!(set_mode(&root.join("project/sub"), 0o777).is_err() && set_mode(&file, 0o777).is_err());
+        assert_eq!(root.join("secrets").metadata().unwrap().permissions(), before);
     }
 }

@@ -65,8 +65,21 @@ mod calls {
         libc::SYS_quotactl,
     ];
 
-    /// What a script that only reads has no use for.
-    const OF_WRITERS: [c_long; 16] = [
+    /// What a script that only reads has no use for. Where it has no namespace of messages, memory and messages of System V
+    /// are those of all the user's programs.
+    const OF_WRITERS: [c_long; 28] = [
+        libc::SYS_shmget,
+        libc::SYS_shmat,
+        libc::SYS_shmctl,
+        libc::SYS_msgget,
+        libc::SYS_msgsnd,
+        libc::SYS_msgrcv,
+        libc::SYS_msgctl,
+        libc::SYS_semget,
+        libc::SYS_semop,
+        libc::SYS_semtimedop,
+        libc::SYS_semctl,
+        libc::SYS_mq_open,
         libc::SYS_socket,
         libc::SYS_fchmod,
         libc::SYS_fchmodat,
@@ -111,20 +124,41 @@ mod calls {
     /// The part of the type of a socket that says what it is.
     const TYPE: u64 = 0xf;
 
-    /// Calls that give a file a mode.
-    #[cfg(target_arch = "x86_64")]
-    const MODES: [(c_long, u8, Option<u8>); 7] = [
+    /// Calls that give a file a mode, with the place of the mode among their arguments, and that of the flags which say whether
+    /// it counts. A new folder gets no such bits from its mode.
+    const MODES: [(c_long, u8, Option<u8>); 5] = [
         (libc::SYS_fchmod, 1, None),
         (libc::SYS_fchmodat, 2, None),
         (452, 2, None),
+        (libc::SYS_mknodat, 2, None),
         (libc::SYS_openat, 3, Some(2)),
+    ];
+    /// The same by their old names.
+    #[cfg(target_arch = "x86_64")]
+    const OLD_MODES: [(c_long, u8, Option<u8>); 4] = [
         (libc::SYS_chmod, 1, None),
         (libc::SYS_creat, 1, None),
+        (libc::SYS_mknod, 1, None),
         (libc::SYS_open, 2, Some(1)),
     ];
     #[cfg(not(target_arch = "x86_64"))]
-    const MODES: [(c_long, u8, Option<u8>); 4] =
-        [(libc::SYS_fchmod, 1, None), (libc::SYS_fchmodat, 2, None), (452, 2, None), (libc::SYS_openat, 3, Some(2))];
+    const OLD_MODES: [(c_long, u8, Option<u8>); 0] = [];
+    /// Flags of a call that makes a file, with a name or without one.
+    const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+    /// Calls that say when, where and before whom a process runs, with the place of the process among their arguments. 0 is
+    /// the one that calls; another could be the one that looks at what the command uses.
+    const OF_OTHERS: [(c_long, u8); 7] = [
+        (libc::SYS_prlimit64, 0),
+        (libc::SYS_sched_setscheduler, 0),
+        (libc::SYS_sched_setparam, 0),
+        (libc::SYS_sched_setattr, 0),
+        (libc::SYS_sched_setaffinity, 0),
+        (libc::SYS_setpriority, 1),
+        (libc::SYS_ioprio_set, 1),
+    ];
+    /// Those that can mean a group or all of a user, with the number that means one process.
+    const OF_MANY: [(c_long, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
     type Rules = Vec<(c_long, Vec<SeccompRule>)>;
 
@@ -154,14 +188,22 @@ mod calls {
     /// The calls that are refused: always, or with these arguments.
     fn rules(only_reads: bool) -> Result<Rules, BackendError> {
         let mut rules: Rules = OF_NOBODY.into_iter().map(|call| (call, Vec::new())).collect();
-        // The first argument is a process; 0 is the one that calls.
-        rules.push((libc::SYS_prlimit64, vec![rule([is(0, SeccompCmpOp::Ne, 0)?])?]));
+        for (call, process) in OF_OTHERS {
+            rules.push((call, vec![rule([is(process, SeccompCmpOp::Ne, 0)?])?]));
+        }
+        for (call, one) in OF_MANY {
+            rules.push((call, vec![rule([is(0, SeccompCmpOp::Ne, one)?])?]));
+        }
         let users = flag(libc::CLONE_NEWUSER);
         rules.push((libc::SYS_clone, vec![rule([is(0, SeccompCmpOp::MaskedEq(users), users)?])?]));
         let mut requests = OF_TERMINALS.to_vec();
         if only_reads {
             rules.extend(OF_WRITERS.into_iter().chain(OF_OLD).map(|call| (call, Vec::new())));
             requests.extend(SET_ATTRIBUTES);
+            // One of such a pair can send to a socket of another program.
+            let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| is(1, SeccompCmpOp::MaskedEq(TYPE), flag(kind)));
+            let loose = loose.into_iter().map(|kind| rule([kind?])).collect::<Result<_, _>>()?;
+            rules.push((libc::SYS_socketpair, loose));
         } else {
             rules.push((libc::SYS_socket, sockets()?));
         }
@@ -173,16 +215,17 @@ mod calls {
 
     /// Calls that would make a program which runs as its owner or its group for everybody.
     fn setting_user() -> Result<Rules, BackendError> {
-        let made = flag(libc::O_CREAT);
         let mut rules: Rules = Vec::new();
-        // The place of the mode among the arguments, and that of the flags which say whether it counts.
-        for (call, mode, flags) in MODES {
+        for (call, mode, flags) in MODES.into_iter().chain(OLD_MODES) {
             for bit in [u64::from(libc::S_ISUID), u64::from(libc::S_ISGID)] {
-                let mut conditions = vec![is(mode, SeccompCmpOp::MaskedEq(bit), bit)?];
-                if let Some(flags) = flags {
-                    conditions.push(is(flags, SeccompCmpOp::MaskedEq(made), made)?);
+                let set = is(mode, SeccompCmpOp::MaskedEq(bit), bit)?;
+                let Some(flags) = flags else {
+                    rules.push((call, vec![rule([set])?]));
+                    continue;
+                };
+                for made in MAKING.map(flag) {
+                    rules.push((call, vec![rule([set.clone(), is(flags, SeccompCmpOp::MaskedEq(made), made)?])?]));
                 }
-                rules.push((call, vec![rule(conditions)?]));
             }
         }
         Ok(rules)

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use callsheet_runtime::paths::{read_settled, remove_tree_settled};
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
@@ -14,12 +16,15 @@ use super::border::View;
 use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
 #[cfg(target_os = "linux")]
-use super::note::Noted;
+use super::note::{Known, Noted};
 #[cfg(target_os = "linux")]
 use super::protected::is_closed;
 use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
 use super::released::Released;
 use super::worktree::Worktree;
+
+/// The longest that removing may take.
+const REMOVING: Duration = Duration::from_secs(10);
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
@@ -50,11 +55,34 @@ pub(crate) struct Restored {
     pub grantable: Vec<String>,
     /// What was moved aside, in words, since nobody was left inside to put it back.
     pub left: Vec<String>,
+    /// Under which names stands what was moved aside and could not be removed in time.
+    pub rest: Vec<String>,
 }
 
 impl Guard {
     /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
     pub(super) fn of(root: &Path, released: &[PathBuf]) -> Self {
+        Self::looking(ProtectedPaths::new(root), root, released)
+    }
+
+    /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
+    #[cfg(target_os = "linux")]
+    pub(super) fn knowing(root: &Path, released: &[PathBuf], known: &Known) -> Self {
+        let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
+        let mut guard = Self::looking(look, root, released);
+        for noted in known.at_work.iter().filter(|noted| noted.root == root && noted.nested == guard.nested) {
+            let free = Released::of(root, &noted.released);
+            let before: BTreeMap<&Path, &Option<Entry>> =
+                noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
+            guard.before.retain(|path, _| before.contains_key(path.as_path()) || free.covers(path));
+            let was = before.into_iter().filter_map(|(path, was)| Some((path.to_path_buf(), was.clone()?)));
+            guard.before.extend(was.filter(|(path, _)| !guard.released.covers(path)));
+            guard.linked.retain(|path, _| noted.linked.iter().any(|(linked, _)| Path::new(linked) == path));
+        }
+        guard
+    }
+
+    fn looking<'a>(mut look: ProtectedPaths<'a>, root: &'a Path, released: &[PathBuf]) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Snapshot::new(),
@@ -65,7 +93,6 @@ impl Guard {
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
         };
-        let mut look = ProtectedPaths::new(root);
         guard.nested = look.project();
         if let Some(worktree) = Worktree::of(root) {
             look.linked(&worktree.own, true);
@@ -157,14 +184,17 @@ impl Guard {
     pub(super) fn restore(&self) -> Restored {
         let mut widened = BTreeMap::new();
         let mut changed = self.open_ways(&mut widened);
-        let (found, look) = self.changed();
-        changed.extend(found);
-        for (folder, mode) in &look.widened {
+        let seen = self.changed();
+        changed.extend(seen.changed);
+        for (folder, mode) in &seen.widened {
             widened.entry(folder.clone()).or_insert(*mode);
         }
-        for path in changed.iter().rev().filter(|path| look.paths.contains(*path)) {
+        let mut aside = Vec::new();
+        // A folder in the place of a file need not be protected by its name.
+        let there = |path: &&PathBuf| seen.paths.contains(*path) || self.before.contains_key(*path);
+        for path in changed.iter().rev().filter(there) {
             widen(path.parent(), &mut widened);
-            told(path, self.clear(path));
+            told(path, self.clear(path, &mut aside));
         }
         for path in &changed {
             if let Some(entry) = self.before.get(path) {
@@ -172,6 +202,8 @@ impl Guard {
                 told(path, put(path, entry));
             }
         }
+        let until = Instant::now() + REMOVING;
+        aside.retain(|folder| remove_tree_settled(folder, until).is_err());
         narrow(&widened);
         if changed.is_empty() {
             return Restored::default();
@@ -183,11 +215,11 @@ impl Guard {
                 told(path, set_mode(path, mode));
             }
         }
-        let (mut open, look) = self.changed();
-        narrow(&look.widened);
+        let Seen { changed: mut open, widened, .. } = self.changed();
+        narrow(&widened);
         open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
-        let grantable = self.grantable(changed.iter());
-        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new() }
+        let (grantable, rest) = (self.grantable(changed.iter()), self.names(&aside.into_iter().collect()));
+        Restored { changed: self.names(&changed), open: self.names(&open), grantable, left: Vec::new(), rest }
     }
 
     fn names(&self, paths: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -217,8 +249,14 @@ impl Guard {
     }
 
     /// What is not as it was, and what is seen now.
-    fn changed(&self) -> (BTreeSet<PathBuf>, ProtectedPaths<'_>) {
+    fn changed(&self) -> Seen {
+        // What is in a new folder goes with it, so that nobody makes the host list it.
+        let into = |path: &Path| {
+            let was_there = self.before.get(path).and_then(is_folder).is_some();
+            was_there || self.released.leads_from(path) || self.holds_own(path)
+        };
         let mut look = ProtectedPaths::again(&self.root, self.nested);
+        look.into = Some(&into);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
         let now = look.paths.iter().filter(|path| !self.released.covers(path));
@@ -230,11 +268,12 @@ impl Guard {
             self.before.get(*path).map_or_else(|| !new_way(), |entry| !same(entry))
         };
         let changed = paths.into_iter().filter(differs).cloned().collect();
-        (changed, look)
+        Seen { changed, paths: look.paths, widened: look.widened }
     }
 
-    /// Removes what was not there, or is something else now.
-    fn clear(&self, path: &Path) -> io::Result<()> {
+    /// Removes what was not there, or is something else now. A folder is moved aside in one step, and removed when all is put
+    /// back.
+    fn clear(&self, path: &Path, aside: &mut Vec<PathBuf>) -> io::Result<()> {
         let Ok(now) = path.symlink_metadata() else { return Ok(()) };
         let stays = match self.before.get(path) {
             Some(Entry::Folder(_)) => now.is_dir(),
@@ -244,7 +283,11 @@ impl Guard {
         };
         match (stays, now.is_dir()) {
             (true, _) => Ok(()),
-            (false, true) => self.remove_folder(path),
+            (false, true) if self.holds_own(path) => fs::remove_dir(path),
+            (false, true) => {
+                aside.push(move_beside(path).unwrap_or_else(|_| path.to_path_buf()));
+                Ok(())
+            }
             (false, false) => fs::remove_file(path),
         }
     }
@@ -252,8 +295,9 @@ impl Guard {
     /// What is to be looked at if nobody can put anything back.
     #[cfg(target_os = "linux")]
     pub(super) fn noted(&self) -> Noted {
-        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.mark());
+        let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.clone());
         Noted {
+            root: self.root.clone().into(),
             before: self.before.iter().map(|(path, entry)| (path.into(), open(path, entry))).collect(),
             linked: self.linked.iter().map(|(path, of_git)| (path.into(), *of_git)).collect(),
             released: self.released.below(&self.root),
@@ -281,7 +325,7 @@ impl Guard {
         let led = if metadata.is_symlink() {
             if skills { path.join("skills") } else { path.to_path_buf() }
         } else if of_git && metadata.is_file() && metadata.len() < 4096 {
-            let text = fs::read_to_string(path).ok()?;
+            let text = String::from_utf8(read_settled(path).ok()?).ok()?;
             let written = text.strip_prefix("gitdir:").unwrap_or(&text).trim();
             path.parent()?.join(written)
         } else {
@@ -297,10 +341,28 @@ impl Guard {
         real.starts_with(&self.root) && !holds
     }
 
-    fn remove_folder(&self, path: &Path) -> io::Result<()> {
-        let holds_own = OWN.iter().any(|own| self.root.join(own).starts_with(path));
-        if holds_own { fs::remove_dir(path) } else { fs::remove_dir_all(path) }
+    /// Whether it is a folder in which this program itself writes.
+    fn holds_own(&self, path: &Path) -> bool {
+        OWN.iter().any(|own| self.root.join(own).starts_with(path))
     }
+}
+
+/// What is seen of a project after a command.
+struct Seen {
+    /// What is not as it was.
+    changed: BTreeSet<PathBuf>,
+    /// All that is protected and there.
+    paths: BTreeSet<PathBuf>,
+    /// Folders that were opened to look into them, with the modes they had.
+    widened: BTreeMap<PathBuf, u32>,
+}
+
+/// Moves a folder to a new name in the folder that it is in.
+fn move_beside(path: &Path) -> io::Result<PathBuf> {
+    let parent = path.parent().unwrap_or(path);
+    let place = tempfile::Builder::new().prefix(".callsheet-removed-").tempdir_in(parent)?;
+    fs::rename(path, place.path())?;
+    Ok(place.keep())
 }
 
 fn told(path: &Path, done: io::Result<()>) {
@@ -453,7 +515,7 @@ mod tests {
         }
         let restored = guard.restore();
         for name in kept.iter().chain(&added) {
-            assert!(restored.changed.contains(&(*name).to_owned()), "{name}: {restored:?}");
+            assert!(restored.changed.iter().any(|path| Path::new(name).starts_with(path)), "{name}: {restored:?}");
         }
         assert_eq!(restored.open, [] as [&str; 0]);
         assert!(kept.iter().all(|name| fs::read_to_string(root.join(name)).unwrap() == "as it was"));
@@ -480,6 +542,36 @@ mod tests {
         assert_eq!(fs::read_to_string(root.join("shared/b.md")).unwrap(), "B\n");
         let grantable = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config"];
         assert_eq!(restored.grantable, grantable);
+    }
+
+    /// What is protected is put back before anything is removed, and what lies in a new folder is neither listed nor in the way.
+    /// covers: 11.10
+    #[test]
+    fn a_new_folder_goes_as_a_whole_however_deep_it_is_and_whatever_its_modes_are() {
+        let (_keep, root) = project();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::write(root.join("src/AGENTS.md"), "good").unwrap();
+        let guard = Guard::of(&root, &[]);
+        let mut nest = rustix::fs::open(&root, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        for name in [".husky"].into_iter().chain(std::iter::repeat_n("a", 2500)) {
+            rustix::fs::mkdirat(&nest, name, 0o700.into()).unwrap();
+            nest = rustix::fs::openat(&nest, name, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        }
+        fs::write(root.join(".husky/pre-commit"), "evil").unwrap();
+        // What would be in the way by its name, and a folder that nobody can look into in the place of a file.
+        fs::remove_file(root.join("src/AGENTS.md")).unwrap();
+        for name in ["src/.callsheet-put-back-1/x", "src/AGENTS.md/deep/deeper", ".vscode/a"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        fs::create_dir_all(root.join(format!("src/.callsheet-put-back-{}/x", std::process::id()))).unwrap();
+        set_mode(&root.join("src/AGENTS.md/deep"), 0).unwrap();
+        set_mode(&root.join("src/AGENTS.md"), 0).unwrap();
+        let restored = guard.restore();
+        assert_eq!(restored.open, [] as [&str; 0]);
+        assert_eq!(restored.changed, [".husky", ".vscode", "src/AGENTS.md"]);
+        assert_eq!(fs::read_to_string(root.join("src/AGENTS.md")).unwrap(), "good");
+        let removed = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".callsheet-removed");
+        assert_eq!(fs::read_dir(&root).unwrap().flatten().filter(removed).count(), 0);
     }
 
     /// covers: 11.10

@@ -76,7 +76,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use self::border::{Confined, Temporary};
+use self::border::{Confined, OF_TOOLS, Temporary};
 use self::guard::Restored;
 use self::limits::Over;
 use self::process::{Bounds, End, Ended, NotRun};
@@ -208,17 +208,20 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
 /// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    let Restored { changed, open, grantable, left } = &ended.restored;
-    if !left.is_empty() {
-        return Err(Stop::Failed(format!("{}\n{said}", left.join("\n"))));
+    let Restored { changed, open, grantable, left, rest } = &ended.restored;
+    let mut words: Vec<String> = ended.lost.then(|| say("command-lost", &[])).into_iter().chain(left.clone()).collect();
+    if !changed.is_empty() {
+        let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
+        words.push(say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]));
     }
-    if changed.is_empty() {
+    if words.is_empty() {
         return Ok(());
     }
-    let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
-    let words = say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]);
-    let hint = if grantable.is_empty() { String::new() } else { format!("\n{}", grantable_words(grantable)) };
-    Err(Stop::Failed(format!("{words}{hint}\n{said}")))
+    words.extend((!rest.is_empty()).then(|| say("command-rest", &[("paths", &rest.join(", "))])));
+    let person = words.join("\n");
+    words.extend((!grantable.is_empty()).then(|| grantable_words(grantable)));
+    words.push(said.clone());
+    Err(Stop::Fault(ToolFault::Told { person, model: words.join("\n") }))
 }
 
 /// How a person lets commands change what is protected.
@@ -256,8 +259,15 @@ const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
 fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
     let ToolOutcome::Output(mut text) = outcome else { return outcome };
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
-    let caches = CACHES.map(|name| home.join(name)).into_iter();
-    let closed = caches.filter(|cache| !context.workspace.granted().writable.contains(cache));
+    let granted = &context.workspace.granted().writable;
+    let said = [&ended.stderr, &ended.stdout];
+    // What tools keep below a granted folder stays closed until it is granted itself.
+    let refused = said.iter().any(|text| text.contains("Read-only file system"));
+    let of_tools = OF_TOOLS.iter().map(|name| home.join(name)).filter(|tool| {
+        refused && !tool.ends_with("bin") && granted.iter().any(|folder| folder != tool && tool.starts_with(folder))
+    });
+    let caches = CACHES.map(|name| home.join(name)).into_iter().chain(of_tools);
+    let closed = caches.filter(|cache| !granted.contains(cache));
     let named: Vec<String> = closed
         .map(|cache| cache.display().to_string())
         .filter(|cache| ended.end != End::Code(0) && (ended.stderr.contains(cache) || ended.stdout.contains(cache)))

@@ -3,6 +3,8 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileExt;
+use std::process::{Child, Command};
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -30,14 +32,14 @@ const FILE_BYTES: u64 = 32 << 30;
 /// No process can be started. That namespaces are refused, `refused` is told.
 pub(super) fn start(
     view: &View,
-    first: impl FnOnce() -> io::Result<()>,
+    first: impl FnOnce(Rank) -> io::Result<()>,
     refused: impl Fn(&io::Error),
 ) -> io::Result<Pid> {
     let parent = getpid();
     fork(|| {
         let inside = || {
             let made = prepare_inside(view);
-            made.inspect_err(&refused).and_then(|()| first())
+            made.inspect_err(&refused).and_then(first)
         };
         let made = unshare().and_then(|()| {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -99,18 +101,48 @@ fn enter(flags: UnshareFlags) -> io::Result<()> {
 }
 
 /// Makes the inside what a command may have.
-fn prepare_inside(view: &View) -> io::Result<()> {
+fn prepare_inside(view: &View) -> io::Result<Rank> {
     raise_loopback()?;
     // Every port inside is the command's own, also the low ones.
     fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;
-    go_first()?;
+    // What holds it cannot be opened inside.
+    let rank = Rank::own()?;
     view.enter()?;
-    settle_inside()
+    settle_inside()?;
+    Ok(rank)
 }
 
-/// Where memory runs out, the command goes first.
-pub(super) fn go_first() -> io::Result<()> {
-    fs::write("/proc/self/oom_score_adj", "1000")
+/// Which process the system ends first where memory runs out: the command, and never the one that puts back what it changed.
+pub(super) struct Rank {
+    file: fs::File,
+    own: String,
+}
+
+impl Rank {
+    /// That of this process.
+    pub(super) fn own() -> io::Result<Self> {
+        let mut file = fs::OpenOptions::new().read(true).write(true).open("/proc/self/oom_score_adj")?;
+        let mut own = String::new();
+        io::Read::read_to_string(&mut file, &mut own)?;
+        Ok(Self { file, own })
+    }
+
+    /// Starts a process that goes first.
+    pub(super) fn spawn_first(&self, command: &mut Command) -> io::Result<Child> {
+        // A child inherits the rank. Before it runs the program it gives this process its own rank back.
+        let (file, own) = (self.file.try_clone()?, self.own.clone().into_bytes());
+        #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
+        // SAFETY: the closure makes one system call, `pwrite`, which neither allocates nor locks, with a descriptor and bytes
+        // that the closure owns. That is all that may happen in a child of a process with threads.
+        unsafe {
+            std::os::unix::process::CommandExt::pre_exec(command, move || file.write_at(&own, 0).map(drop));
+        }
+        self.file.write_at(b"1000", 0)?;
+        let child = command.spawn();
+        // It may have failed before that.
+        self.file.write_at(self.own.as_bytes(), 0)?;
+        child
+    }
 }
 
 /// The rest, which needs no rights.

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -115,7 +115,8 @@ impl WayOut {
     ///
     /// # Errors
     /// It handed out nothing: it ended.
-    pub(super) fn serve(hosts: &[String], inside: &UnixStream) -> io::Result<Self> {
+    /// `grantable`: a grant of a person would count for the command.
+    pub(super) fn serve(hosts: &[String], grantable: bool, inside: &UnixStream) -> io::Result<Self> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PORTS + 1))];
         let mut message = RecvAncillaryBuffer::new(&mut space);
         let mut byte = [0];
@@ -129,7 +130,7 @@ impl WayOut {
             accept(listener, move |client| pass_on(client, port));
         }
         let refused = Arc::clone(&this.refused);
-        accept(proxy, move |client| proxied(client, &grants, &refused));
+        accept(proxy, move |client| proxied(client, &grants, grantable, &refused));
         Ok(this)
     }
 
@@ -213,7 +214,12 @@ fn host_and_port(authority: &str, usual: Option<u16>) -> Option<(String, u16)> {
     (!host.is_empty()).then(|| (host.to_owned(), port))
 }
 
-fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet<String>>) -> io::Result<()> {
+fn proxied(
+    mut client: TcpStream,
+    grants: &[HostGrant],
+    grantable: bool,
+    refused: &Mutex<BTreeSet<String>>,
+) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?.take(HEAD));
     let mut head = String::new();
     while reader.read_line(&mut head)? > 0 && !head.ends_with("\r\n\r\n") {}
@@ -222,6 +228,9 @@ fn proxied(mut client: TcpStream, grants: &[HostGrant], refused: &Mutex<BTreeSet
     };
     let (host, port) = (&wanted.host, wanted.port);
     let granted: Vec<&HostGrant> = grants.iter().filter(|grant| grant.covers(host, port)).collect();
+    if granted.is_empty() && !grantable {
+        return say(&mut client, "403 Forbidden", "a check reaches no host, whatever was granted");
+    }
     if granted.is_empty() {
         return refuse(&mut client, &format!("{host}:{port}"), refused);
     }
@@ -261,6 +270,10 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
             last = io::Error::new(io::ErrorKind::PermissionDenied, format!("{host} has a private address"));
             continue;
         }
+        if is_own(at) {
+            last = io::Error::new(io::ErrorKind::PermissionDenied, format!("{host} is this machine"));
+            continue;
+        }
         match TcpStream::connect_timeout(&at, PATIENCE) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
@@ -271,6 +284,17 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
 
 fn is_private(ip: IpAddr) -> bool {
     refusal(ip).is_some()
+}
+
+/// Whether an address is one of this machine, which may be a public one: from there it is reached from itself. Nothing is sent.
+fn is_own(at: SocketAddr) -> bool {
+    let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let from = || {
+        let socket = UdpSocket::bind((any, 0))?;
+        socket.connect(at)?;
+        socket.local_addr()
+    };
+    from().is_ok_and(|from: SocketAddr| from.ip() == at.ip())
 }
 
 fn say(client: &mut TcpStream, status: &str, text: &str) -> io::Result<()> {
@@ -323,6 +347,30 @@ mod tests {
             assert!(!is_host(text), "{text}");
         }
         assert_eq!(local_ports(&grants(&["localhost:5432".to_owned(), "localhost".to_owned()])), [5432]);
+    }
+
+    /// Each address of this machine counts, as its loopback addresses do, which stand here for a public one.
+    #[test]
+    fn an_address_of_this_machine_is_known_by_itself() {
+        let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 80);
+        assert!(is_own(at("127.0.0.1")) && !is_own(at("192.0.2.1")) && !is_own(at("8.8.8.8")));
+        assert!(connect("127.0.0.1", 9).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied));
+    }
+
+    /// Only where a grant would count is one advised.
+    #[test]
+    fn a_refused_host_names_a_grant_only_to_what_has_grants() {
+        for grantable in [true, false] {
+            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+            let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            client.write_all(b"CONNECT crates.io:443 HTTP/1.1\r\n\r\n").unwrap();
+            let refused = Mutex::default();
+            proxied(listener.accept().unwrap().0, &[], grantable, &refused).unwrap();
+            let mut said = String::new();
+            client.read_to_string(&mut said).unwrap();
+            assert_eq!(said.contains("grants add host crates.io:443"), grantable, "{said}");
+            assert!(said.starts_with("HTTP/1.1 403"), "{said}");
+        }
     }
 
     #[test]

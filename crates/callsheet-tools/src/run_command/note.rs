@@ -6,14 +6,16 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use callsheet_core::spec::BlobId;
 use callsheet_runtime::paths::{create_private_folder, private};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
 use serde::{Deserialize, Serialize};
 
-use super::entry::mark;
+use super::entry::{Entry, is_at};
+use super::guard::Guard;
 use super::protected::ProtectedPaths;
 use super::released::Released;
 
@@ -24,18 +26,38 @@ const SLACK: Duration = Duration::from_secs(10);
 /// The folder of a project into which is moved what a command may have left.
 const ASIDE: &str = "callsheet-set-aside";
 
+/// How the name of a note ends.
+const NOTE: &str = ".json";
+/// Held while somebody looks at the project.
+const LOCK: &str = "lock";
+/// Says that the project was small enough once to be searched.
+const SEARCHED: &str = "searched";
+
 /// A note that stands.
 pub(super) struct Note {
     /// Locked as long as the supervisor or the first process of the command lives.
     file: fs::File,
     path: PathBuf,
+    /// The thread that shows signs of life. It ends with this, since it too has the lock.
+    beat: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Drop for Note {
+    fn drop(&mut self) {
+        if let Some((beats, thread)) = self.beat.take() {
+            drop(beats);
+            let _ended = thread.join();
+        }
+    }
 }
 
 /// What it says.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Noted {
-    /// What was there, each with what stood in it if the command can change it.
-    pub before: Vec<(OsString, Option<BlobId>)>,
+    /// The project.
+    pub root: OsString,
+    /// What was there, each with what it was if the command can change it.
+    pub before: Vec<(OsString, Option<Entry>)>,
     /// Where links led to, and whether that is a folder of git.
     pub linked: Vec<(OsString, bool)>,
     /// What the command may change, by paths below the project.
@@ -44,26 +66,68 @@ pub(super) struct Noted {
     pub nested: bool,
 }
 
+/// What is known of a project from other commands.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Known {
+    /// What those that are at work found before.
+    pub at_work: Vec<Noted>,
+    /// It was small enough once to be searched for others within it, and is searched since then, however large a command
+    /// makes it.
+    pub searched: bool,
+}
+
+impl Known {
+    fn of(folder: &Path) -> Self {
+        let notes = notes(folder).into_iter().filter(|path| {
+            let is_at_work = |file: fs::File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+            fs::File::open(path).is_ok_and(is_at_work)
+        });
+        let at_work = notes.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
+        Self { at_work, searched: folder.join(SEARCHED).exists() }
+    }
+}
+
+/// The notes in their folder.
+fn notes(folder: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    files.filter(|path| path.to_string_lossy().ends_with(NOTE)).collect()
+}
+
 impl Note {
-    /// Notes this before a command is started.
-    pub(super) fn put(folder: &Path, noted: &Noted) -> io::Result<Self> {
+    /// Looks at a project and notes it before a command is started. Of two that are started at once, one knows of the other.
+    pub(super) fn take(folder: &Path, look: impl FnOnce(&Known) -> Guard) -> io::Result<(Known, Guard, Self)> {
         create_private_folder(folder)?;
-        let path = folder.join(format!("{}.json", std::process::id()));
-        let mut file = private().create(true).truncate(true).write(true).open(&path)?;
+        let lock = private().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
+        lock.lock()?;
+        let known = Known::of(folder);
+        let guard = look(&known);
+        let noted = guard.noted();
+        if noted.nested && !known.searched {
+            private().create(true).truncate(true).write(true).open(folder.join(SEARCHED))?;
+        }
+        let note = Self::put(folder, &noted)?;
+        Ok((known, guard, note))
+    }
+
+    /// Notes this before a command is started.
+    fn put(folder: &Path, noted: &Noted) -> io::Result<Self> {
+        create_private_folder(folder)?;
+        let (mut file, path) = tempfile::Builder::new().suffix(NOTE).tempfile_in(folder)?.keep()?;
         file.lock()?;
         file.write_all(&serde_json::to_vec(noted)?)?;
-        Ok(Self { file, path })
+        Ok(Self { file, path, beat: None })
     }
 
     /// Shows from here on that the command is at work.
-    pub(super) fn beat(&self) -> io::Result<()> {
+    pub(super) fn beat(&mut self) -> io::Result<()> {
         let file = self.file.try_clone()?;
-        std::thread::spawn(move || {
-            loop {
-                std::thread::park_timeout(BEAT);
+        let (beats, over) = channel();
+        let thread = std::thread::spawn(move || {
+            while over.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
                 let _full = file.set_modified(SystemTime::now());
             }
         });
+        self.beat = Some((beats, thread));
         Ok(())
     }
 
@@ -77,7 +141,7 @@ impl Note {
 /// stays where it is.
 pub fn set_aside_left(folder: &Path, project: &Path) -> Vec<String> {
     let mut lines = Vec::new();
-    for path in fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()) {
+    for path in notes(folder) {
         let Ok(file) = fs::File::open(&path) else { continue };
         // A command that is at work has the lock.
         if file.try_lock().is_err() {
@@ -110,7 +174,7 @@ impl Left {
         look.project();
         noted.linked.iter().for_each(|(path, of_git)| look.linked(Path::new(path), *of_git));
         let released = Released::of(project, &noted.released);
-        let before: BTreeMap<&Path, &Option<BlobId>> =
+        let before: BTreeMap<&Path, &Option<Entry>> =
             noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
         let mut left = Self::default();
         for path in look.paths.iter().filter(|path| !before.contains_key(path.as_path()) && !released.covers(path)) {
@@ -126,8 +190,9 @@ impl Left {
                 left.made.insert(path.clone())
             };
         }
-        let differs =
-            |(path, was): &(&&Path, &&Option<BlobId>)| was.as_ref().is_some_and(|was| mark(path).as_ref() != Some(was));
+        let differs = |(path, was): &(&&Path, &&Option<Entry>)| {
+            was.as_ref().is_some_and(|was| !is_at(path, was, &BTreeMap::new()))
+        };
         left.changed = before.iter().filter(differs).map(|(path, _)| path.to_path_buf()).collect();
         left
     }
@@ -182,7 +247,44 @@ fn move_aside(project: &Path, path: &Path) -> io::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_command::guard::Guard;
+
+    /// covers: 11.10
+    #[test]
+    fn what_one_command_left_is_not_there_before_another_that_starts_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap().join("project");
+        let notes = folder.path().join("notes");
+        for name in [".git/hooks", "lib/skills", "sub/.vscode", "deep"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let kept = [".git/config", "lib/AGENTS.md", "lib/skills/a.md", "sub/.vscode/free.json", "deep/CLAUDE.md"];
+        for name in kept {
+            fs::write(root.join(name), "before").unwrap();
+        }
+        let free = [PathBuf::from("sub/.vscode")];
+        let (known, first, note) = Note::take(&notes, |known| Guard::knowing(&root, &free, known)).unwrap();
+        assert!(known.at_work.is_empty() && !known.searched);
+        fs::create_dir_all(root.join(".husky")).unwrap();
+        fs::remove_file(root.join("deep/CLAUDE.md")).unwrap();
+        // What this link leads to is the project's, and stays.
+        std::os::unix::fs::symlink("lib", root.join(".agents")).unwrap();
+        for name in [".envrc", ".husky/pre-commit", "lib/AGENTS.md", "new.md"] {
+            fs::write(root.join(name), "evil").unwrap();
+        }
+        let (known, second, other) = Note::take(&notes, |known| Guard::knowing(&root, &[], known)).unwrap();
+        assert!(known.at_work.len() == 1 && known.searched, "a command can make a project as large as it likes");
+        assert_eq!(first.restore().open, [] as [&str; 0]);
+        note.over();
+        assert_eq!(second.restore(), crate::run_command::guard::Restored::default());
+        other.over();
+        let read = |name: &&str| fs::read_to_string(root.join(name)).unwrap_or_default();
+        assert!(kept.iter().all(|name| read(name) == "before"), "{:?}", kept.map(|name| read(&name)));
+        assert!(
+            ["envrc", "husky", "agents"].iter().all(|name| root.join(format!(".{name}")).symlink_metadata().is_err())
+        );
+        let (known, ..) = Note::take(&notes, |known| Guard::knowing(&root, &[], known)).unwrap();
+        assert!(known.at_work.is_empty());
+    }
 
     /// covers: 11.10
     #[test]

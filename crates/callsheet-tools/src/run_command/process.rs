@@ -52,6 +52,8 @@ pub(crate) struct Ended {
     pub refused: Vec<String>,
     /// What it could only read and a person could let it change.
     pub closed: Vec<String>,
+    /// The system killed what holds it, and it with it.
+    pub lost: bool,
     pub elapsed: Duration,
 }
 
@@ -136,7 +138,7 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
     let (restored, refused, closed) = (guarded.restore(), Vec::new(), Vec::new());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost: false, elapsed })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the

@@ -38,12 +38,14 @@ pub(super) struct ProtectedPaths<'a> {
     pub(super) widened: BTreeMap<PathBuf, u32>,
     /// How many more folders are searched.
     left: usize,
+    /// Which folders are looked into that are protected as a whole; `None`: all.
+    pub(super) into: Option<&'a dyn Fn(&Path) -> bool>,
 }
 
 impl<'a> ProtectedPaths<'a> {
     /// The first look, at a project that may be too large to search.
     pub(super) fn new(root: &'a Path) -> Self {
-        Self { root, paths: BTreeSet::new(), widened: BTreeMap::new(), left: MOST }
+        Self { root, paths: BTreeSet::new(), widened: BTreeMap::new(), left: MOST, into: None }
     }
 
     /// A later one: all of the project or, if it was too large, its top alone.
@@ -140,7 +142,7 @@ impl<'a> ProtectedPaths<'a> {
         }
         let Ok(metadata) = path.symlink_metadata() else { return };
         self.paths.insert(path.to_path_buf());
-        if metadata.is_dir() {
+        if metadata.is_dir() && self.into.is_none_or(|into| into(path)) {
             self.children(path).iter().for_each(|(child, _)| self.walk(child));
         }
     }
@@ -205,5 +207,5 @@ pub(super) fn folder_mode(path: &Path) -> Option<u32> {
 }
 
 pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    callsheet_runtime::paths::set_mode_settled(path, mode)
 }

@@ -68,11 +68,11 @@ pub(super) async fn run(
         let _rest = tokio::time::timeout(REST, report).await;
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };
-    let (end, restored, refused, closed) = match said {
-        Some(Report::Ended { code, signal, restored, refused, over, closed, .. }) => {
+    let (end, restored, refused, closed, lost) = match said {
+        Some(Report::Ended { code, signal, restored, refused, over, closed, lost, .. }) => {
             let ended = code.map_or(End::Signal(signal), End::Code);
             let ended = if timed_out { End::TimedOut } else { ended };
-            (over.map_or(ended, End::Over), restored, refused, closed)
+            (over.map_or(ended, End::Over), restored, refused, closed, lost)
         }
         Some(Report::NotStarted { os, text }) => {
             return Err(NotRun::Start(os.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error)));
@@ -84,7 +84,7 @@ pub(super) async fn run(
     let _left_open = tokio::time::timeout(LAST_OUTPUT, drained).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost, elapsed })
 }
 
 /// Nobody put back what the command left: it is moved aside.

@@ -25,9 +25,9 @@ use super::bwrap::Bwrap;
 use super::guard::{Guard, Restored};
 use super::holding::holding;
 use super::limits::{Limits, Over};
-use super::namespace;
+use super::namespace::{self, Rank};
 use super::network::{self, WayOut};
-use super::note::{Note, set_aside_left};
+use super::note::{Known, Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::processes::{children, parents};
 use super::root::TEMPORARY;
@@ -75,6 +75,8 @@ pub(super) struct Order {
     pub released: Vec<PathBuf>,
     /// The folder in which it is noted what was protected before.
     pub notes: Option<OsString>,
+    /// What is known from other commands in the project.
+    pub known: Known,
     /// Bytes behind the order that the command reads; `None`: nothing.
     pub stdin: Option<usize>,
     /// Nothing is run: the namespaces are only made.
@@ -100,6 +102,8 @@ pub(super) enum Report {
         over: Option<Over>,
         /// What it could only read and a person could let it change.
         closed: Vec<String>,
+        /// The system killed the first process inside.
+        lost: bool,
     },
 }
 
@@ -122,6 +126,7 @@ impl Order {
             guarded: confined.guarded.as_ref().map(OsString::from),
             released: confined.released.clone(),
             notes: confined.notes.as_ref().map(OsString::from),
+            known: Known::default(),
             stdin,
             trial: false,
         }
@@ -138,16 +143,8 @@ impl Report {
             refused: Vec::new(),
             over: None,
             closed: Vec::new(),
+            lost: false,
         }
-    }
-
-    /// The first process inside was killed, and this was moved aside.
-    fn lost(left: Vec<String>) -> Self {
-        let mut report = Self::ended(None, Signal::KILL.as_raw());
-        if let Self::Ended { restored, .. } = &mut report {
-            restored.left = left;
-        }
-        report
     }
 
     fn not_started(error: &io::Error) -> Self {
@@ -257,41 +254,52 @@ fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> 
 fn serve_inside() -> io::Result<()> {
     keep_files(0)?;
     let (order, bytes, incoming, control) = ordered()?;
-    namespace::go_first()?;
+    let rank = Rank::own()?;
     namespace::settle_inside()?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
-    as_first(order, bytes, incoming, guard.as_ref(), &control)
+    let guard = order.guarded.as_ref().map(|root| Guard::knowing(Path::new(root), &order.released, &order.known));
+    as_first(order, bytes, incoming, guard.as_ref(), &control, rank)
 }
 
 fn serve() -> io::Result<()> {
     // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
     let _leader = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(getpid()))?;
-    let (order, bytes, incoming, control) = ordered()?;
+    let (mut order, bytes, incoming, control) = ordered()?;
     keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
-    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root), &order.released));
-    let note =
-        guard.as_ref().zip(order.notes.as_ref()).map(|(guard, notes)| Note::put(Path::new(notes), &guard.noted()));
-    let mut note = note.transpose()?;
+    let (guard, mut note) = match (&order.guarded, &order.notes) {
+        (Some(root), Some(notes)) => {
+            let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, known);
+            let (known, guard, note) = Note::take(Path::new(notes), look)?;
+            order.known = known;
+            (Some(guard), Some(note))
+        }
+        (root, _) => (root.as_ref().map(|root| Guard::of(Path::new(root), &order.released)), None),
+    };
     let apart = order.apart;
     let mut report = if apart {
         let mut view = order.view.clone();
         let names = guard.as_ref().map(|guard| guard.close(&mut view)).unwrap_or_default();
         let places = order.notes.clone().zip(order.guarded.clone());
-        let told = in_namespaces(&view, guard.as_ref(), note.as_ref(), order, bytes, incoming)?;
+        let told = in_namespaces(&view, guard.as_ref(), note.as_mut(), order, bytes, incoming)?;
         let mut report = told.unwrap_or_else(|| {
-            // The system killed the first process, as it does when memory runs out.
-            drop(note.take());
-            let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
-            Report::lost(left.unwrap_or_default())
+            let mut report = Report::ended(None, Signal::KILL.as_raw());
+            if let Report::Ended { restored, lost, .. } = &mut report {
+                *lost = true;
+                *restored = guard.as_ref().and_then(|guard| put_back_outside(guard, &view)).unwrap_or_else(|| {
+                    drop(note.take());
+                    let left = places.map(|(notes, root)| set_aside_left(Path::new(&notes), Path::new(&root)));
+                    Restored { left: left.unwrap_or_default(), ..Restored::default() }
+                });
+            }
+            report
         });
         if let Report::Ended { closed, .. } = &mut report {
             *closed = names;
         }
         report
     } else {
-        note.as_ref().map_or(Ok(()), Note::beat)?;
-        here(order, bytes, incoming)
+        note.as_mut().map_or(Ok(()), Note::beat)?;
+        here(order, bytes, incoming, Rank::own().ok())
     };
     if let (Some(guard), Report::Ended { restored, alone, .. }) = (guard.filter(|_| !apart), &mut report) {
         if *alone {
@@ -303,6 +311,14 @@ fn serve() -> io::Result<()> {
         note.over();
     }
     answer(&control, &report)
+}
+
+/// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
+/// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
+fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
+    let walled = Restriction { writable: view.writable.clone(), connects: true };
+    let put_back = || (sandbox::restrict(&walled).0 != Enforcement::None).then(|| guard.restore());
+    std::thread::scope(|scope| scope.spawn(put_back).join().ok()).flatten()
 }
 
 /// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0
@@ -319,17 +335,17 @@ fn keep_files(flags: libc::c_uint) -> io::Result<()> {
 fn in_namespaces(
     view: &View,
     guard: Option<&Guard>,
-    note: Option<&Note>,
+    note: Option<&mut Note>,
     order: Order,
     bytes: Vec<u8>,
     incoming: BufReader<UnixStream>,
 ) -> io::Result<Option<Report>> {
     let (told, tells) = UnixStream::pair()?;
-    let hosts = order.hosts.clone();
+    let (hosts, grantable) = (order.hosts.clone(), order.guarded.is_some());
     if let Some(program) = order.through.clone() {
         return through(&program, view, note, (told, tells), order, bytes, incoming);
     }
-    let first = || as_first(order, bytes, incoming, guard, &tells);
+    let first = |rank| as_first(order, bytes, incoming, guard, &tells, rank);
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
         // A byte stands before the report, with the sockets of the network or without.
@@ -339,7 +355,7 @@ fn in_namespaces(
     let between = namespace::start(view, first, refused)?;
     drop(tells);
     note.map_or(Ok(()), Note::beat)?;
-    let report = reported(&hosts, told)?;
+    let report = reported(&hosts, grantable, told)?;
     namespace::wait(between);
     Ok(report)
 }
@@ -348,7 +364,7 @@ fn in_namespaces(
 fn through(
     program: &Path,
     view: &View,
-    note: Option<&Note>,
+    note: Option<&mut Note>,
     (told, theirs): (UnixStream, UnixStream),
     order: Order,
     bytes: Vec<u8>,
@@ -372,7 +388,7 @@ fn through(
         let _gone = inside.write_all(&line).and_then(|()| io::copy(&mut incoming, &mut inside));
         let _gone = inside.shutdown(Shutdown::Write);
     });
-    let report = reported(&order.hosts, told)?;
+    let report = reported(&order.hosts, order.guarded.is_some(), told)?;
     let mut said = String::new();
     if let Some(mut stderr) = child.stderr.take() {
         stderr.read_to_string(&mut said)?;
@@ -383,9 +399,9 @@ fn through(
 }
 
 /// What the first process inside says, while this one holds its way out open.
-fn reported(hosts: &[String], told: UnixStream) -> io::Result<Option<Report>> {
+fn reported(hosts: &[String], grantable: bool, told: UnixStream) -> io::Result<Option<Report>> {
     // Where the namespaces were refused, no socket came out, and the report says why.
-    let way_out = WayOut::serve(hosts, &told);
+    let way_out = WayOut::serve(hosts, grantable, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
     let mut report = serde_json::from_str(&line).ok();
@@ -402,6 +418,7 @@ fn as_first(
     incoming: BufReader<UnixStream>,
     guard: Option<&Guard>,
     tells: &UnixStream,
+    rank: Rank,
 ) -> io::Result<()> {
     let variables = match network::open(&order.hosts, tells) {
         Ok(variables) => variables,
@@ -416,7 +433,7 @@ fn as_first(
     }
     let proxies = variables.into_iter().map(|(name, value)| (name.into(), value.into()));
     order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
-    let mut report = here(order, bytes, incoming);
+    let mut report = here(order, bytes, incoming, Some(rank));
     if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
         // Wherever a link leads here, the command itself could write no less.
         *restored = guard.restore();
@@ -425,11 +442,11 @@ fn as_first(
 }
 
 /// Runs the command under this process.
-fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>) -> Report {
+fn here(order: Order, bytes: Vec<u8>, incoming: BufReader<UnixStream>, rank: Option<Rank>) -> Report {
     let first = order.apart;
     let temporary = TEMPORARY.iter().map(PathBuf::from).chain(order.view.home.clone()).filter(|_| first).collect();
     let watched = Watched { limits: order.limits, temporary, first };
-    let child = match start(order, bytes) {
+    let child = match start(order, bytes, rank) {
         Ok(child) => child,
         Err(error) => return Report::not_started(&error),
     };
@@ -454,14 +471,14 @@ fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
 }
 
 /// Starts the command from a thread that is restricted first and stays: the system kills the command with it.
-fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
+fn start(order: Order, bytes: Vec<u8>, rank: Option<Rank>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable.clone() };
         let (files, calls) = sandbox::restrict(&Restriction { writable, connects: order.connects });
         let held = !order.required || order.apart || (files != Enforcement::None && calls);
         let refused = || Err(io::Error::other("the system cannot hold it to reading"));
-        let _nobody = sender.send(if held { spawn(&order, bytes) } else { refused() });
+        let _nobody = sender.send(if held { spawn(&order, bytes, rank.as_ref()) } else { refused() });
         loop {
             std::thread::park();
         }
@@ -469,7 +486,7 @@ fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
     receiver.recv().map_err(|_| io::Error::other("the thread of the sandbox died"))?
 }
 
-fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
+fn spawn(order: &Order, bytes: Vec<u8>, rank: Option<&Rank>) -> io::Result<Pid> {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(&order.program);
     let environment = order.environment.iter().map(|(name, value)| (name, value));
@@ -479,7 +496,10 @@ fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
     }
     command.stdin(if order.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     end_with_parent(&mut command);
-    let mut child = command.spawn()?;
+    let mut child = match rank {
+        Some(rank) => rank.spawn_first(&mut command)?,
+        None => command.spawn()?,
+    };
     if let Some(mut sink) = child.stdin.take() {
         // A process need not read it all.
         std::thread::spawn(move || drop(sink.write_all(&bytes)));

@@ -39,6 +39,8 @@ impl Watched {
         let processes = self.processes();
         let too_much = |limit: &u64| {
             let files = self.temporary.iter().map(|folder| used(folder)).fold(0, u64::saturating_add);
+            // Outside of a namespace of messages they are those of all programs.
+            let files = files.saturating_add(if self.first { segments() } else { 0 });
             // What processes share counts for each here, and is looked at closely only if that is too much.
             let sum = |of: fn(i32) -> Memory| processes.iter().map(|pid| of(*pid)).fold(Memory::default(), Memory::and);
             sum(Memory::at_most).with(files) > *limit && sum(Memory::fair).with(files) > *limit
@@ -84,7 +86,8 @@ impl Memory {
     fn at_most(pid: i32) -> Self {
         let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let of = |name| kilobytes(&text, name).unwrap_or(0);
-        Self { own: of("RssAnon:").saturating_add(of("VmSwap:")), shared: of("RssShmem:") }
+        let own = ["RssAnon:", "VmSwap:"].map(of).into_iter().fold(tables(&text), u64::saturating_add);
+        Self { own, shared: of("RssShmem:") }
     }
 
     /// The same, each part divided by how many processes share it. One that cannot be looked into gets no discount.
@@ -92,10 +95,27 @@ impl Memory {
         let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
         let of = |name| kilobytes(&text, name);
         match (of("Pss_Anon:"), of("Pss_Shmem:")) {
-            (Some(own), Some(shared)) => Self { own: own.saturating_add(of("SwapPss:").unwrap_or(0)), shared },
+            (Some(own), Some(shared)) => {
+                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+                let own = own.saturating_add(of("SwapPss:").unwrap_or(0));
+                Self { own: own.saturating_add(tables(&status)), shared }
+            }
             _ => Self::at_most(pid),
         }
     }
+}
+
+/// Bytes of what a process has in memory besides pages of the usual size: the tables of its pages, and large pages.
+fn tables(status: &str) -> u64 {
+    ["VmPTE:", "HugetlbPages:"].iter().filter_map(|name| kilobytes(status, name)).fold(0, u64::saturating_add)
+}
+
+/// Bytes of shared memory of System V, which stays when nobody has it any more.
+fn segments() -> u64 {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    // The last two columns are what is in memory and what is swapped.
+    let of = |line: &str| line.split_whitespace().skip(14).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
+    text.lines().skip(1).map(of).fold(0, u64::saturating_add)
 }
 
 /// Bytes of the files in a file system.

@@ -98,6 +98,30 @@ fn values_out_of_range_are_refused_with_their_origin() {
     assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be a whole number, 1 or more");
 }
 
+/// covers: 12.9
+#[test]
+fn a_setting_of_one_command_is_checked_and_reaches_the_settings() {
+    for (text, wrong) in [
+        ("refin=never", "Did you mean refine?"),
+        ("refine=sometimes", "must be one of auto, always, never"),
+        ("refine", "write a key and its value"),
+    ] {
+        let told = Setting::parse(text).unwrap_err();
+        assert!(told.contains(wrong), "{text}: {told}");
+    }
+    let with = |texts: &[&str]| {
+        let flags = texts.iter().map(|text| Setting::parse(text).unwrap()).collect();
+        Config::load(&Sources { flags, ..Sources::default() }, None)
+    };
+    let twice = with(&["jobs=1", "jobs=2"]).unwrap_err();
+    assert!(twice.to_string().contains("`jobs` is set twice"), "{twice}");
+    let given = with(&["strict_subtask_context=true", "sections=strict", "limits.max_calls=9"]).unwrap().given();
+    let settings = given.over(&callsheet_core::spec::Settings::default()).unwrap();
+    assert!(settings.strict_subtask_context);
+    assert_eq!(settings.sections, callsheet_core::spec::SectionOrder::Strict);
+    assert_eq!(settings.limits.max_calls, 9);
+}
+
 #[test]
 fn headless_takes_a_word_or_slugs() {
     use callsheet_core::spec::{Headless, Slug};

@@ -8,28 +8,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use callsheet_runtime::paths::{plain, read_settled, remove_tree_settled};
-use callsheet_runtime::rules::imported;
+use callsheet_runtime::paths::{read_settled, remove_tree_settled};
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 use super::border::View;
 use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
+use super::imports::brought_in;
 #[cfg(target_os = "linux")]
 use super::note::{Known, Noted};
 #[cfg(target_os = "linux")]
 use super::protected::is_closed;
-use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, is_rules, set_mode};
+use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
 use super::released::Released;
 use super::worktree::Worktree;
 
 /// The longest that removing may take.
 const REMOVING: Duration = Duration::from_secs(10);
-
-/// Files that rules bring in, and the bytes of one.
-const MOST_RULES: usize = 200;
-const MOST_BYTES: u64 = 1 << 20;
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
@@ -118,7 +114,9 @@ impl Guard {
             guard.follow(&mut look, &named, false);
         }
         guard.follow_links(&mut look);
-        guard.follow_rules(&mut look);
+        for path in brought_in(&look.paths) {
+            guard.follow(&mut look, &path, false);
+        }
         look.paths.retain(|path| !guard.released.covers(path));
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
@@ -149,27 +147,6 @@ impl Guard {
                 let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
                 let skills = path.file_name().is_some_and(|name| name == ".agents");
                 self.follow(look, &if skills { path.join("skills") } else { path.clone() }, of_git);
-            }
-        }
-    }
-
-    /// Protects the files that rules bring in: who writes those writes rules.
-    fn follow_rules(&mut self, look: &mut ProtectedPaths<'_>) {
-        let mut open: Vec<PathBuf> = look.paths.iter().filter(|path| is_rules(path)).cloned().collect();
-        let mut seen = BTreeSet::new();
-        while let Some(file) = open.pop().filter(|_| seen.len() < MOST_RULES) {
-            let is_file = file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() < MOST_BYTES);
-            let Ok(text) = read_settled(&file).map(String::from_utf8).unwrap_or_else(|_| Ok(String::new())) else {
-                continue;
-            };
-            if !is_file || !seen.insert(file.clone()) {
-                continue;
-            }
-            let Some(folder) = file.parent() else { continue };
-            let named = text.lines().filter_map(imported).map(|name| plain(&folder.join(name)));
-            for path in named.filter(|path| !path.is_dir()) {
-                self.follow(look, &path, false);
-                open.push(path);
             }
         }
     }

@@ -64,6 +64,9 @@ mod tests {
         let found = Worktree::of(&root.join("side")).unwrap();
         let names: Vec<PathBuf> = found.writable().collect();
         assert_eq!(names, [own, root.join("main/.git/objects"), root.join("main/.git/refs")]);
+        // A link in the place of such a folder means what lies elsewhere.
+        std::os::unix::fs::symlink(&root, root.join("main/.git/logs")).unwrap();
+        assert_eq!(found.writable().count(), 3);
         assert_eq!(Worktree::of(&root.join("claims")), None);
         assert_eq!(Worktree::of(&root.join("main")), None);
     }

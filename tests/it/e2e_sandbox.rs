@@ -114,6 +114,22 @@ async fn a_command_works_on_the_project_and_in_temporary_folders() {
     assert!(!Path::new("/tmp/t").exists(), "its temporary folder is its own");
 }
 
+/// A link that one command leaves in the place of a granted folder shows the next one nothing.
+#[tokio::test]
+async fn a_link_in_the_place_of_a_granted_folder_leads_nowhere() {
+    if !holds() {
+        return;
+    }
+    let mut place = Place::new();
+    std::fs::create_dir(place.project().join("build")).unwrap();
+    place.granted.writable.push(place.project().join("build"));
+    place.run("echo b > build/b").await;
+    std::fs::remove_dir_all(place.project().join("build")).unwrap();
+    std::os::unix::fs::symlink("..", place.project().join("build")).unwrap();
+    let text = place.run("cat build/secret.txt; echo evil > build/evil").await;
+    assert!(!text.contains("the secret") && place.text("evil").is_none(), "{text}");
+}
+
 /// What decides what runs later, or what a model is told, cannot be written, moved away, or made.
 #[tokio::test]
 async fn a_command_cannot_change_what_runs_later() {

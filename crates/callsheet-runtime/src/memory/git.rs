@@ -5,6 +5,8 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::paths::host_program;
+
 /// Commits that are looked through.
 const COMMITS: &str = "--max-count=5000";
 /// Bytes of output that are read.
@@ -15,7 +17,8 @@ const MARK: char = '\u{1}';
 /// Date and subject of the last commit of each file below `root`; empty where there is no repository or no `git`.
 /// Nothing that a repository's configuration may name is started.
 pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
-    let mut command = Command::new("git");
+    let Some(git) = host_program("git", &[root.to_path_buf()]) else { return BTreeMap::new() };
+    let mut command = Command::new(git);
     // Nobody is asked about it: it inherits no secret, and what a repository lacks is not fetched.
     let path = std::env::var_os("PATH").map(|path| ("PATH", path));
     command.env_clear().envs(path).envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);

@@ -5,6 +5,7 @@ mod beneath;
 mod locate;
 mod private;
 mod read;
+mod steady;
 
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
@@ -16,6 +17,7 @@ pub use beneath::{
 pub use locate::Located;
 pub use private::{create_private_folder, private, write_private};
 pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, is_fetched, read_regular, read_regular_text};
+pub use steady::{host_program, steady};
 
 pub(crate) use beneath::{
     NewFile, open_dir_creating, open_parent, open_private_dir_creating, open_regular, remove_entry, stat_entry,
@@ -158,7 +160,10 @@ impl Workspace {
     /// lies in a folder that no command may write to, is left out, as is something protected of Callsheet's own.
     #[must_use]
     pub fn granting(mut self, granted: Granted) -> Self {
-        let writable = granted.writable.iter().map(|folder| real(folder));
+        // Wherever they lead now, commands may have been able to write there.
+        let mut changeable: Vec<PathBuf> = granted.writable.iter().map(|folder| real(folder)).collect();
+        changeable.push(self.root().to_path_buf());
+        let writable = granted.writable.iter().filter_map(|folder| steady(folder, &changeable));
         let writable = writable.filter(|real| self.may_grant_writing(real)).collect();
         let protected = granted.protected.iter().filter(|below| self.may_grant_protected(below)).cloned().collect();
         self.granted = Granted { writable, protected, ..granted };

@@ -129,16 +129,20 @@ fn read(workspace: &Workspace, path: &str) -> Option<String> {
     Some(split_mark(&text).1.replace("\r\n", "\n")).filter(|text| !text.trim().is_empty())
 }
 
+/// The file that a line of rules brings in, by its path beside theirs.
+pub fn imported(line: &str) -> Option<&str> {
+    let name = line.trim().strip_prefix('@')?;
+    let name = name.strip_prefix("./").unwrap_or(name);
+    (!name.is_empty() && !name.contains(char::is_whitespace)).then_some(name)
+}
+
 /// A text with the files in it that its lines `@path` name. A file is brought in once; a line that names none stays.
 fn with_imports(workspace: &Workspace, text: &str, folder: &str, seen: &mut BTreeSet<String>, depth: usize) -> String {
     let mut fence = None;
     let mut whole = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         cut::follow_fence(&mut fence, line);
-        let named =
-            line.trim().strip_prefix('@').filter(|name| !name.is_empty() && !name.contains(char::is_whitespace));
-        let found = named.filter(|_| fence.is_none() && depth < DEEPEST).and_then(|name| {
-            let name = name.strip_prefix("./").unwrap_or(name);
+        let found = imported(line).filter(|_| fence.is_none() && depth < DEEPEST).and_then(|name| {
             let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
             let inner = read(workspace, &path)?;
             Some((path, inner))

@@ -57,6 +57,8 @@ pub(crate) struct View {
     pub steady: Vec<PathBuf>,
     /// It sees nothing of these, wherever they lie.
     pub hidden: Vec<PathBuf>,
+    /// What commands can change, the project among it: no link that lies there leads to what is shown.
+    pub changeable: Vec<PathBuf>,
     /// Its home: empty but for what is shown, and gone with the command.
     pub home: Option<PathBuf>,
 }
@@ -164,9 +166,18 @@ fn view(workspace: &Workspace) -> View {
     View {
         shown: of_tools.chain(programs).chain(others).filter(|path| path.exists()).collect(),
         hidden: workspace.kept().to_vec(),
+        changeable: changeable(workspace),
         home,
         ..View::default()
     }
+}
+
+/// What commands of this project can change, canonical.
+fn changeable(workspace: &Workspace) -> Vec<PathBuf> {
+    let mut folders = vec![workspace.root().to_path_buf()];
+    folders.extend(workspace.granted().writable.iter().cloned());
+    folders.extend(Worktree::of(workspace.root()).iter().flat_map(Worktree::writable));
+    folders
 }
 
 /// A new temporary folder, which its owner alone looks into, whatever the process's mask is.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::border::View;
 use super::entry::{Entry, Snapshot, entry, is_at, is_folder, put};
 use super::git_settings;
+use super::imports::brought_in;
 #[cfg(target_os = "linux")]
 use super::note::{Known, Noted};
 #[cfg(target_os = "linux")]
@@ -35,6 +36,8 @@ pub(super) struct Guard {
     /// Where links of the protected part led to, and whether that is a folder of git. Links that a command makes are never
     /// followed: what they lead to is the project's.
     linked: BTreeMap<PathBuf, bool>,
+    /// Folders of a repository elsewhere that commits write to: no link in them may be new.
+    written: Vec<PathBuf>,
     /// What of it commands may change.
     released: Released,
     /// Whether the project is small enough to be searched for others within it.
@@ -61,15 +64,15 @@ pub(crate) struct Restored {
 
 impl Guard {
     /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
-    pub(super) fn of(root: &Path, released: &[PathBuf]) -> Self {
-        Self::looking(ProtectedPaths::new(root), root, released)
+    pub(super) fn of(root: &Path, released: &[PathBuf], changeable: &[PathBuf]) -> Self {
+        Self::looking(ProtectedPaths::new(root), root, released, changeable)
     }
 
     /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
     #[cfg(target_os = "linux")]
-    pub(super) fn knowing(root: &Path, released: &[PathBuf], known: &Known) -> Self {
+    pub(super) fn knowing(root: &Path, released: &[PathBuf], changeable: &[PathBuf], known: &Known) -> Self {
         let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
-        let mut guard = Self::looking(look, root, released);
+        let mut guard = Self::looking(look, root, released, changeable);
         for noted in known.at_work.iter().filter(|noted| noted.root == root && noted.nested == guard.nested) {
             let free = Released::of(root, &noted.released);
             let before: BTreeMap<&Path, &Option<Entry>> =
@@ -82,29 +85,38 @@ impl Guard {
         guard
     }
 
-    fn looking<'a>(mut look: ProtectedPaths<'a>, root: &'a Path, released: &[PathBuf]) -> Self {
+    fn looking<'a>(mut look: ProtectedPaths<'a>, root: &'a Path, released: &[PathBuf], changeable: &[PathBuf]) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Snapshot::new(),
             ways: BTreeMap::new(),
             linked: BTreeMap::new(),
+            written: Vec::new(),
             released: Released::of(root, released),
             nested: true,
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
         };
         guard.nested = look.project();
-        if let Some(worktree) = Worktree::of(root) {
-            look.linked(&worktree.own, true);
-            guard.linked.insert(worktree.own, true);
+        let worktree = Worktree::of(root);
+        if let Some(Worktree { own, common }) = worktree.clone() {
+            look.linked(&own, true);
+            guard.linked.insert(own, true);
+            guard.written = ["refs", "logs"].map(|name| common.join(name)).to_vec();
+            guard.written.iter().for_each(|folder| look.links(folder));
         }
         let is_settings =
             |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
         let settings: Vec<PathBuf> = look.paths.iter().filter(is_settings).cloned().collect();
-        for named in git_settings::named(root, settings.iter().map(PathBuf::as_path)) {
+        let around = git_settings::around(root, worktree.as_ref().map(|worktree| worktree.common.as_path()));
+        let settings = around.iter().chain(&settings).map(PathBuf::as_path);
+        for named in git_settings::named(root, settings, changeable) {
             guard.follow(&mut look, &named, false);
         }
         guard.follow_links(&mut look);
+        for path in brought_in(&look.paths) {
+            guard.follow(&mut look, &path, false);
+        }
         look.paths.retain(|path| !guard.released.covers(path));
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
@@ -259,6 +271,7 @@ impl Guard {
         look.into = Some(&into);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
+        self.written.iter().for_each(|folder| look.links(folder));
         let now = look.paths.iter().filter(|path| !self.released.covers(path));
         let paths: BTreeSet<&PathBuf> = self.before.keys().chain(now).collect();
         // What is reached by a link that was not there is not seen.
@@ -423,7 +436,7 @@ mod tests {
     #[test]
     fn what_is_free_is_left_alone() {
         let (_keep, root) = project();
-        let guard = Guard::of(&root, &[]);
+        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
         fs::write(root.join("free.txt"), "changed").unwrap();
         fs::write(root.join(".callsheet/runs/one/sheet.md"), "view").unwrap();
         fs::create_dir_all(root.join(".git/objects")).unwrap();
@@ -437,7 +450,7 @@ mod tests {
         let (_keep, root) = project();
         fs::write(root.join(".git/hooks/pre-push"), "#!/bin/sh\n").unwrap();
         set_mode(&root.join(".git/hooks/pre-push"), 0o755).unwrap();
-        let guard = Guard::of(&root, &[]);
+        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
         fs::write(root.join(".git/config"), "[core]\nhooksPath = evil\n").unwrap();
         fs::remove_file(root.join(".git/hooks/pre-push")).unwrap();
         fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
@@ -454,7 +467,7 @@ mod tests {
         {
             assert!(changed.iter().any(|path| path == name), "{name} is missing: {changed:?}");
         }
-        assert_eq!(Guard::of(&root, &[]).before, guard.before);
+        assert_eq!(Guard::of(&root, &[], std::slice::from_ref(&root)).before, guard.before);
         assert_eq!(guard.restore(), Restored::default());
         assert!(root.join("moved/a.md").exists(), "behind a new link lies what is the project's");
         let hook = root.join(".git/hooks/pre-push");
@@ -466,7 +479,7 @@ mod tests {
     fn nothing_hides_in_a_folder_that_cannot_be_looked_into() {
         for (name, mode) in [(".git/hooks", 0o000), (".git/hooks", 0o300), (".git", 0o000), (".agents", 0o100)] {
             let (_keep, root) = project();
-            let guard = Guard::of(&root, &[]);
+            let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
             fs::create_dir_all(root.join(".agents/skills")).unwrap();
             fs::write(root.join(".agents/skills/evil.md"), "evil").unwrap();
             fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
@@ -476,7 +489,7 @@ mod tests {
             assert!(restored.changed.contains(&".git/hooks/post-commit".to_owned()), "{name}: {restored:?}");
             set_mode(&root.join(".agents"), 0o700).unwrap();
             assert!(!root.join(".agents/skills").exists() && !root.join(".git/hooks/post-commit").exists(), "{name}");
-            assert_eq!(Guard::of(&root, &[]).before, guard.before);
+            assert_eq!(Guard::of(&root, &[], std::slice::from_ref(&root)).before, guard.before);
         }
     }
 
@@ -495,7 +508,7 @@ mod tests {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "as it was").unwrap();
         }
-        let guard = Guard::of(&root, &[]);
+        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
         let added = [
             ".git/commondir",
             ".git/worktrees/one/config.worktree",
@@ -527,7 +540,7 @@ mod tests {
     fn what_is_released_is_left_alone_and_nothing_beside_it() {
         let (_keep, root) = project();
         let released = [".git/hooks", ".vscode/settings.json", "AGENTS.md", "new/.git", "shared"].map(PathBuf::from);
-        let guard = Guard::of(&root, &released);
+        let guard = Guard::of(&root, &released, &[]);
         let free = [".git/hooks/pre-push", ".vscode/settings.json", "AGENTS.md", "new/.git/config"];
         let kept = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config", "new/.callsheet/a"];
         for name in free.iter().chain(&kept) {
@@ -551,7 +564,7 @@ mod tests {
         let (_keep, root) = project();
         fs::create_dir_all(root.join("src")).unwrap();
         fs::write(root.join("src/AGENTS.md"), "good").unwrap();
-        let guard = Guard::of(&root, &[]);
+        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
         let mut nest = rustix::fs::open(&root, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
         for name in [".husky"].into_iter().chain(std::iter::repeat_n("a", 2500)) {
             rustix::fs::mkdirat(&nest, name, 0o700.into()).unwrap();
@@ -578,7 +591,7 @@ mod tests {
     #[test]
     fn what_could_not_be_put_back_is_named() {
         let (_keep, root) = project();
-        let mut guard = Guard::of(&root, &[]);
+        let mut guard = Guard::of(&root, &[], std::slice::from_ref(&root));
         guard.before.insert(root.join(".git/config"), Entry::Other(0, 0));
         let restored = guard.restore();
         assert_eq!((restored.changed, restored.open), (vec![".git/config".to_owned()], vec![".git/config".to_owned()]));

@@ -10,6 +10,7 @@ mod filter;
 mod git_settings;
 mod guard;
 pub(crate) mod holding;
+mod imports;
 pub(crate) mod limits;
 #[cfg(target_os = "linux")]
 mod namespace;

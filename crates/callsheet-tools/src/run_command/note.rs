@@ -262,7 +262,7 @@ mod tests {
             fs::write(root.join(name), "before").unwrap();
         }
         let free = [PathBuf::from("sub/.vscode")];
-        let (known, first, note) = Note::take(&notes, |known| Guard::knowing(&root, &free, known)).unwrap();
+        let (known, first, note) = Note::take(&notes, |known| Guard::knowing(&root, &free, &[], known)).unwrap();
         assert!(known.at_work.is_empty() && !known.searched);
         fs::create_dir_all(root.join(".husky")).unwrap();
         fs::remove_file(root.join("deep/CLAUDE.md")).unwrap();
@@ -271,7 +271,7 @@ mod tests {
         for name in [".envrc", ".husky/pre-commit", "lib/AGENTS.md", "new.md"] {
             fs::write(root.join(name), "evil").unwrap();
         }
-        let (known, second, other) = Note::take(&notes, |known| Guard::knowing(&root, &[], known)).unwrap();
+        let (known, second, other) = Note::take(&notes, |known| Guard::knowing(&root, &[], &[], known)).unwrap();
         assert!(known.at_work.len() == 1 && known.searched, "a command can make a project as large as it likes");
         assert_eq!(first.restore().open, [] as [&str; 0]);
         note.over();
@@ -282,7 +282,7 @@ mod tests {
         assert!(
             ["envrc", "husky", "agents"].iter().all(|name| root.join(format!(".{name}")).symlink_metadata().is_err())
         );
-        let (known, ..) = Note::take(&notes, |known| Guard::knowing(&root, &[], known)).unwrap();
+        let (known, ..) = Note::take(&notes, |known| Guard::knowing(&root, &[], &[], known)).unwrap();
         assert!(known.at_work.is_empty());
     }
 
@@ -298,7 +298,7 @@ mod tests {
         for name in [".git/config", "lib/AGENTS.md", "lib/CLAUDE.md"] {
             fs::write(root.join(name), "before").unwrap();
         }
-        let guard = Guard::of(&root, &[PathBuf::from(".vscode")]);
+        let guard = Guard::of(&root, &[PathBuf::from(".vscode")], &[]);
         let note = Note::put(&notes, &guard.noted()).unwrap();
         fs::create_dir_all(root.join(".husky/deep")).unwrap();
         fs::create_dir_all(root.join(".vscode")).unwrap();
@@ -325,7 +325,7 @@ mod tests {
         assert!(!root.join(".envrc").exists() && root.join(".vscode/a").exists());
         assert_eq!(set_aside_left(&notes, &root), [] as [&str; 0]);
         // Whatever lies in the way, nothing leaves the project.
-        let note = Note::put(&notes, &Guard::of(&root, &[]).noted()).unwrap();
+        let note = Note::put(&notes, &Guard::of(&root, &[], &[]).noted()).unwrap();
         fs::write(root.join(".mcp.json"), "new").unwrap();
         fs::remove_dir_all(root.join(ASIDE)).unwrap();
         std::os::unix::fs::symlink(folder.path(), root.join(ASIDE)).unwrap();

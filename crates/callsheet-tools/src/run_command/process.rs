@@ -108,7 +108,13 @@ impl Drop for Guarded {
 
 /// Without a process that supervises: what leaves the group of the command is not found.
 async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
-    let guarded = Guarded(bounds.confined.guarded.as_deref().map(|root| Guard::of(root, &bounds.confined.released)));
+    let guarded = Guarded(
+        bounds
+            .confined
+            .guarded
+            .as_deref()
+            .map(|root| Guard::of(root, &bounds.confined.released, &bounds.confined.view.changeable)),
+    );
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();

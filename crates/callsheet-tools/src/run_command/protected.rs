@@ -13,7 +13,9 @@ pub(super) const MODE: u32 = 0o7777;
 /// Folders with rules and configuration of programs that people run, or of models.
 const OF_PROGRAMS: [&str; 6] = [".husky", ".githooks", ".vscode", ".claude", ".codex", ".callsheet"];
 /// Such files.
-const FILES: [&str; 5] = [".envrc", ".mcp.json", "agents.md", "claude.md", "gemini.md"];
+const FILES: [&str; 2] = [".envrc", ".mcp.json"];
+/// Files with rules for models.
+const RULES: [&str; 3] = ["agents.md", "claude.md", "gemini.md"];
 /// Such files of cargo, which keeps others beside them.
 const OF_CARGO: [&str; 2] = ["config", "config.toml"];
 /// What this program itself writes there while a command runs.
@@ -28,6 +30,9 @@ const MOST: usize = 50_000;
 const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 /// Folders of git that hold what is committed, by names of any kind.
 const OF_COMMITS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+
+/// What git continues with, or sends to: lines of it are run, or say where a push goes.
+const UNFINISHED: [&str; 5] = ["rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"];
 
 /// A look at the protected part of a project.
 pub(super) struct ProtectedPaths<'a> {
@@ -88,8 +93,8 @@ impl<'a> ProtectedPaths<'a> {
         let mut others = Vec::new();
         let children = self.children(folder);
         let has = |wanted: &str| children.iter().any(|(path, _)| name(path) == wanted);
-        // A repository without a folder of files around it.
-        if ["head", "objects", "refs"].into_iter().all(has) {
+        // A repository without a folder of files around it, or the part of one that names the rest.
+        if has("head") && (has("objects") || has("commondir")) {
             self.git(folder, false);
         }
         for (path, is_folder) in children {
@@ -99,8 +104,8 @@ impl<'a> ProtectedPaths<'a> {
                 (".cargo", true) => OF_CARGO.iter().for_each(|name| self.walk(&path.join(name))),
                 (".git" | ".agents" | ".cargo", false) => self.walk(&path),
                 (name, _) if OF_PROGRAMS.contains(&name) => self.walk(&path),
-                (name, false) if FILES.contains(&name) => self.walk(&path),
-                (name, true) if !NOT_SEARCHED.contains(&name) => others.push(path),
+                (name, false) if FILES.contains(&name) || RULES.contains(&name) => self.walk(&path),
+                (_, true) if !NOT_SEARCHED.iter().any(|name| path.ends_with(name)) => others.push(path),
                 _ => {}
             }
         }
@@ -114,6 +119,7 @@ impl<'a> ProtectedPaths<'a> {
             match (name.as_str(), is_folder) {
                 ("hooks", _) => self.walk(&path),
                 ("commondir" | "gitdir", _) | ("worktrees" | "modules", false) => self.walk(&path),
+                (name, _) if UNFINISHED.contains(&name) => self.walk(&path),
                 ("worktrees" | "modules", true) => self.git(&path, true),
                 (name, false) if name.starts_with("config") => self.walk(&path),
                 // Git writes through a link, wherever it leads.
@@ -125,8 +131,8 @@ impl<'a> ProtectedPaths<'a> {
         }
     }
 
-    /// The links below a folder.
-    fn links(&mut self, folder: &Path) {
+    /// The links below a folder. Git writes through them, wherever they lead.
+    pub(super) fn links(&mut self, folder: &Path) {
         for (path, is_folder) in self.children(folder) {
             if is_folder {
                 self.links(&path);
@@ -193,6 +199,11 @@ pub(super) fn followed(root: &Path, path: &Path) -> (Vec<PathBuf>, Option<PathBu
 /// Whether git would take a folder for one of its own, whatever its name is.
 fn is_of_git(folder: &Path) -> bool {
     ["config", "hooks", "config.worktree"].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
+}
+
+/// Whether a file holds rules for models.
+pub(super) fn is_rules(path: &Path) -> bool {
+    RULES.contains(&name(path).as_str())
 }
 
 /// As systems see it that do not tell large letters from small ones.

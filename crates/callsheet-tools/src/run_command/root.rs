@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
+use callsheet_runtime::paths::steady;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, move_mount,
@@ -87,7 +88,7 @@ impl View {
             match (part, exact) {
                 (Part::Empty, _) => trees.push((path, part, None)),
                 (_, true) => trees.push((path.clone(), part, Some(tree_without_links(&path)?))),
-                (_, false) => trees.extend(tree(&path).ok().map(|tree| (path, part, Some(tree)))),
+                (_, false) => trees.extend(tree_without_links(&path).ok().map(|tree| (path, part, Some(tree)))),
             }
         }
         let devices: Vec<_> = DEVICES.iter().filter_map(|name| Some((*name, tree(&device(name)).ok()?))).collect();
@@ -132,7 +133,7 @@ impl View {
         let writable = self.writable.iter().map(|path| (path.clone(), Part::Writable));
         let mut parts: BTreeMap<PathBuf, Part> = BTreeMap::new();
         for (path, part) in shown.chain(empty).chain(writable) {
-            if let Some(real) = if part == Part::Empty { Some(path) } else { path.canonicalize().ok() } {
+            if let Some(real) = if part == Part::Empty { Some(path) } else { steady(&path, &self.changeable) } {
                 parts.insert(real, part);
             }
         }
@@ -162,10 +163,15 @@ impl View {
         links
     }
 
+    /// What the command may write, by the paths that it leads to now.
+    pub(super) fn writable_now(&self) -> Vec<PathBuf> {
+        self.writable.iter().filter_map(|path| steady(path, &self.changeable)).collect()
+    }
+
     /// Where the command may write, for a second wall inside.
     pub(super) fn writable_inside(&self) -> impl Iterator<Item = PathBuf> {
         let temporary = TEMPORARY.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
-        self.writable.iter().cloned().chain(self.home.clone()).chain(temporary)
+        self.writable_now().into_iter().chain(self.home.clone()).chain(temporary)
     }
 }
 

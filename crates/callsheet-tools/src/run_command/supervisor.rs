@@ -256,7 +256,10 @@ fn serve_inside() -> io::Result<()> {
     let (order, bytes, incoming, control) = ordered()?;
     let rank = Rank::own()?;
     namespace::settle_inside()?;
-    let guard = order.guarded.as_ref().map(|root| Guard::knowing(Path::new(root), &order.released, &order.known));
+    let guard = order
+        .guarded
+        .as_ref()
+        .map(|root| Guard::knowing(Path::new(root), &order.released, &order.view.changeable, &order.known));
     as_first(order, bytes, incoming, guard.as_ref(), &control, rank)
 }
 
@@ -268,12 +271,14 @@ fn serve() -> io::Result<()> {
     keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
     let (guard, mut note) = match (&order.guarded, &order.notes) {
         (Some(root), Some(notes)) => {
-            let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, known);
+            let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, &order.view.changeable, known);
             let (known, guard, note) = Note::take(Path::new(notes), look)?;
             order.known = known;
             (Some(guard), Some(note))
         }
-        (root, _) => (root.as_ref().map(|root| Guard::of(Path::new(root), &order.released)), None),
+        (root, _) => {
+            (root.as_ref().map(|root| Guard::of(Path::new(root), &order.released, &order.view.changeable)), None)
+        }
     };
     let apart = order.apart;
     let mut report = if apart {
@@ -293,8 +298,14 @@ fn serve() -> io::Result<()> {
             }
             report
         });
-        if let Report::Ended { closed, .. } = &mut report {
+        if let Report::Ended { closed, restored, .. } = &mut report {
             *closed = names;
+            // What is closed inside, and changed by another name of the same file, is put back from outside.
+            if !restored.open.is_empty()
+                && let Some(again) = guard.as_ref().and_then(|guard| put_back_outside(guard, &view))
+            {
+                restored.open = again.open;
+            }
         }
         report
     } else {
@@ -316,7 +327,7 @@ fn serve() -> io::Result<()> {
 /// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
 /// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
 fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
-    let walled = Restriction { writable: view.writable.clone(), connects: true };
+    let walled = Restriction { writable: view.writable_now(), connects: true };
     let put_back = || (sandbox::restrict(&walled).0 != Enforcement::None).then(|| guard.restore());
     std::thread::scope(|scope| scope.spawn(put_back).join().ok()).flatten()
 }
@@ -474,7 +485,7 @@ fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
 fn start(order: Order, bytes: Vec<u8>, rank: Option<Rank>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable.clone() };
+        let writable = if order.apart { order.view.writable_inside().collect() } else { order.view.writable_now() };
         let (files, calls) = sandbox::restrict(&Restriction { writable, connects: order.connects });
         let held = !order.required || order.apart || (files != Enforcement::None && calls);
         let refused = || Err(io::Error::other("the system cannot hold it to reading"));

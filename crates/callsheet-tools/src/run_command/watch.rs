@@ -29,7 +29,9 @@ impl Watched {
             std::thread::park_timeout(PAUSE);
             let found = self.look();
             over = if found.is_some() { over + 1 } else { 0 };
-            if let Some(found) = found.filter(|_| over >= LOOKS) {
+            // Processor time that was used stays used.
+            let is_sure = |found: &Over| matches!(found, Over::Cpu(_)) || over >= LOOKS;
+            if let Some(found) = found.filter(is_sure) {
                 return found;
             }
         }
@@ -37,6 +39,14 @@ impl Watched {
 
     fn look(&self) -> Option<Over> {
         let processes = self.processes();
+        let own = i32::try_from(std::process::id()).ok();
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        let seconds = |limit: &u64| {
+            processes.iter().copied().chain(own).filter_map(cpu).fold(0, u64::saturating_add) / ticks >= *limit
+        };
+        if let Some(limit) = self.limits.cpu.filter(seconds) {
+            return Some(Over::Cpu(limit));
+        }
         let too_much = |limit: &u64| {
             let files = self.temporary.iter().map(|folder| used(folder)).fold(0, u64::saturating_add);
             // Outside of a namespace of messages they are those of all programs.
@@ -45,15 +55,7 @@ impl Watched {
             let sum = |of: fn(i32) -> Memory| processes.iter().map(|pid| of(*pid)).fold(Memory::default(), Memory::and);
             sum(Memory::at_most).with(files) > *limit && sum(Memory::fair).with(files) > *limit
         };
-        if let Some(limit) = self.limits.memory.filter(too_much) {
-            return Some(Over::Memory(limit));
-        }
-        let own = i32::try_from(std::process::id()).ok();
-        let ticks = rustix::param::clock_ticks_per_second().max(1);
-        let seconds = |limit: &u64| {
-            processes.iter().copied().chain(own).filter_map(cpu).fold(0, u64::saturating_add) / ticks >= *limit
-        };
-        self.limits.cpu.filter(seconds).map(Over::Cpu)
+        self.limits.memory.filter(too_much).map(Over::Memory)
     }
 
     fn processes(&self) -> Vec<i32> {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders of a repository that a linked worktree uses.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Worktree {
     /// Its own folder in the repository.
     pub own: PathBuf,
@@ -34,8 +34,13 @@ impl Worktree {
     /// the repository are not among it.
     pub(super) fn writable(&self) -> impl Iterator<Item = PathBuf> {
         let shared = ["objects", "refs", "logs"].map(|name| self.common.join(name));
-        std::iter::once(self.own.clone()).chain(shared).filter(|folder| folder.is_dir())
+        std::iter::once(self.own.clone()).chain(shared).filter(|folder| is_real_folder(folder))
     }
+}
+
+/// A folder, and no link to one: who sends a project with such a link means another folder.
+fn is_real_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
 
 #[cfg(test)]
@@ -59,6 +64,9 @@ mod tests {
         let found = Worktree::of(&root.join("side")).unwrap();
         let names: Vec<PathBuf> = found.writable().collect();
         assert_eq!(names, [own, root.join("main/.git/objects"), root.join("main/.git/refs")]);
+        // A link in the place of such a folder means what lies elsewhere.
+        std::os::unix::fs::symlink(&root, root.join("main/.git/logs")).unwrap();
+        assert_eq!(found.writable().count(), 3);
         assert_eq!(Worktree::of(&root.join("claims")), None);
         assert_eq!(Worktree::of(&root.join("main")), None);
     }

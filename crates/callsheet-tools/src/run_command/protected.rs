@@ -31,8 +31,10 @@ const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 /// Folders of git that hold what is committed, by names of any kind.
 const OF_COMMITS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
-/// What git continues with, or sends to: lines of it are run, or say where a push goes.
-const UNFINISHED: [&str; 5] = ["rebase-merge", "rebase-apply", "sequencer", "remotes", "branches"];
+/// What git continues with: lines of it are run.
+const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+/// Folders whose files say where a push goes. Git makes them empty.
+const OF_REMOTES: [&str; 2] = ["remotes", "branches"];
 
 /// A look at the protected part of a project.
 pub(super) struct ProtectedPaths<'a> {
@@ -120,6 +122,9 @@ impl<'a> ProtectedPaths<'a> {
                 ("hooks", _) => self.walk(&path),
                 ("commondir" | "gitdir", _) | ("worktrees" | "modules", false) => self.walk(&path),
                 (name, _) if UNFINISHED.contains(&name) => self.walk(&path),
+                (name, true) if OF_REMOTES.contains(&name) => {
+                    self.children(&path).iter().for_each(|(file, _)| self.walk(file));
+                }
                 ("worktrees" | "modules", true) => self.git(&path, true),
                 (name, false) if name.starts_with("config") => self.walk(&path),
                 // Git writes through a link, wherever it leads.

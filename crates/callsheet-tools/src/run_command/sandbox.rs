@@ -6,6 +6,11 @@
 
 use std::path::PathBuf;
 
+#[cfg(target_os = "linux")]
+use super::border::View;
+#[cfg(target_os = "linux")]
+use super::guard::{Guard, Restored};
+
 /// How far the system enforces a restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enforcement {
@@ -134,4 +139,13 @@ mod system {
     pub(super) fn restrict(_restriction: &Restriction) -> Enforcement {
         Enforcement::None
     }
+}
+
+/// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
+/// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
+#[cfg(target_os = "linux")]
+pub(super) fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
+    let walled = Restriction { writable: view.writable_now(), connects: true };
+    let put_back = || (restrict(&walled).0 != Enforcement::None).then(|| guard.restore());
+    std::thread::scope(|scope| scope.spawn(put_back).join().ok()).flatten()
 }

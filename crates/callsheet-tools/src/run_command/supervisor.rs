@@ -31,7 +31,7 @@ use super::note::{Known, Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::processes::{children, parents};
 use super::root::TEMPORARY;
-use super::sandbox::{self, Enforcement, Restriction};
+use super::sandbox::{self, Enforcement, Restriction, put_back_outside};
 use super::watch::Watched;
 
 /// The word that makes this program such a process.
@@ -322,14 +322,6 @@ fn serve() -> io::Result<()> {
         note.over();
     }
     answer(&control, &report)
-}
-
-/// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
-/// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
-fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
-    let walled = Restriction { writable: view.writable_now(), connects: true };
-    let put_back = || (sandbox::restrict(&walled).0 != Enforcement::None).then(|| guard.restore());
-    std::thread::scope(|scope| scope.spawn(put_back).join().ok()).flatten()
 }
 
 /// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0

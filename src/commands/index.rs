@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::cli::{Exit, Failure, IndexArgs};
 use crate::setup::{Setup, store_failure};
 use crate::term::harmless;
-use crate::wiring::outline;
+use crate::wiring::{granted, outline};
 
 pub(super) fn index(setup: &Setup, arguments: &IndexArgs) -> Result<Exit, Failure> {
     setup.store()?;
@@ -27,6 +27,10 @@ pub(super) fn index(setup: &Setup, arguments: &IndexArgs) -> Result<Exit, Failur
 
 fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &IndexArgs) -> Result<Exit, Failure> {
     let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    // Where commands could write at any time lies no git that is run.
+    let mut granted = granted(setup);
+    setup.grants().all().unwrap_or_default().iter().for_each(|grant| grant.add_to(&mut granted));
+    let workspace = workspace.granting(granted);
     let outline = outline();
     let request = BuildRequest {
         workspace: &workspace,

@@ -49,7 +49,7 @@ pub struct Built {
 pub fn build_index(request: BuildRequest<'_>) -> Result<Built, String> {
     let root = request.workspace.root();
     let (include, exclude) = (patterns(request.include)?, patterns(request.exclude)?);
-    let commits = last_commits(root);
+    let commits = last_commits(request.workspace);
     let mut built = Built::default();
     for entry in walker(root).sort_by_file_name(Ord::cmp).build().flatten() {
         if entry.file_type().is_none_or(|kind| !kind.is_file()) {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::paths::host_program;
+use crate::paths::{Workspace, host_program};
 
 /// Commits that are looked through.
 const COMMITS: &str = "--max-count=5000";
@@ -14,10 +14,13 @@ const MOST: u64 = 64 * 1024 * 1024;
 /// Begins the line of a commit; no path holds it.
 const MARK: char = '\u{1}';
 
-/// Date and subject of the last commit of each file below `root`; empty where there is no repository or no `git`.
+/// Date and subject of the last commit of each file of a project; empty where there is no repository or no `git`.
 /// Nothing that a repository's configuration may name is started.
-pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
-    let Some(git) = host_program("git", &[root.to_path_buf()]) else { return BTreeMap::new() };
+pub(super) fn last_commits(workspace: &Workspace) -> BTreeMap<String, String> {
+    let root = workspace.root();
+    let changeable: Vec<PathBuf> =
+        std::iter::once(root).map(Path::to_path_buf).chain(workspace.granted().writable.iter().cloned()).collect();
+    let Some(git) = host_program("git", &changeable) else { return BTreeMap::new() };
     let mut command = Command::new(git);
     // Nobody is asked about it: it inherits no secret, and what a repository lacks is not fetched.
     let path = std::env::var_os("PATH").map(|path| ("PATH", path));

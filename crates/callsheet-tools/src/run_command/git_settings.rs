@@ -2,6 +2,7 @@
 //! alone knows what it will read.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,28 +13,68 @@ use callsheet_runtime::paths::{host_program, plain};
 
 /// How long git may take to read its settings: a pipe among them would be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The setting that names the folder of hooks.
+const HOOKS: &str = "core.hookspath";
 /// Repositories in a project whose settings are read.
 const MOST: usize = 64;
 
-/// Files with settings that git reads for a project besides those in it: the system's, the user's, those of a repository
-/// around the project, and those that a linked worktree shares (`common`).
-pub(super) fn around(root: &Path, common: Option<&Path>) -> Vec<PathBuf> {
+/// Variables that git needs to say which settings it reads, and those that are settings of which we look at.
+pub(super) fn variables() -> Vec<(String, OsString)> {
+    let names = ["PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+    let known = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
+    let given = |number: usize| {
+        let key = std::env::var(format!("GIT_CONFIG_KEY_{number}")).ok()?.to_ascii_lowercase();
+        let value = std::env::var_os(format!("GIT_CONFIG_VALUE_{number}"))?;
+        (key == HOOKS || is_include(&key)).then_some((key, value))
+    };
+    let count = std::env::var("GIT_CONFIG_COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(0);
+    let given: Vec<(String, OsString)> = (0..usize::min(count, MOST)).filter_map(given).collect();
+    let count = ("GIT_CONFIG_COUNT".to_owned(), given.len().to_string().into());
+    let given = given.into_iter().enumerate().flat_map(|(number, (key, value))| {
+        [(format!("GIT_CONFIG_KEY_{number}"), key.into()), (format!("GIT_CONFIG_VALUE_{number}"), value)]
+    });
+    known.chain([count]).chain(given).collect()
+}
+
+/// The files and folders that decide what git runs in a project. `inside`: what is protected in it; `common`: the folder
+/// that a linked worktree shares; `changeable`: where commands write, so no git from there is asked.
+pub(super) fn of(
+    root: &Path,
+    common: Option<&Path>,
+    inside: &BTreeSet<PathBuf>,
+    changeable: &[PathBuf],
+) -> Vec<PathBuf> {
+    let is_settings =
+        |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
+    let listed = host_program("git", changeable).map(|git| list(&git, None, root)).unwrap_or_default();
+    let around = around(root, common, &listed);
+    let mut all = named(root, around.iter().chain(inside.iter().filter(is_settings)).map(PathBuf::as_path), changeable);
+    // A variable can set it, too.
+    all.extend(read(&listed, &root.join(".git/config"), root).hooks);
+    all
+}
+
+/// Files with settings that git reads for a project besides those in it: those that git itself names there, and those that a
+/// linked worktree shares (`common`). `listed`: what git says of its settings in the project.
+fn around(root: &Path, common: Option<&Path>, listed: &str) -> BTreeSet<PathBuf> {
     let home = std::env::home_dir();
     let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let settings = settings.or_else(|| Some(home.as_ref()?.join(".config")));
     let users = [home.map(|home| home.join(".gitconfig")), settings.map(|folder| folder.join("git/config"))];
-    let outer = root.ancestors().find(|folder| folder.join(".git").symlink_metadata().is_ok());
-    let outer = outer.filter(|folder| *folder != root).map(|folder| folder.join(".git/config"));
     let shared = common.map(|folder| folder.join("config"));
     let system = Some(PathBuf::from("/etc/gitconfig"));
-    users.into_iter().chain([outer, shared, system]).flatten().collect()
+    let mut found: BTreeSet<PathBuf> = users.into_iter().chain([shared, system]).flatten().collect();
+    let origins = listed.split('\0').step_by(2).filter_map(|origin| origin.strip_prefix("file:"));
+    // Git names files of a repository from its top, wherever that is.
+    found.extend(origins.flat_map(|origin| tops(root, root).map(move |top| plain(&top.join(origin)))));
+    found
 }
 
 /// The files and folders that decide what git runs in a project, as far as these files with settings name them, or files that
 /// they include, now or under a condition. `changeable`: where commands write, so no git from there is asked.
-pub(super) fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>, changeable: &[PathBuf]) -> Vec<PathBuf> {
-    let is_file = |file: &Path| file.symlink_metadata().is_ok_and(|found| found.is_file());
-    let mut open: VecDeque<PathBuf> = settings.filter(|file| is_file(file)).map(Path::to_path_buf).collect();
+fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>, changeable: &[PathBuf]) -> Vec<PathBuf> {
+    // A link to settings is one that git follows.
+    let mut open: VecDeque<PathBuf> = settings.filter(|file| file.is_file()).map(Path::to_path_buf).collect();
     if open.is_empty() {
         return Vec::new();
     }
@@ -41,19 +82,22 @@ pub(super) fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>, c
     let (mut named, mut read_files) = (BTreeSet::new(), BTreeSet::new());
     while let Some(file) = open.pop_front().filter(|_| read_files.len() < MOST) {
         if read_files.insert(file.clone()) {
-            let found = read(&list(&git, &file), &file, root);
-            open.extend(found.included.iter().filter(|file| is_file(file)).cloned());
+            let found = read(&list(&git, Some(&file), Path::new("/")), &file, root);
+            open.extend(found.included.iter().filter(|file| file.is_file()).cloned());
             named.extend(found.included.into_iter().chain(found.hooks));
+            named.extend(Some(file).filter(|file| file.is_symlink()));
         }
     }
     named.into_iter().collect()
 }
 
-/// The settings of a file and of all that it includes. Only the file is named, so it does not matter whether git would take
-/// its folder for a repository.
-fn list(git: &Path, file: &Path) -> String {
+/// The settings of a file and of all that it includes; without a file, all that git reads in a folder.
+fn list(git: &Path, file: Option<&Path>, folder: &Path) -> String {
     let mut command = Command::new(git);
-    command.args(["config", "--list", "--show-origin", "--includes", "--null", "--file"]).arg(file).current_dir("/");
+    command.args(["config", "--list", "--show-origin", "--includes", "--null"]).current_dir(folder);
+    if let Some(file) = file {
+        command.arg("--file").arg(file);
+    }
     let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
         return String::new();
     };
@@ -89,20 +133,26 @@ fn read(listed: &str, file: &Path, root: &Path) -> Named {
         let Some((name, value)) = setting.split_once('\n') else { continue };
         let below = value.strip_prefix("~/").and_then(|below| Some(std::env::home_dir()?.join(below)));
         let at = |folder: &Path| plain(&below.clone().unwrap_or_else(|| folder.join(value)));
-        if name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path")) {
+        if is_include(name) {
             named.included.push(at(origin.parent().unwrap_or(root)));
-        } else if name == "core.hookspath" {
+        } else if name == HOOKS {
             named.hooks.extend(tops(file, root).map(at));
         }
     }
     named
 }
 
-/// The folders at which hooks of these settings can run: that of the project, and that whose files their repository holds.
+fn is_include(name: &str) -> bool {
+    name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path"))
+}
+
+/// The folders at which hooks of these settings can run: that of the project, those of repositories around it, and that whose
+/// files their repository holds.
 fn tops<'a>(file: &'a Path, root: &'a Path) -> impl Iterator<Item = &'a Path> {
     let folder = file.ancestors().find(|way| way.file_name().is_some_and(|name| name == ".git"));
     let own = folder.and_then(Path::parent).filter(|top| *top != root);
-    std::iter::once(root).chain(own)
+    let outer = root.ancestors().skip(1).filter(|folder| folder.join(".git").symlink_metadata().is_ok());
+    std::iter::once(root).chain(own.filter(|top| !root.starts_with(top))).chain(outer)
 }
 
 #[cfg(test)]
@@ -128,5 +178,29 @@ mod tests {
         let found = named(&root, [file.as_path()].into_iter(), &[]);
         let all = [root.join("hooks"), root.join("more"), root.join("others")];
         assert!(host_program("git", &[]).is_none() || found == all, "{found:?}");
+    }
+
+    /// covers: 11.10
+    #[test]
+    fn settings_behind_links_and_around_the_project_count() {
+        let Some(git) = host_program("git", &[]) else { return };
+        for (apart, at) in [(&["--separate-git-dir", "apart"][..], "apart"), (&[], ".git")] {
+            let folder = tempfile::tempdir().unwrap();
+            let top = folder.path().canonicalize().unwrap();
+            let root = top.join("project");
+            std::fs::create_dir_all(&root).unwrap();
+            let made = Command::new(&git).args(["init", "-q"]).args(apart).current_dir(&top).status();
+            assert!(made.unwrap().success());
+            let settings = top.join(at).join("config");
+            let text =
+                std::fs::read_to_string(&settings).unwrap() + "[includeIf \"gitdir:/nowhere/\"]\npath = ../link\n";
+            std::fs::write(&settings, text).unwrap();
+            std::fs::write(top.join("more"), "[core]\nhooksPath = project/hooks\n").unwrap();
+            std::os::unix::fs::symlink("more", top.join("link")).unwrap();
+            let around = around(&root, None, &list(&git, None, &root));
+            assert!(around.contains(&settings), "{at}: {around:?}");
+            let found = named(&root, around.iter().map(PathBuf::as_path), &[]);
+            assert!(found.contains(&root.join("hooks")), "they count from the top of the repository: {found:?}");
+        }
     }
 }

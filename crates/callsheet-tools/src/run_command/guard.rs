@@ -38,6 +38,8 @@ pub(super) struct Guard {
     linked: BTreeMap<PathBuf, bool>,
     /// Folders of a repository elsewhere that commits write to: no link in them may be new.
     written: Vec<PathBuf>,
+    /// What settings of git name.
+    pub(super) named: Vec<PathBuf>,
     /// What of it commands may change.
     released: Released,
     /// Whether the project is small enough to be searched for others within it.
@@ -65,18 +67,17 @@ pub(crate) struct Restored {
 impl Guard {
     /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
     pub(super) fn of(root: &Path, released: &[PathBuf], changeable: &[PathBuf]) -> Self {
-        Self::looking(ProtectedPaths::new(root), root, released, changeable)
+        Self::looking(ProtectedPaths::new(root), root, released, changeable, Vec::new())
     }
 
     /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
     #[cfg(target_os = "linux")]
     pub(super) fn knowing(root: &Path, released: &[PathBuf], changeable: &[PathBuf], known: &Known) -> Self {
         let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
-        let mut guard = Self::looking(look, root, released, changeable);
+        let mut guard = Self::looking(look, root, released, changeable, known.named.clone());
         for noted in known.at_work.iter().filter(|noted| noted.root == root && noted.nested == guard.nested) {
             let free = Released::of(root, &noted.released);
-            let before: BTreeMap<&Path, &Option<Entry>> =
-                noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
+            let before: BTreeMap<&Path, _> = noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
             guard.before.retain(|path, _| before.contains_key(path.as_path()) || free.covers(path));
             let was = before.into_iter().filter_map(|(path, was)| Some((path.to_path_buf(), was.clone()?)));
             guard.before.extend(was.filter(|(path, _)| !guard.released.covers(path)));
@@ -85,13 +86,20 @@ impl Guard {
         guard
     }
 
-    fn looking<'a>(mut look: ProtectedPaths<'a>, root: &'a Path, released: &[PathBuf], changeable: &[PathBuf]) -> Self {
+    fn looking<'a>(
+        mut look: ProtectedPaths<'a>,
+        root: &'a Path,
+        released: &[PathBuf],
+        changeable: &[PathBuf],
+        named: Vec<PathBuf>,
+    ) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Snapshot::new(),
             ways: BTreeMap::new(),
             linked: BTreeMap::new(),
             written: Vec::new(),
+            named,
             released: Released::of(root, released),
             nested: true,
             #[cfg(target_os = "linux")]
@@ -99,31 +107,24 @@ impl Guard {
         };
         guard.nested = look.project();
         let worktree = Worktree::of(root);
-        if let Some(Worktree { own, common }) = worktree.clone() {
-            look.linked(&own, true);
-            guard.linked.insert(own, true);
+        if let Some(Worktree { own, common }) = &worktree {
+            look.linked(own, true);
+            guard.linked.insert(own.clone(), true);
             guard.written = ["refs", "logs"].map(|name| common.join(name)).to_vec();
             guard.written.iter().for_each(|folder| look.links(folder));
         }
-        let is_settings =
-            |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
-        let settings: Vec<PathBuf> = look.paths.iter().filter(is_settings).cloned().collect();
-        let around = git_settings::around(root, worktree.as_ref().map(|worktree| worktree.common.as_path()));
-        let settings = around.iter().chain(&settings).map(PathBuf::as_path);
-        for named in git_settings::named(root, settings, changeable) {
-            guard.follow(&mut look, &named, false);
-        }
+        let common = worktree.as_ref().map(|worktree| worktree.common.as_path());
+        guard.named.extend(git_settings::of(root, common, &look.paths, changeable));
+        guard.named.clone().iter().for_each(|path| guard.follow(&mut look, path, false));
         guard.follow_links(&mut look);
-        for path in brought_in(&look.paths) {
-            guard.follow(&mut look, &path, false);
-        }
+        brought_in(&look.paths).iter().for_each(|path| guard.follow(&mut look, path, false));
         look.paths.retain(|path| !guard.released.covers(path));
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
         let mode = |way: &Path| look.widened.get(way).copied().or_else(|| folder_mode(way));
         guard.ways = ways.into_iter().filter_map(|way| Some((way.to_path_buf(), mode(way)?))).collect();
-        let found = look.paths.iter().filter_map(|path| Some((path.clone(), entry(path, &look.widened)?)));
-        guard.before = found.collect();
+        let before = |path: &PathBuf| Some((path.clone(), entry(path, &look.widened)?));
+        guard.before = look.paths.iter().filter_map(before).collect();
         narrow(&look.widened);
         guard
     }

@@ -74,6 +74,8 @@ pub(super) struct Known {
     /// It was small enough once to be searched for others within it, and is searched since then, however large a command
     /// makes it.
     pub searched: bool,
+    /// What settings of git name that cannot be read where this is looked at.
+    pub named: Vec<PathBuf>,
 }
 
 impl Known {
@@ -83,7 +85,7 @@ impl Known {
             fs::File::open(path).is_ok_and(is_at_work)
         });
         let at_work = notes.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
-        Self { at_work, searched: folder.join(SEARCHED).exists() }
+        Self { at_work, searched: folder.join(SEARCHED).exists(), named: Vec::new() }
     }
 }
 

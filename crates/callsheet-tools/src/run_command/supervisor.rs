@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::border::{Confined, View};
 use super::bwrap::Bwrap;
+use super::git_settings;
 use super::guard::{Guard, Restored};
 use super::holding::holding;
 use super::limits::{Limits, Over};
@@ -183,9 +184,7 @@ pub fn supervise_with(program: &Path) {
 /// A process that supervises, with its end of the socket; `None`: no program is known that does.
 pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
     let mut command = tokio::process::Command::new(SUPERVISOR.get()?);
-    // What git needs to say which settings it reads.
-    let known = ["PATH", "HOME", "XDG_CONFIG_HOME"].map(|name| (name, std::env::var_os(name)));
-    command.arg(WORD).env_clear().envs(known.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    command.arg(WORD).env_clear().envs(git_settings::variables());
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(control)));
     Some(command)
 }
@@ -273,7 +272,7 @@ fn serve() -> io::Result<()> {
         (Some(root), Some(notes)) => {
             let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, &order.view.changeable, known);
             let (known, guard, note) = Note::take(Path::new(notes), look)?;
-            order.known = known;
+            order.known = Known { named: guard.named.clone(), ..known };
             (Some(guard), Some(note))
         }
         (root, _) => {

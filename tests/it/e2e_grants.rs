@@ -12,7 +12,7 @@ use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
 /// A loop that makes these calls of `run_command`, one a turn, and ends.
-fn garden(calls: &[&str]) -> TestProject {
+pub fn garden(calls: &[&str]) -> TestProject {
     let mut garden = TestProject::bare();
     garden.write(
         ".callsheet/skills/try_it.md",
@@ -24,7 +24,7 @@ fn garden(calls: &[&str]) -> TestProject {
 }
 
 /// From here on the model makes these calls, and ends. Each process begins with the first one.
-fn follow(garden: &mut TestProject, calls: &[&str]) {
+pub fn follow(garden: &mut TestProject, calls: &[&str]) {
     let replies: String = calls
         .iter()
         .map(|command| {
@@ -35,7 +35,7 @@ fn follow(garden: &mut TestProject, calls: &[&str]) {
     garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{replies}{last}"));
 }
 
-const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"];
+pub const RUN: &[&str] = &["run", "--sheet", "work.md", "--approval", "before-apply"];
 
 /// Where the answers to gates came from.
 fn answered_by(garden: &TestProject) -> Vec<String> {

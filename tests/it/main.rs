@@ -35,6 +35,7 @@ mod e2e_rules;
 mod e2e_runs;
 mod e2e_safety;
 mod e2e_sandbox;
+mod e2e_sandbox_git;
 mod e2e_screen;
 mod e2e_sheets;
 mod e2e_shown;

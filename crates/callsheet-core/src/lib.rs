@@ -10,6 +10,8 @@ pub mod fence;
 
 pub mod fuzzy;
 
+pub mod texts;
+
 pub mod words;
 
 pub mod units;

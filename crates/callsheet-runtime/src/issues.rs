@@ -1,10 +1,13 @@
 //! Issues that the shell finds, with their words in `prompts/issues.txt`: models read them.
 
+use std::sync::LazyLock;
+
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::spec::Phase;
+use callsheet_core::texts::{Texts, fill};
 
-const WORDS: &str = include_str!("prompts/issues.txt");
-const PATHS: &str = include_str!("prompts/paths.txt");
+static WORDS: LazyLock<Texts> = LazyLock::new(|| Texts::of(&[include_str!("prompts/issues.txt")]));
+static PATHS: LazyLock<Texts> = LazyLock::new(|| Texts::of(&[include_str!("prompts/paths.txt")]));
 
 /// Builds an issue from a line of `prompts/issues.txt`.
 pub(crate) struct Finding<'a> {
@@ -24,7 +27,7 @@ pub(crate) struct Finding<'a> {
 
 impl Finding<'_> {
     pub(crate) fn issue(self) -> Issue {
-        let (what, todo) = words(self.words);
+        let (what, todo) = WORDS.clauses(self.words).unwrap_or((self.words, ""));
         let mut values = vec![("target", self.target)];
         values.extend_from_slice(self.values);
         Issue {
@@ -48,55 +51,19 @@ impl Finding<'_> {
 
 /// Why a path cannot be read or written, of one key of `prompts/paths.txt`: a clause inside such words.
 pub(crate) fn path_reason(key: &str) -> String {
-    let found = PATHS.lines().filter_map(|line| line.split_once(" = ")).find(|(name, _)| *name == key);
-    found.map_or(key, |(_, text)| text).to_owned()
-}
-
-/// What is wrong and what to do, of one key.
-fn words(key: &str) -> (&'static str, &'static str) {
-    WORDS
-        .lines()
-        .filter_map(|line| line.split_once(" = "))
-        .find(|(name, _)| *name == key)
-        .and_then(|(_, text)| text.split_once(" | "))
-        .unwrap_or((WORDS, ""))
-}
-
-/// Replaces `{name}` by its value in one pass; inserted text is not scanned.
-pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
-    let mut text = String::with_capacity(template.len());
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let known = after
-            .split_once('}')
-            .and_then(|(name, tail)| values.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value, tail)));
-        match known {
-            Some((value, tail)) => {
-                text.push_str(value);
-                rest = tail;
-            }
-            None => {
-                text.push('{');
-                rest = after;
-            }
-        }
-    }
-    text.push_str(rest);
-    text
+    PATHS.get(key).unwrap_or(key).to_owned()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PATHS, WORDS, fill, path_reason};
+    use super::{PATHS, WORDS, path_reason};
 
     #[test]
     fn every_line_has_a_key_and_both_clauses() {
-        for line in WORDS.lines() {
-            let (key, text) = line.split_once(" = ").expect(line);
-            assert!(key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{line}");
-            let (what, todo) = text.split_once(" | ").expect(line);
-            assert!(!what.is_empty() && !todo.is_empty() && !what.ends_with('.') && !todo.ends_with('.'), "{line}");
+        for (key, text) in WORDS.iter() {
+            assert!(key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{key}");
+            let (what, todo) = text.split_once(" | ").expect(key);
+            assert!(!what.is_empty() && !todo.is_empty() && !what.ends_with('.') && !todo.ends_with('.'), "{key}");
         }
     }
 
@@ -105,20 +72,14 @@ mod tests {
         let sources = ["paths/locate.rs", "paths/read.rs", "references/files.rs", "references/answer.rs"];
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let code: String = sources.iter().map(|file| std::fs::read_to_string(folder.join(file)).unwrap()).collect();
-        for line in PATHS.lines() {
-            let (key, text) = line.split_once(" = ").expect(line);
+        for (key, text) in PATHS.iter() {
             assert!(code.contains(&format!("\"{key}\"")), "{key} is never given");
-            assert!(text.starts_with("it") || text.starts_with("a "), "{line}");
+            assert!(text.starts_with("it") || text.starts_with("a "), "{key}");
         }
         let given: Vec<&str> = code.split("path_reason(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
         assert!(given.len() >= 8);
         for key in given {
             assert_ne!(path_reason(key), key, "{key} has no words");
         }
-    }
-
-    #[test]
-    fn inserted_text_is_not_scanned() {
-        assert_eq!(fill("{a} and {b} {c", &[("a", "{b}"), ("b", "2")]), "{b} and 2 {c");
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn read(
         EntryKind::File(bytes) if bytes > READ_LIMIT => {
             let (size, limit) = ((bytes / MIB).to_string(), (READ_LIMIT / MIB).to_string());
             let reason = crate::issues::path_reason("too-large-to-read");
-            let reason = crate::issues::fill(&reason, &[("size", &size), ("limit", &limit)]);
+            let reason = callsheet_core::texts::fill(&reason, &[("size", size.as_str()), ("limit", limit.as_str())]);
             Err(PathFault::Unreadable { path: located.path().to_owned(), reason })
         }
         EntryKind::File(_) => {

@@ -5,9 +5,9 @@ use callsheet_core::spec::{Target, tokens};
 use callsheet_core::words::{Counts, Question, Words, scores};
 use callsheet_format::prompt::{Shown, cut};
 
-use crate::issues::fill;
 use crate::memory::LARGEST;
 use crate::paths::{EntryKind, Located, walker};
+use callsheet_core::texts::fill;
 
 use super::files::{self, Content};
 use super::gather::{Gatherer, Piece};

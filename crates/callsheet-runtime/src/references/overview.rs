@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::time::SystemTime;
 
-use crate::issues::fill;
 use crate::paths::{Workspace, printable, walker};
+use callsheet_core::texts::fill;
 
 use super::language::language;
 

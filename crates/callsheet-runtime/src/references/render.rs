@@ -3,8 +3,8 @@
 use callsheet_core::fence::block;
 use callsheet_format::sheet::{find_heading, headings};
 
-use crate::issues::fill;
 use crate::paths::{Listing, printable};
+use callsheet_core::texts::fill;
 
 const BINARY: &str = include_str!("prompts/binary.txt");
 const NAMES_OMITTED: &str = include_str!("prompts/names-omitted.txt");

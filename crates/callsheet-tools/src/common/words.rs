@@ -1,8 +1,13 @@
 //! What tools say to models: the words stand in `prompts/`, one file a tool and one for what they share.
 
 use std::fmt::Display;
+use std::sync::LazyLock;
 
-const WORDS: &[&str] = &[
+use callsheet_core::texts::{Texts, fill};
+
+static WORDS: LazyLock<Texts> = LazyLock::new(|| Texts::of(FILES));
+
+const FILES: &[&str] = &[
     include_str!("../prompts/common.txt"),
     include_str!("../prompts/ask_user.txt"),
     include_str!("../prompts/check_changes.txt"),
@@ -18,37 +23,9 @@ const WORDS: &[&str] = &[
     include_str!("../prompts/write_file.txt"),
 ];
 
-/// The words of a key with its `{name}`s filled in, in one pass: what is filled in is not scanned.
+/// The words of a key with its `{name}`s replaced by these values.
 pub(crate) fn say(key: &str, values: &[(&str, &dyn Display)]) -> String {
-    let mut rest = words(key).unwrap_or(key);
-    let mut text = String::with_capacity(rest.len());
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let known = after.split_once('}').and_then(|(name, after)| {
-            values.iter().find(|(known, _)| *known == name).map(|(_, value)| (value.to_string(), after))
-        });
-        rest = match known {
-            Some((value, after)) => {
-                text.push_str(&value);
-                after
-            }
-            None => {
-                text.push('{');
-                after
-            }
-        };
-    }
-    text.push_str(rest);
-    text
-}
-
-fn words(key: &str) -> Option<&'static str> {
-    lines().find(|(known, _)| *known == key).map(|(_, text)| text)
-}
-
-/// Every key with its words.
-fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
-    WORDS.iter().flat_map(|file| file.lines()).filter_map(|line| line.split_once(" = "))
+    fill(WORDS.get(key).unwrap_or(key), values)
 }
 
 #[cfg(test)]
@@ -71,7 +48,7 @@ mod tests {
         let mut code = String::new();
         sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
         let mut keys = std::collections::BTreeSet::new();
-        for (key, _) in lines() {
+        for key in FILES.iter().flat_map(|file| file.lines()).filter_map(|line| Some(line.split_once(" = ")?.0)) {
             assert!(keys.insert(key), "{key} stands twice");
             assert!(code.contains(&format!("\"{key}\"")), "{key} is never said");
         }
@@ -80,11 +57,11 @@ mod tests {
             calls.filter_map(|after| after.trim_start().strip_prefix('"')?.split('"').next()).collect();
         let kinds = code.split("\"fetch-at-").skip(1).filter_map(|after| after.split('"').next());
         for kind in kinds.filter(|kind| !kind.is_empty()) {
-            assert!(words(&format!("fetch-at-{kind}")).is_some(), "{kind} has no words");
+            assert!(WORDS.get(&format!("fetch-at-{kind}")).is_some(), "{kind} has no words");
         }
         assert!(said.len() > 20);
         for key in said {
-            assert!(words(key).is_some(), "{key} has no words");
+            assert!(WORDS.get(key).is_some(), "{key} has no words");
         }
     }
 

@@ -1,21 +1,32 @@
 //! Tells a person who is not looking that a run waits for them, by a command of theirs.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use callsheet_core::spec::RunId;
+use callsheet_runtime::paths::{host_program, is_below, steady};
 use callsheet_runtime::shown::Shown;
 use callsheet_runtime::transport_policy::withheld;
 
 use crate::setup::Setup;
+use crate::wiring::from_home;
 
 /// Starts the command that the setting `notify` names, with a sentence as its last argument. It is not waited for.
 pub fn notify(setup: &Setup, run: &RunId, why: &str) {
     let words = setup.config.list("notify");
-    let Some((program, arguments)) = words.split_first() else { return };
+    let Some((name, arguments)) = words.split_first() else { return };
+    let changeable = callsheet_tools::ever_changeable(&setup.notes());
+    let Some(program) = program(name, &[changeable, vec![setup.project.clone()]].concat()) else {
+        tell!(
+            "note: {} (setting notify) isn't started: it isn't found outside the folders that commands write to",
+            name
+        );
+        return;
+    };
     let project = setup.project.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // It begins with a word of this program: a folder can have the name of an option.
     let sentence = Shown::text(&format!("run {run} of {project}: {why}")).into_string();
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     command.args(arguments).arg(&sentence).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     for key in withheld() {
         command.env_remove(key);
@@ -23,6 +34,14 @@ pub fn notify(setup: &Setup, run: &RunId, why: &str) {
     match command.spawn() {
         // Somebody has to hear of its end, or it stays as a dead process.
         Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
-        Err(error) => tell!("note: can't start {program} (setting notify): {error}"),
+        Err(error) => tell!("note: can't start {name} (setting notify): {error}"),
     }
+}
+
+/// The program of a name or a path, unless it lies where commands could have put it.
+fn program(name: &str, changeable: &[PathBuf]) -> Option<PathBuf> {
+    if !name.contains('/') {
+        return host_program(name, changeable);
+    }
+    steady(&from_home(name), changeable).filter(|program| !is_below(program, changeable))
 }

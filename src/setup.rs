@@ -108,9 +108,9 @@ impl Setup {
         Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
-    /// Where commands of the project that are at work are noted.
+    /// Where commands that are at work are noted, whatever their project is.
     pub fn notes(&self) -> PathBuf {
-        self.store_folder().join("commands")
+        self.folders.state.join("commands")
     }
 
     /// Where the runs of the project are kept: in the user's state folder, never in the project.

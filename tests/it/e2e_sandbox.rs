@@ -9,7 +9,6 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::support::garden::{Ended, TestProject};
 use callsheet_runtime::paths::{Granted, Workspace};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
@@ -179,10 +178,9 @@ async fn a_command_changes_what_is_protected_once_a_person_granted_it() {
     std::fs::remove_dir_all(place.project().join(".git")).unwrap();
     let git = "set -e; export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1; ";
     for (line, granted, made) in [
-        ("git init -q .", &[".git/config", ".git/hooks"][..], ".git/config"),
-        ("git config user.name Otter", &[".git/config"], ".git/config"),
-        ("git init -q sub", &["sub/.git/config", "sub/.git/hooks"], "sub/.git/config"),
-        ("git clone -q . copy", &["copy/.git/config", "copy/.git/hooks"], "copy/.git/config"),
+        ("git init -q .", &[".git"][..], ".git/config"),
+        ("git init -q sub", &["sub/.git"], "sub/.git/config"),
+        ("git clone -q . copy", &["copy/.git"], "copy/.git/config"),
         ("echo new >> AGENTS.md", &["AGENTS.md"], "AGENTS.md"),
         ("echo new > .vscode/tasks.json", &[".vscode"], ".vscode/tasks.json"),
         (
@@ -208,6 +206,20 @@ async fn a_command_changes_what_is_protected_once_a_person_granted_it() {
         assert!(text.contains("exit code 0"), "{line}: {text}");
         assert_ne!(place.text(&format!("project/{made}")), before, "{line}: {text}");
     }
+    // Commits have a grant of their own, with which hooks and configuration stay closed.
+    let commit = format!("{git}git -c user.name=Otter -c user.email=o@example.org commit -q --allow-empty -m one");
+    place.granted.protected = Vec::new();
+    let text = place.run(&commit).await;
+    assert!(text.contains("callsheet grants add write .git]"), "{text}");
+    place.granted.writable = vec![place.project().canonicalize().unwrap().join(".git")];
+    let text = place.run(&commit).await;
+    assert!(text.contains("exit code 0"), "{text}");
+    let text = place.run("echo evil > .git/hooks/pre-push; git config user.name Evil").await;
+    assert!(text.contains("callsheet grants add protected .git/config"), "{text}");
+    assert!(
+        !listing(&place.project()).iter().any(|(_, text)| text.contains("evil") || text.contains("Evil")),
+        "{text}"
+    );
     let kept =
         ["echo evil > .vscode/tasks.json", "echo evil > .callsheet/runs/evil", "echo evil > .callsheet/config.toml"];
     place.granted.protected =
@@ -232,11 +244,11 @@ async fn what_is_put_back_leads_out_of_no_project() {
     // The folder of hooks that git's settings name is not there yet.
     let text = place.run(&format!("ln -s {} tools", victim.display())).await;
     assert_eq!(place.text("victim/hooks/kept.txt").as_deref(), Some("kept"), "{text}");
-    std::fs::remove_file(place.project().join("tools")).unwrap();
+    assert!(!place.project().join("tools").is_symlink(), "a link on the way to them is what names them: {text}");
     for (line, never) in [
         ("mkdir -p tools/hooks; echo evil > tools/hooks/pre-commit", "tools/hooks/pre-commit"),
         ("mv .git/HEAD .git/h; mkdir -p tools/hooks; echo evil > tools/hooks/x; mv .git/h .git/HEAD", "tools/hooks/x"),
-        ("mkdir -p s/objects s/refs; echo x > s/HEAD; echo evil > s/config", "s/config"),
+        ("mkdir -p s/objects s/refs; echo x > s/HEAD; echo evil > s/config", "s/HEAD"),
         (
             "mkdir -p .git/modules/logs/hooks; echo evil > .git/modules/logs/hooks/post-checkout",
             ".git/modules/logs/hooks",
@@ -414,10 +426,14 @@ async fn what_a_command_left_is_moved_aside_when_its_supervisor_was_killed() {
         "mkdir -p .husky deep; echo evil > .husky/pre-push; echo evil > deep/AGENTS.md; echo > started; sleep 60";
     let (ended, ()) = tokio::join!(place.try_run(line), kill);
     let Err(ToolFault::Defect(what)) = ended else { panic!("{ended:?}") };
-    for words in
-        ["supervises the command was killed", "moved .husky to callsheet-set-aside/", "moved deep/AGENTS.md to "]
-    {
-        assert!(what.contains(words), "{words} is missing: {what}");
+    assert!(what.contains("supervises the command was killed"), "{what}");
+    // Through `bwrap`, the first process inside can put things back before it is ended, too.
+    for (words, moved) in [
+        ("moved .husky to callsheet-set-aside/", "callsheet-set-aside/1-.husky"),
+        ("moved deep/AGENTS.md to ", "callsheet-set-aside/1-AGENTS.md"),
+    ] {
+        let put_back = holding().through().is_some() && !project.join(moved).exists();
+        assert!(put_back || what.contains(words), "{words} is missing: {what}");
     }
     assert!(!project.join(".husky").exists() && !project.join("deep/AGENTS.md").exists());
     assert!(place.run("echo fine").await.contains("fine"));
@@ -546,43 +562,4 @@ fn all_this_holds_through_bwrap() {
     let ended = command.output().unwrap();
     let said = String::from_utf8_lossy(&ended.stdout);
     assert!(ended.status.success() && !said.contains("running 0 tests"), "{said}");
-}
-
-/// Where namespaces are refused, `doctor` says what is open, and no earlier answer covers a command.
-#[test]
-fn where_namespaces_are_refused_each_command_asks() {
-    let garden = TestProject::bare();
-    garden.write(
-        ".callsheet/templates/act.xml",
-        r#"<task type="script" name="act"><description>Act</description><command>touch made</command></task>"#,
-    );
-    // No namespace can be made within this one, and its user has no rights.
-    let refusing = "echo 0 > /proc/sys/user/max_user_namespaces || exit 99; \
-                    exec setpriv --bounding-set -all --inh-caps -all --no-new-privs \"$0\" \"$@\"";
-    let call = |arguments: &[&str]| {
-        let wanted = garden.command(arguments);
-        let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "sh", "-c", refusing]).arg(wanted.get_program());
-        command.args(wanted.get_args()).current_dir(garden.project()).env_clear();
-        command.envs(wanted.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        Ended::from(command.output().unwrap())
-    };
-    let doctor = call(&["doctor"]);
-    if doctor.code == 99 || doctor.err.contains("unshare failed") {
-        let known = std::env::var_os("CALLSHEET_TEST_WITHOUT_NAMESPACES").is_some();
-        assert!(known, "this machine has no namespaces; to skip, set CALLSHEET_TEST_WITHOUT_NAMESPACES");
-        return;
-    }
-    assert!(doctor.out.contains("!! commands, reading: commands can read your files"), "{}", doctor.out);
-    let run = ["template", "run", "act", "--approval", "never", "--headless", "approve"];
-    let ended = call(&run);
-    assert_eq!(ended.code, 3, "{}", ended.err);
-    assert!(ended.err.contains("cannot keep a command from changing other files"), "{}", ended.err);
-    assert!(!garden.path("made").exists());
-    assert_eq!(call(&["approve", "--resume"]).code, 0);
-    assert!(garden.path("made").exists());
-    std::fs::remove_file(garden.path("made")).unwrap();
-    std::fs::write(garden.home().join("config.toml"), "[tools]\ncontained = true\n").unwrap();
-    assert_eq!(call(&run).code, 0);
-    assert!(garden.path("made").exists());
 }

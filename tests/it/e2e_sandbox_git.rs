@@ -105,3 +105,36 @@ fn index_starts_no_git_that_a_command_left() {
         assert!(!garden.path("..").join(MARK).exists(), "{folder}");
     }
 }
+
+/// A folder of programs in the project, such as that of an environment of Python, is the project's, and is written to. Another
+/// project sees nothing behind a link that a command puts in its place.
+#[test]
+fn programs_of_a_project_are_its_own_and_lead_no_other_project_astray() {
+    if !holds() {
+        return;
+    }
+    let mut first = garden(&[]);
+    let bin = first.project().canonicalize().unwrap().join(".venv/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let path = [("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()))];
+    let approved = [RUN, &["--headless", "approve"]].concat();
+    let secret = first.path("../secret").canonicalize().unwrap_or_else(|_| {
+        std::fs::create_dir(first.path("../secret")).unwrap();
+        std::fs::write(first.path("../secret/key"), "the secret").unwrap();
+        first.path("../secret").canonicalize().unwrap()
+    });
+    let line = format!("'touch .venv/bin/new && mv .venv/bin .venv/old && ln -s {} .venv/bin'", secret.display());
+    follow(&mut first, &[&line]);
+    assert!(at_work(&first, &approved, &path).status().unwrap().success());
+    assert!(first.path(".venv/old/new").exists() && first.path(".venv/bin").is_symlink());
+    let mut second = garden(&[]);
+    follow(&mut second, &[&format!("'cat {}/key > found; true'", bin.display())]);
+    let home = first.home();
+    let mut run = at_work(&second, &approved, &path);
+    run.env("CALLSHEET_HOME", &home);
+    // The skill is trusted in the state folder of the other project.
+    let mut trust = at_work(&second, &["trust", "--yes"], &path);
+    assert!(trust.env("CALLSHEET_HOME", &home).status().unwrap().success());
+    assert!(run.status().unwrap().success());
+    assert_eq!(second.read("found"), "");
+}

@@ -58,6 +58,7 @@ mod e2e_template_writers;
 mod e2e_templates;
 mod e2e_told;
 mod e2e_twins;
+mod e2e_unheld;
 mod jobs;
 mod schema;
 mod tidy;

@@ -35,7 +35,16 @@ pub(super) fn last_commits(workspace: &Workspace) -> BTreeMap<String, String> {
             "-c",
             "core.quotePath=false",
         ])
-        .args(["log", COMMITS, "--no-renames", "--no-show-signature", "--no-ext-diff", "--no-textconv", "--name-only"])
+        .args([
+            "log",
+            COMMITS,
+            "--no-mailmap",
+            "--no-renames",
+            "--no-show-signature",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--name-only",
+        ])
         .args(["--relative", "--format=%x01%cs %s", "--", "."])
         .current_dir(root)
         .stdin(Stdio::null())

@@ -16,8 +16,10 @@ pub use beneath::{
 };
 pub use locate::Located;
 pub use private::{create_private_folder, private, write_private};
-pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, is_fetched, read_regular, read_regular_text};
-pub use steady::{host_program, steady};
+pub use read::{
+    BINARY_PROBE, EntryKind, FileBytes, Listing, has_plain_ignore_files, is_fetched, read_regular, read_regular_text,
+};
+pub use steady::{host_program, is_below, steady};
 
 pub(crate) use beneath::{
     NewFile, open_dir_creating, open_parent, open_private_dir_creating, open_regular, remove_entry, stat_entry,
@@ -26,6 +28,8 @@ pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, r
 
 /// The folder of a project with files of Callsheet.
 pub const OWN_FOLDER: &str = ".callsheet";
+/// Folders of packages and builds, in which nobody looks for rules or protected files.
+pub const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 /// Names that are never written to, at any depth (spec 5.6).
 const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", OWN_FOLDER];
 
@@ -241,7 +245,7 @@ pub fn plain(path: &Path) -> PathBuf {
 }
 
 /// A path whose existing part is canonicalised.
-fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     let mut real = path.to_path_buf();
     let mut rest = Vec::new();
     while let Some(name) = real.file_name().map(ToOwned::to_owned) {

@@ -193,14 +193,29 @@ pub fn is_fetched(folder: &Path) -> bool {
     folder.ends_with("node_modules") || ["pyvenv.cfg", "CACHEDIR.TAG"].iter().any(|mark| folder.join(mark).is_file())
 }
 
+/// Files of ignore rules that a walk opens when it comes into a folder.
+const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+/// Bytes of one of them.
+const MOST_IGNORE_BYTES: u64 = 1 << 20;
+
+/// Whether a walk may read the ignore rules of a folder. A pipe or a device in the place of such a file would be waited for, or
+/// read without end.
+pub fn has_plain_ignore_files(folder: &Path) -> bool {
+    let found = IGNORE_FILES.iter().filter_map(|name| folder.join(name).metadata().ok());
+    found.into_iter().all(|found| found.is_file() && found.len() <= MOST_IGNORE_BYTES)
+}
+
 /// A walk that leaves out ignored files, what tools fetched, version control and `.callsheet/`, does not follow links, and
 /// shows hidden files. The person's global ignore file does not count, so that a run sees the same on every machine.
 pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(directory);
+    let plain = has_plain_ignore_files(directory);
+    walker.ignore(plain).git_ignore(plain).git_exclude(plain);
     walker.hidden(false).require_git(false).git_global(false).follow_links(false).filter_entry(|entry| {
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         let is_protected = super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name);
-        entry.depth() == 0 || !(is_protected || is_folder && is_fetched(entry.path()))
+        let is_left_out = || is_folder && (is_fetched(entry.path()) || !has_plain_ignore_files(entry.path()));
+        entry.depth() == 0 || !(is_protected || is_left_out())
     });
     walker
 }

@@ -4,17 +4,18 @@
 mod cut;
 
 use std::collections::BTreeSet;
+use std::path::{Component, Path};
 
 use callsheet_core::spec::tokens;
 use callsheet_format::sheet::split_mark;
 
-use crate::paths::{EntryKind, Workspace};
+use crate::paths::{EntryKind, NOT_SEARCHED, Workspace};
 use cut::{Cut, cut};
 
 /// Files of rules; of a folder the first one counts.
 pub(crate) const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
-/// Bytes that are read of a file of rules.
-const MOST_BYTES: usize = 512 * 1024;
+/// Bytes of a file of rules. A larger one is none.
+pub const MOST_BYTES: u64 = 1 << 20;
 /// Files that bring others in, one behind the other.
 const DEEPEST: usize = 5;
 /// Tokens of rules in a prompt, whatever the window.
@@ -108,8 +109,13 @@ fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter(move |_| inside).filter_map(|(at, _)| path.get(..at))
 }
 
-/// The file of rules of a folder, with what it brings in.
+/// The file of rules of a folder, with what it brings in. Folders of packages and builds have none, nor has a folder behind a
+/// link: commands write there.
 fn of_folder(workspace: &Workspace, folder: &str) -> Option<(String, String)> {
+    let is_foreign = folder.split('/').any(|part| NOT_SEARCHED.iter().any(|name| part.eq_ignore_ascii_case(name)));
+    if is_foreign || !is_direct(workspace, folder) {
+        return None;
+    }
     let path = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
     FILES.iter().map(|name| path(name)).find_map(|path| {
         let text = read(workspace, &path)?;
@@ -119,21 +125,41 @@ fn of_folder(workspace: &Workspace, folder: &str) -> Option<(String, String)> {
     })
 }
 
+/// Whether a path of the project is written as the system has it, without a link or a step back.
+fn is_direct(workspace: &Workspace, path: &str) -> bool {
+    let whole = workspace.root().join(path);
+    path.is_empty() || whole.canonicalize().is_ok_and(|real| real == whole)
+}
+
 fn read(workspace: &Workspace, path: &str) -> Option<String> {
     let located = workspace.locate(path).ok()?;
-    if !matches!(workspace.kind(&located), Ok(EntryKind::File(_))) {
+    if !matches!(workspace.kind(&located), Ok(EntryKind::File(size)) if size <= MOST_BYTES) {
         return None;
     }
-    let bytes = workspace.read(&located, MOST_BYTES).ok().filter(|bytes| !bytes.is_binary())?;
+    let most = usize::try_from(MOST_BYTES).unwrap_or(usize::MAX);
+    let bytes = workspace.read(&located, most).ok().filter(|bytes| !bytes.is_binary())?;
     let text = String::from_utf8_lossy(&bytes.bytes).into_owned();
     Some(split_mark(&text).1.replace("\r\n", "\n")).filter(|text| !text.trim().is_empty())
 }
 
-/// The file that a line of rules brings in, by its path beside theirs.
-pub fn imported(line: &str) -> Option<&str> {
+/// The file that a line of rules brings in, by its path below the project: `folder` is that of the rules. Its name has an
+/// ending, since `@` stands before other words too.
+pub fn imported(folder: &str, line: &str) -> Option<String> {
     let name = line.trim().strip_prefix('@')?;
-    let name = name.strip_prefix("./").unwrap_or(name);
-    (!name.is_empty() && !name.contains(char::is_whitespace)).then_some(name)
+    let path = Path::new(name);
+    if name.contains(char::is_whitespace) || path.extension().is_none() {
+        return None;
+    }
+    let mut below: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.components() {
+        match part {
+            Component::Normal(part) => below.push(part.to_str()?),
+            Component::ParentDir => drop(below.pop()?),
+            Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(below.join("/"))
 }
 
 /// A text with the files in it that its lines `@path` name. A file is brought in once; a line that names none stays.
@@ -142,11 +168,9 @@ fn with_imports(workspace: &Workspace, text: &str, folder: &str, seen: &mut BTre
     let mut whole = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         cut::follow_fence(&mut fence, line);
-        let found = imported(line).filter(|_| fence.is_none() && depth < DEEPEST).and_then(|name| {
-            let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-            let inner = read(workspace, &path)?;
-            Some((path, inner))
-        });
+        let named = imported(folder, line).filter(|_| fence.is_none() && depth < DEEPEST);
+        let named = named.filter(|path| is_direct(workspace, path));
+        let found = named.and_then(|path| read(workspace, &path).map(|inner| (path, inner)));
         match found {
             None => whole.push_str(line),
             Some((path, _)) if !seen.insert(path.clone()) => {}

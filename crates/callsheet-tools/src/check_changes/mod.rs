@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
-use callsheet_runtime::paths::{is_settled_folder, open_settled, read_link_settled};
+use callsheet_runtime::paths::{has_plain_ignore_files, is_settled_folder, open_settled, read_link_settled};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use ignore::WalkBuilder;
 use serde::Deserialize;
@@ -124,7 +124,13 @@ fn not_copied(error: &std::io::Error) -> Stop {
 fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
     let mut walk = WalkBuilder::new(from);
     walk.hidden(false).parents(false).require_git(false).git_global(false).follow_links(false);
-    walk.filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !LEFT_OUT.contains(&name)));
+    let plain = has_plain_ignore_files(from);
+    walk.ignore(plain).git_ignore(plain).git_exclude(plain);
+    walk.filter_entry(|entry| {
+        let is_left_out = entry.file_name().to_str().is_some_and(|name| LEFT_OUT.contains(&name));
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+        !is_left_out && !(is_folder && !has_plain_ignore_files(entry.path()))
+    });
     let mut copied = 0_u64;
     for entry in walk.build().flatten() {
         ticket.check()?;

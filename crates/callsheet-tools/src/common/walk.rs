@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::paths::is_fetched;
+use callsheet_runtime::paths::{has_plain_ignore_files, is_fetched};
 use ignore::{DirEntry, Walk, WalkBuilder};
 
 use super::place::Place;
@@ -60,7 +60,11 @@ fn found(start: &Place, entry: DirEntry) -> Found {
 fn builder(from: &Path, start: &Place, depth: Option<usize>) -> Walk {
     let above = start.path.strip_prefix(from).map_or(0, |rest| rest.components().count());
     let place = start.clone();
+    let plain = has_plain_ignore_files(from);
     WalkBuilder::new(from)
+        .ignore(plain)
+        .git_ignore(plain)
+        .git_exclude(plain)
         .hidden(false)
         .parents(false)
         .require_git(false)
@@ -80,7 +84,7 @@ fn wanted(entry: &DirEntry, start: &Place) -> bool {
     if !path.starts_with(&start.path) || entry.file_name().to_str().is_some_and(|name| HIDDEN.contains(&name)) {
         return false;
     }
-    if entry.file_type().is_some_and(|kind| kind.is_dir()) && is_fetched(path) {
+    if entry.file_type().is_some_and(|kind| kind.is_dir()) && (is_fetched(path) || !has_plain_ignore_files(path)) {
         return false;
     }
     !entry.path_is_symlink() || path.canonicalize().is_ok_and(|target| start.contains(&target))

@@ -7,12 +7,14 @@ use callsheet_runtime::paths::Workspace;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
+use super::ever_changeable;
 use super::holding::holding;
 use super::limits::Limits;
+use super::released::Freed;
 use super::worktree::Worktree;
 
 /// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
-pub(super) const OF_TOOLS: [&str; 29] = [
+pub(super) const OF_TOOLS: [&str; 35] = [
     ".asdf",
     ".bun",
     ".cabal/bin",
@@ -24,8 +26,13 @@ pub(super) const OF_TOOLS: [&str; 29] = [
     ".config/git/config",
     ".config/git/ignore",
     ".deno",
-    ".dotnet",
-    ".gem",
+    ".dotnet/dotnet",
+    ".dotnet/host",
+    ".dotnet/sdk",
+    ".dotnet/shared",
+    ".dotnet/tools",
+    ".gem/ruby",
+    ".gem/specs",
     ".gitconfig",
     ".ghcup",
     ".juliaup",
@@ -33,7 +40,8 @@ pub(super) const OF_TOOLS: [&str; 29] = [
     ".local/lib",
     ".local/pipx",
     ".local/share/pnpm",
-    ".local/share/uv",
+    ".local/share/uv/python",
+    ".local/share/uv/tools",
     ".m2/repository",
     ".nvm",
     ".opam",
@@ -57,8 +65,12 @@ pub(crate) struct View {
     pub steady: Vec<PathBuf>,
     /// It sees nothing of these, wherever they lie.
     pub hidden: Vec<PathBuf>,
-    /// What commands can change, the project among it: no link that lies there leads to what is shown.
+    /// What commands of any project can change or could, this one among them: no link that lies there leads to what is shown.
     pub changeable: Vec<PathBuf>,
+    /// What of it commands of this project can change.
+    pub own: Vec<PathBuf>,
+    /// Where it is noted what commands of any project can change.
+    pub noted: Option<PathBuf>,
     /// Its home: empty but for what is shown, and gone with the command.
     pub home: Option<PathBuf>,
 }
@@ -93,7 +105,7 @@ pub(crate) struct Confined {
     /// The project whose protected part is compared and put back after it.
     pub(super) guarded: Option<PathBuf>,
     /// What of it the command may change, by paths below the project.
-    pub(super) released: Vec<PathBuf>,
+    pub(super) released: Freed,
     /// Where it is noted what was protected before.
     pub(super) notes: Option<PathBuf>,
 }
@@ -101,13 +113,23 @@ pub(crate) struct Confined {
 impl Confined {
     /// It may change the project, but for its protected part, and temporary files.
     pub(crate) fn to(workspace: &Workspace) -> Self {
-        let root = workspace.root();
+        let (root, granted) = (workspace.root(), workspace.granted());
         let mut confined = Self::at(root, workspace);
-        confined.view.writable.extend(Worktree::of(root).iter().flat_map(Worktree::writable));
-        confined.view.writable.extend(workspace.granted().writable.iter().cloned());
-        confined.hosts = workspace.granted().hosts.clone();
+        // Programs that lie in the project are a part of it, such as those of an environment of Python.
+        confined.view.shown.retain(|path| !path.canonicalize().is_ok_and(|real| real.starts_with(root)));
+        let worktree = Worktree::of(root);
+        confined.view.shown.extend(worktree.iter().map(|worktree| worktree.common.clone()));
+        let mut commits = Vec::new();
+        for folder in &granted.writable {
+            match (&worktree, folder.strip_prefix(root)) {
+                (Some(worktree), _) if worktree.common == *folder => confined.view.writable.extend(worktree.writable()),
+                (_, Ok(below)) if below.ends_with(".git") => commits.push(below.to_path_buf()),
+                _ => confined.view.writable.push(folder.clone()),
+            }
+        }
+        confined.hosts = granted.hosts.clone();
         confined.guarded = Some(root.to_path_buf());
-        confined.released = workspace.granted().protected.clone();
+        confined.released = Freed { whole: granted.protected.clone(), commits };
         confined.notes = workspace.notes().map(Path::to_path_buf);
         confined
     }
@@ -134,7 +156,7 @@ impl Confined {
     /// It sees this and does nothing else.
     fn seen(view: View, workspace: &Workspace) -> Self {
         let limits = Limits::of(workspace.granted());
-        let (hosts, released) = (Vec::new(), Vec::new());
+        let (hosts, released) = (Vec::new(), Freed::default());
         Self { view, connects: false, hosts, limits, required: false, guarded: None, released, notes: None }
     }
 
@@ -166,17 +188,19 @@ fn view(workspace: &Workspace) -> View {
     View {
         shown: of_tools.chain(programs).chain(others).filter(|path| path.exists()).collect(),
         hidden: workspace.kept().to_vec(),
-        changeable: changeable(workspace),
+        changeable: workspace.notes().map(ever_changeable).into_iter().flatten().chain(own(workspace)).collect(),
+        own: own(workspace),
+        noted: workspace.notes().map(Path::to_path_buf),
         home,
         ..View::default()
     }
 }
 
 /// What commands of this project can change, canonical.
-fn changeable(workspace: &Workspace) -> Vec<PathBuf> {
+fn own(workspace: &Workspace) -> Vec<PathBuf> {
     let mut folders = vec![workspace.root().to_path_buf()];
     folders.extend(workspace.granted().writable.iter().cloned());
-    folders.extend(Worktree::of(workspace.root()).iter().flat_map(Worktree::writable));
+    folders.extend(Worktree::of(workspace.root()).iter().flat_map(Worktree::parts));
     folders
 }
 

@@ -59,6 +59,7 @@ impl Bwrap {
         for layer in &layers {
             arguments.extend(mount(layer, &mut open)?);
         }
+        view.check_steady(&layers.iter().map(|layer| layer.path.as_path()).collect::<Vec<_>>())?;
         let own = rustix::fs::open("/proc/self/exe", OFlags::PATH, Mode::empty())?;
         arguments.extend(bind(own, Part::Shown, Path::new(INSIDE), &mut open)?);
         let shown = |path: &Path| {

@@ -2,14 +2,15 @@
 //! alone knows what it will read.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use callsheet_runtime::paths::{host_program, plain};
+use callsheet_runtime::paths::{host_program, plain, real};
 
 /// How long git may take to read its settings: a pipe among them would be waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -48,15 +49,21 @@ pub(super) fn of(
         |path: &&PathBuf| path.file_name().is_some_and(|name| name == "config" || name == "config.worktree");
     let listed = host_program("git", changeable).map(|git| list(&git, None, root)).unwrap_or_default();
     let around = around(root, common, &listed);
-    let mut all = named(root, around.iter().chain(inside.iter().filter(is_settings)).map(PathBuf::as_path), changeable);
+    let within: Vec<&Path> =
+        inside.iter().filter(|path| path.ends_with(".git")).filter_map(|git| git.parent()).collect();
+    let mut all =
+        named(root, &within, around.iter().chain(inside.iter().filter(is_settings)).map(PathBuf::as_path), changeable);
     // A variable can set it, too.
-    all.extend(read(&listed, &root.join(".git/config"), root).hooks);
-    all
+    all.extend(read(&listed, &root.join(".git/config"), root, &within).hooks);
+    // A link on the way counts by its own path and by where it leads.
+    let led: Vec<PathBuf> = all.iter().map(|path| real(path)).collect();
+    all.extend(led);
+    all.iter().map(|path| plain(path)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Files with settings that git reads for a project besides those in it: those that git itself names there, and those that a
 /// linked worktree shares (`common`). `listed`: what git says of its settings in the project.
-fn around(root: &Path, common: Option<&Path>, listed: &str) -> BTreeSet<PathBuf> {
+fn around(root: &Path, common: Option<&Path>, listed: &[u8]) -> BTreeSet<PathBuf> {
     let home = std::env::home_dir();
     let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
     let settings = settings.or_else(|| Some(home.as_ref()?.join(".config")));
@@ -64,15 +71,23 @@ fn around(root: &Path, common: Option<&Path>, listed: &str) -> BTreeSet<PathBuf>
     let shared = common.map(|folder| folder.join("config"));
     let system = Some(PathBuf::from("/etc/gitconfig"));
     let mut found: BTreeSet<PathBuf> = users.into_iter().chain([shared, system]).flatten().collect();
-    let origins = listed.split('\0').step_by(2).filter_map(|origin| origin.strip_prefix("file:"));
+    let origins = listed.split(|byte| *byte == 0).step_by(2).filter_map(|origin| origin.strip_prefix(b"file:"));
     // Git names files of a repository from its top, wherever that is.
-    found.extend(origins.flat_map(|origin| tops(root, root).map(move |top| plain(&top.join(origin)))));
+    found.extend(
+        origins.flat_map(|origin| tops(root, root).map(move |top| plain(&top.join(OsStr::from_bytes(origin))))),
+    );
     found
 }
 
 /// The files and folders that decide what git runs in a project, as far as these files with settings name them, or files that
 /// they include, now or under a condition. `changeable`: where commands write, so no git from there is asked.
-fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>, changeable: &[PathBuf]) -> Vec<PathBuf> {
+/// `within`: the tops of repositories in the project.
+fn named<'a>(
+    root: &Path,
+    within: &[&Path],
+    settings: impl Iterator<Item = &'a Path>,
+    changeable: &[PathBuf],
+) -> Vec<PathBuf> {
     // A link to settings is one that git follows.
     let mut open: VecDeque<PathBuf> = settings.filter(|file| file.is_file()).map(Path::to_path_buf).collect();
     if open.is_empty() {
@@ -82,26 +97,26 @@ fn named<'a>(root: &Path, settings: impl Iterator<Item = &'a Path>, changeable: 
     let (mut named, mut read_files) = (BTreeSet::new(), BTreeSet::new());
     while let Some(file) = open.pop_front().filter(|_| read_files.len() < MOST) {
         if read_files.insert(file.clone()) {
-            let found = read(&list(&git, Some(&file), Path::new("/")), &file, root);
+            let found = read(&list(&git, Some(&file), Path::new("/")), &file, root, within);
             open.extend(found.included.iter().filter(|file| file.is_file()).cloned());
             named.extend(found.included.into_iter().chain(found.hooks));
-            named.extend(Some(file).filter(|file| file.is_symlink()));
+            named.insert(file);
         }
     }
     named.into_iter().collect()
 }
 
 /// The settings of a file and of all that it includes; without a file, all that git reads in a folder.
-fn list(git: &Path, file: Option<&Path>, folder: &Path) -> String {
+fn list(git: &Path, file: Option<&Path>, folder: &Path) -> Vec<u8> {
     let mut command = Command::new(git);
     command.args(["config", "--list", "--show-origin", "--includes", "--null"]).current_dir(folder);
     if let Some(file) = file {
         command.arg("--file").arg(file);
     }
     let Ok(mut child) = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else {
-        return String::new();
+        return Vec::new();
     };
-    let Some(mut out) = child.stdout.take() else { return String::new() };
+    let Some(mut out) = child.stdout.take() else { return Vec::new() };
     let (sender, listed) = channel();
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -113,7 +128,7 @@ fn list(git: &Path, file: Option<&Path>, folder: &Path) -> String {
     let _gone = child.kill();
     let _reaped = child.wait();
     let _ended = reader.join();
-    String::from_utf8_lossy(&bytes).into_owned()
+    bytes
 }
 
 /// What settings name.
@@ -125,18 +140,21 @@ struct Named {
 
 /// Origins and settings come in turn, each ended by a zero byte; a setting is a name, a line end and a value. What is
 /// included only now and then counts too, and what is not there yet decides as well once it is there.
-fn read(listed: &str, file: &Path, root: &Path) -> Named {
+fn read(listed: &[u8], file: &Path, root: &Path, within: &[&Path]) -> Named {
     let mut named = Named::default();
-    let mut parts = listed.split('\0');
+    let mut parts = listed.split(|byte| *byte == 0);
     while let (Some(origin), Some(setting)) = (parts.next(), parts.next()) {
-        let origin = origin.strip_prefix("file:").map_or(file, Path::new);
-        let Some((name, value)) = setting.split_once('\n') else { continue };
-        let below = value.strip_prefix("~/").and_then(|below| Some(std::env::home_dir()?.join(below)));
-        let at = |folder: &Path| plain(&below.clone().unwrap_or_else(|| folder.join(value)));
-        if is_include(name) {
+        let origin = origin.strip_prefix(b"file:").map_or(file, |origin| Path::new(OsStr::from_bytes(origin)));
+        let Some(end) = setting.iter().position(|byte| *byte == b'\n') else { continue };
+        let (Some(name), Some(value)) = (setting.get(..end), setting.get(end + 1..)) else { continue };
+        let name = String::from_utf8_lossy(name);
+        let below =
+            value.strip_prefix(b"~/").and_then(|below| Some(std::env::home_dir()?.join(OsStr::from_bytes(below))));
+        let at = |folder: &Path| below.clone().unwrap_or_else(|| folder.join(OsStr::from_bytes(value)));
+        if is_include(&name) {
             named.included.push(at(origin.parent().unwrap_or(root)));
         } else if name == HOOKS {
-            named.hooks.extend(tops(file, root).map(at));
+            named.hooks.extend(tops(file, root).chain(within.iter().copied()).map(at));
         }
     }
     named
@@ -169,15 +187,16 @@ mod tests {
         let listed = "file:F\0user.name\nA\nB\0file:F\0core.hookspath\nhooks\0file:F\0include.path\n../more\0\
                       file:F\0includeif.onbranch:a.path\n../gone\0file:F\0core.bare\nfalse\0";
         let listed = listed.replace("file:F", &format!("file:{}", file.display()));
-        let found = read(&listed, &file, &root);
+        let found = read(listed.as_bytes(), &file, &root, &[]);
         assert_eq!(found.hooks, [root.join("hooks")]);
-        assert_eq!(found.included, [root.join("more"), root.join("gone")]);
+        assert_eq!(found.included, [root.join(".git/../more"), root.join(".git/../gone")]);
         std::fs::create_dir(root.join(".git")).unwrap();
         std::fs::write(&file, "[includeIf \"gitdir:/nowhere/\"]\npath = ../more\n[core]\nhooksPath = hooks\n").unwrap();
         std::fs::write(root.join("more"), "[core]\nhooksPath = others\n").unwrap();
-        let found = named(&root, [file.as_path()].into_iter(), &[]);
-        let all = [root.join("hooks"), root.join("more"), root.join("others")];
-        assert!(host_program("git", &[]).is_none() || found == all, "{found:?}");
+        let found = named(&root, &[], [file.as_path()].into_iter(), &[]);
+        let found: BTreeSet<PathBuf> = found.iter().map(|path| plain(path)).collect();
+        let all = ["hooks", "more", "others", ".git/config"].map(|name| root.join(name));
+        assert!(host_program("git", &[]).is_none() || found == BTreeSet::from(all), "{found:?}");
     }
 
     /// covers: 11.10
@@ -199,7 +218,7 @@ mod tests {
             std::os::unix::fs::symlink("more", top.join("link")).unwrap();
             let around = around(&root, None, &list(&git, None, &root));
             assert!(around.contains(&settings), "{at}: {around:?}");
-            let found = named(&root, around.iter().map(PathBuf::as_path), &[]);
+            let found = named(&root, &[], around.iter().map(PathBuf::as_path), &[]);
             assert!(found.contains(&root.join("hooks")), "they count from the top of the repository: {found:?}");
         }
     }

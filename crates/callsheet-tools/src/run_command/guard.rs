@@ -21,7 +21,7 @@ use super::note::{Known, Noted};
 #[cfg(target_os = "linux")]
 use super::protected::is_closed;
 use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mode};
-use super::released::Released;
+use super::released::{Freed, Released};
 use super::worktree::Worktree;
 
 /// The longest that removing may take.
@@ -38,6 +38,8 @@ pub(super) struct Guard {
     linked: BTreeMap<PathBuf, bool>,
     /// Folders of a repository elsewhere that commits write to: no link in them may be new.
     written: Vec<PathBuf>,
+    /// What could make a folder a repository together with others, and was there.
+    makings: BTreeSet<PathBuf>,
     /// What settings of git name.
     pub(super) named: Vec<PathBuf>,
     /// What of it commands may change.
@@ -66,22 +68,28 @@ pub(crate) struct Restored {
 
 impl Guard {
     /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
-    pub(super) fn of(root: &Path, released: &[PathBuf], changeable: &[PathBuf]) -> Self {
+    pub(super) fn of(root: &Path, released: &Freed, changeable: &[PathBuf]) -> Self {
         Self::looking(ProtectedPaths::new(root), root, released, changeable, Vec::new())
     }
 
     /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
     #[cfg(target_os = "linux")]
-    pub(super) fn knowing(root: &Path, released: &[PathBuf], changeable: &[PathBuf], known: &Known) -> Self {
+    pub(super) fn knowing(root: &Path, released: &Freed, changeable: &[PathBuf], known: &Known) -> Self {
         let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
         let mut guard = Self::looking(look, root, released, changeable, known.named.clone());
-        for noted in known.at_work.iter().filter(|noted| noted.root == root && noted.nested == guard.nested) {
-            let free = Released::of(root, &noted.released);
+        for noted in known.at_work.iter().filter(|noted| noted.concerns(root) && guard.nested) {
+            let there = Path::new(&noted.root);
+            // What the other command could not change, or may, is as it is.
+            let (free, inside) = (Released::of(there, &noted.released), |path: &Path| path.starts_with(there));
             let before: BTreeMap<&Path, _> = noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
-            guard.before.retain(|path, _| before.contains_key(path.as_path()) || free.covers(path));
-            let was = before.into_iter().filter_map(|(path, was)| Some((path.to_path_buf(), was.clone()?)));
-            guard.before.extend(was.filter(|(path, _)| !guard.released.covers(path)));
-            guard.linked.retain(|path, _| noted.linked.iter().any(|(linked, _)| Path::new(linked) == path));
+            let stays = |path: &Path| !inside(path) || before.contains_key(path) || free.covers(path);
+            guard.before.retain(|path, _| stays(path));
+            let made = |path: &PathBuf| noted.makings.iter().any(|known| Path::new(known) == path);
+            guard.makings.retain(|path| !inside(path) || made(path));
+            let linked = |path: &PathBuf| noted.linked.iter().any(|(linked, _)| Path::new(linked) == path);
+            guard.linked.retain(|path, _| !inside(path) || linked(path));
+            let was = before.iter().filter_map(|(path, was)| Some((path.to_path_buf(), (*was).clone()?)));
+            guard.before.extend(was.filter(|(path, _)| path.starts_with(root) && !guard.released.covers(path)));
         }
         guard
     }
@@ -89,7 +97,7 @@ impl Guard {
     fn looking<'a>(
         mut look: ProtectedPaths<'a>,
         root: &'a Path,
-        released: &[PathBuf],
+        released: &Freed,
         changeable: &[PathBuf],
         named: Vec<PathBuf>,
     ) -> Self {
@@ -99,6 +107,7 @@ impl Guard {
             ways: BTreeMap::new(),
             linked: BTreeMap::new(),
             written: Vec::new(),
+            makings: BTreeSet::new(),
             named,
             released: Released::of(root, released),
             nested: true,
@@ -117,7 +126,7 @@ impl Guard {
         guard.named.extend(git_settings::of(root, common, &look.paths, changeable));
         guard.named.clone().iter().for_each(|path| guard.follow(&mut look, path, false));
         guard.follow_links(&mut look);
-        brought_in(&look.paths).iter().for_each(|path| guard.follow(&mut look, path, false));
+        brought_in(root, &look.paths).iter().for_each(|path| guard.follow(&mut look, path, false));
         look.paths.retain(|path| !guard.released.covers(path));
         let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
         let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
@@ -126,6 +135,7 @@ impl Guard {
         let before = |path: &PathBuf| Some((path.clone(), entry(path, &look.widened)?));
         guard.before = look.paths.iter().filter_map(before).collect();
         narrow(&look.widened);
+        guard.makings = look.makings;
         guard
     }
 
@@ -173,12 +183,20 @@ impl Guard {
             closed && !matches!(entry, Entry::Link(_))
         });
         let closed: Vec<PathBuf> = outer.map(|(path, _)| path.clone()).collect();
-        let names = self.grantable(closed.iter());
+        let mut names = self.grantable(closed.iter());
+        let shared = Worktree::of(&self.root).map(|worktree| worktree.common);
+        names.extend(shared.filter(|common| !self.writes_to(view, common)).map(|common| common.display().to_string()));
         let above = closed.iter().flat_map(|path| path.ancestors().skip(1));
         let above: BTreeSet<&Path> = above.filter(|way| way.starts_with(&self.root) && **way != self.root).collect();
         view.steady.extend(above.into_iter().map(Path::to_path_buf));
         view.closed.extend(closed);
         names
+    }
+
+    /// Whether a person let commands commit to the repository of a linked worktree.
+    #[cfg(target_os = "linux")]
+    fn writes_to(&self, view: &View, common: &Path) -> bool {
+        view.writable.iter().any(|folder| folder.starts_with(common) || common.starts_with(folder))
     }
 
     /// The outermost of these that are the project's and not Callsheet's.
@@ -270,6 +288,7 @@ impl Guard {
         };
         let mut look = ProtectedPaths::again(&self.root, self.nested);
         look.into = Some(&into);
+        look.made_before = Some(&self.makings);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
         self.written.iter().for_each(|folder| look.links(folder));
@@ -314,7 +333,8 @@ impl Guard {
             root: self.root.clone().into(),
             before: self.before.iter().map(|(path, entry)| (path.into(), open(path, entry))).collect(),
             linked: self.linked.iter().map(|(path, of_git)| (path.into(), *of_git)).collect(),
-            released: self.released.below(&self.root),
+            released: self.released.below(),
+            makings: self.makings.iter().map(Into::into).collect(),
             nested: self.nested,
         }
     }
@@ -413,188 +433,4 @@ fn sheets(root: &Path) -> Snapshot {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    use super::super::protected::MODE;
-    use super::*;
-
-    fn project() -> (tempfile::TempDir, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        for name in [".git/hooks", ".callsheet/skills", ".callsheet/runs/one", "shared"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        for (name, text) in
-            [(".git/config", "[core]\n"), (".callsheet/skills/a.md", "A\n"), ("shared/b.md", "B\n"), ("free.txt", "")]
-        {
-            fs::write(root.join(name), text).unwrap();
-        }
-        symlink("../../shared", root.join(".callsheet/skills/linked")).unwrap();
-        (folder, root)
-    }
-
-    #[test]
-    fn what_is_free_is_left_alone() {
-        let (_keep, root) = project();
-        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-        fs::write(root.join("free.txt"), "changed").unwrap();
-        fs::write(root.join(".callsheet/runs/one/sheet.md"), "view").unwrap();
-        fs::create_dir_all(root.join(".git/objects")).unwrap();
-        assert_eq!(guard.restore(), Restored::default());
-        assert_eq!(fs::read_to_string(root.join(".callsheet/runs/one/sheet.md")).unwrap(), "view");
-    }
-
-    /// covers: 11.10
-    #[test]
-    fn what_is_protected_is_put_back_whatever_was_done_to_it() {
-        let (_keep, root) = project();
-        fs::write(root.join(".git/hooks/pre-push"), "#!/bin/sh\n").unwrap();
-        set_mode(&root.join(".git/hooks/pre-push"), 0o755).unwrap();
-        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-        fs::write(root.join(".git/config"), "[core]\nhooksPath = evil\n").unwrap();
-        fs::remove_file(root.join(".git/hooks/pre-push")).unwrap();
-        fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
-        fs::write(root.join("shared/b.md"), "evil").unwrap();
-        fs::rename(root.join(".callsheet/skills"), root.join("moved")).unwrap();
-        symlink("../moved", root.join(".callsheet/skills")).unwrap();
-        symlink("shared", root.join(".agents")).unwrap();
-        symlink("../shared", root.join(".callsheet/mine")).unwrap();
-        fs::create_dir_all(root.join(".callsheet/templates/deep")).unwrap();
-        fs::write(root.join(".callsheet/templates/deep/x.xml"), "<templates/>").unwrap();
-        let Restored { changed, open, .. } = guard.restore();
-        assert_eq!(open, [] as [&str; 0]);
-        for name in [".git/config", ".git/hooks/pre-push", ".git/hooks/post-commit", "shared/b.md", ".callsheet/skills"]
-        {
-            assert!(changed.iter().any(|path| path == name), "{name} is missing: {changed:?}");
-        }
-        assert_eq!(Guard::of(&root, &[], std::slice::from_ref(&root)).before, guard.before);
-        assert_eq!(guard.restore(), Restored::default());
-        assert!(root.join("moved/a.md").exists(), "behind a new link lies what is the project's");
-        let hook = root.join(".git/hooks/pre-push");
-        assert_eq!(hook.metadata().unwrap().permissions().mode() & MODE, 0o755);
-    }
-
-    /// covers: 11.10
-    #[test]
-    fn nothing_hides_in_a_folder_that_cannot_be_looked_into() {
-        for (name, mode) in [(".git/hooks", 0o000), (".git/hooks", 0o300), (".git", 0o000), (".agents", 0o100)] {
-            let (_keep, root) = project();
-            let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-            fs::create_dir_all(root.join(".agents/skills")).unwrap();
-            fs::write(root.join(".agents/skills/evil.md"), "evil").unwrap();
-            fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
-            set_mode(&root.join(name), mode).unwrap();
-            let restored = guard.restore();
-            assert_eq!(restored.open, [] as [&str; 0], "{name}");
-            assert!(restored.changed.contains(&".git/hooks/post-commit".to_owned()), "{name}: {restored:?}");
-            set_mode(&root.join(".agents"), 0o700).unwrap();
-            assert!(!root.join(".agents/skills").exists() && !root.join(".git/hooks/post-commit").exists(), "{name}");
-            assert_eq!(Guard::of(&root, &[], std::slice::from_ref(&root)).before, guard.before);
-        }
-    }
-
-    /// covers: 11.10
-    #[test]
-    fn what_is_nested_is_protected_too() {
-        let (_keep, root) = project();
-        let kept = [
-            "lib/.git/config",
-            "lib/.git/hooks/pre-push",
-            "lib/.agents/skills/a.md",
-            ".git/worktrees/one/gitdir",
-            ".git/modules/a/b/config",
-        ];
-        for name in kept {
-            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "as it was").unwrap();
-        }
-        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-        let added = [
-            ".git/commondir",
-            ".git/worktrees/one/config.worktree",
-            ".git/modules/a/b/hooks/post-checkout",
-            "lib/.callsheet/templates/x.xml",
-            "new/deep/.git/config",
-            "sub/.git",
-        ];
-        for name in kept.iter().chain(&added) {
-            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "evil").unwrap();
-        }
-        let free = [".git/worktrees/one/index", ".git/modules/a/b/objects/ab/config", "node_modules/x/.git/config"];
-        for name in free {
-            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "free").unwrap();
-        }
-        let restored = guard.restore();
-        for name in kept.iter().chain(&added) {
-            assert!(restored.changed.iter().any(|path| Path::new(name).starts_with(path)), "{name}: {restored:?}");
-        }
-        assert_eq!(restored.open, [] as [&str; 0]);
-        assert!(kept.iter().all(|name| fs::read_to_string(root.join(name)).unwrap() == "as it was"));
-        assert!(!added.iter().any(|name| root.join(name).exists()) && free.iter().all(|name| root.join(name).exists()));
-    }
-
-    /// covers: 11.14
-    #[test]
-    fn what_is_released_is_left_alone_and_nothing_beside_it() {
-        let (_keep, root) = project();
-        let released = [".git/hooks", ".vscode/settings.json", "AGENTS.md", "new/.git", "shared"].map(PathBuf::from);
-        let guard = Guard::of(&root, &released, &[]);
-        let free = [".git/hooks/pre-push", ".vscode/settings.json", "AGENTS.md", "new/.git/config"];
-        let kept = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config", "new/.callsheet/a"];
-        for name in free.iter().chain(&kept) {
-            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
-            fs::write(root.join(name), "new").unwrap();
-        }
-        // A link of Callsheet's own files leads here.
-        fs::write(root.join("shared/b.md"), "new").unwrap();
-        let restored = guard.restore();
-        assert_eq!(restored.open, [] as [&str; 0]);
-        assert!(free.iter().all(|name| root.join(name).exists()) && !kept.iter().any(|name| root.join(name).exists()));
-        assert_eq!(fs::read_to_string(root.join("shared/b.md")).unwrap(), "B\n");
-        let grantable = [".git/config.worktree", ".vscode/tasks.json", "CLAUDE.md", "other/.git/config"];
-        assert_eq!(restored.grantable, grantable);
-    }
-
-    /// What is protected is put back before anything is removed, and what lies in a new folder is neither listed nor in the way.
-    /// covers: 11.10
-    #[test]
-    fn a_new_folder_goes_as_a_whole_however_deep_it_is_and_whatever_its_modes_are() {
-        let (_keep, root) = project();
-        fs::create_dir_all(root.join("src")).unwrap();
-        fs::write(root.join("src/AGENTS.md"), "good").unwrap();
-        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-        let mut nest = rustix::fs::open(&root, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
-        for name in [".husky"].into_iter().chain(std::iter::repeat_n("a", 2500)) {
-            rustix::fs::mkdirat(&nest, name, 0o700.into()).unwrap();
-            nest = rustix::fs::openat(&nest, name, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
-        }
-        fs::write(root.join(".husky/pre-commit"), "evil").unwrap();
-        // What would be in the way by its name, and a folder that nobody can look into in the place of a file.
-        fs::remove_file(root.join("src/AGENTS.md")).unwrap();
-        for name in ["src/.callsheet-put-back-1/x", "src/AGENTS.md/deep/deeper", ".vscode/a"] {
-            fs::create_dir_all(root.join(name)).unwrap();
-        }
-        fs::create_dir_all(root.join(format!("src/.callsheet-put-back-{}/x", std::process::id()))).unwrap();
-        set_mode(&root.join("src/AGENTS.md/deep"), 0).unwrap();
-        set_mode(&root.join("src/AGENTS.md"), 0).unwrap();
-        let restored = guard.restore();
-        assert_eq!(restored.open, [] as [&str; 0]);
-        assert_eq!(restored.changed, [".husky", ".vscode", "src/AGENTS.md"]);
-        assert_eq!(fs::read_to_string(root.join("src/AGENTS.md")).unwrap(), "good");
-        let removed = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(".callsheet-removed");
-        assert_eq!(fs::read_dir(&root).unwrap().flatten().filter(removed).count(), 0);
-    }
-
-    /// covers: 11.10
-    #[test]
-    fn what_could_not_be_put_back_is_named() {
-        let (_keep, root) = project();
-        let mut guard = Guard::of(&root, &[], std::slice::from_ref(&root));
-        guard.before.insert(root.join(".git/config"), Entry::Other(0, 0));
-        let restored = guard.restore();
-        assert_eq!((restored.changed, restored.open), (vec![".git/config".to_owned()], vec![".git/config".to_owned()]));
-    }
-}
+mod tests;

@@ -1,30 +1,28 @@
 //! Files that rules for models bring in by lines `@path`: who writes those writes rules.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use callsheet_runtime::paths::{plain, read_settled};
-use callsheet_runtime::rules::imported;
+use callsheet_runtime::paths::read_settled;
+use callsheet_runtime::rules::{MOST_BYTES, imported};
 
 use super::protected::is_rules;
 
 /// Files that are read for such lines.
 const MOST: usize = 200;
-/// Bytes of one of them.
-const MOST_BYTES: u64 = 1 << 20;
 
 /// What files of rules among these paths bring in, and what that brings in, be it there or not.
-pub(super) fn brought_in(paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+pub(super) fn brought_in(root: &Path, paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let mut open: Vec<PathBuf> = paths.iter().filter(|path| is_rules(path)).cloned().collect();
     let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
     while let Some(file) = open.pop().filter(|_| seen.len() < MOST) {
-        let is_text = file.symlink_metadata().is_ok_and(|known| known.is_file() && known.len() < MOST_BYTES);
-        if !is_text || !seen.insert(file.clone()) {
-            continue;
-        }
-        let (Ok(bytes), Some(folder)) = (read_settled(&file), file.parent()) else { continue };
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let named = text.lines().filter_map(imported).map(|name| plain(&folder.join(name)));
+        // Rules can be a link; what they bring in cannot.
+        let is_text = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= MOST_BYTES);
+        let folder = file.strip_prefix(root).ok().and_then(Path::parent).and_then(Path::to_str);
+        let Some(folder) = folder.filter(|_| is_text && seen.insert(file.clone())) else { continue };
+        let Ok(bytes) = file.canonicalize().and_then(|real| read_settled(&real)) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        let named = text.lines().filter_map(|line| imported(folder, line)).map(|below| root.join(below));
         let named: Vec<PathBuf> = named.filter(|path| !path.is_dir()).collect();
         found.extend(named.iter().cloned());
         open.extend(named);
@@ -38,6 +36,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::super::guard::Guard;
+    use super::super::released::Freed;
 
     /// covers: 11.10
     #[test]
@@ -49,17 +48,19 @@ mod tests {
         }
         fs::write(root.join("CLAUDE.md"), "@docs/style.md\n").unwrap();
         fs::write(root.join("docs/style.md"), "@more.md\nBe brief.\n").unwrap();
-        let guard = Guard::of(&root, &[], std::slice::from_ref(&root));
+        let guard = Guard::of(&root, &Freed::default(), std::slice::from_ref(&root));
         let made = [
             "docs/style.md",
             "docs/more.md",
-            "src/commondir",
-            "src/config.worktree",
+            "src/HEAD",
             ".git/rebase-merge/git-rebase-todo",
             ".git/remotes/origin",
             "Target/AGENTS.md",
         ];
-        fs::write(root.join("src/HEAD"), "ref: refs/heads/main\n").unwrap();
+        // These three make `src` a repository, and without one of them it is none.
+        fs::create_dir_all(root.join("src/objects")).unwrap();
+        fs::write(root.join("src/config"), "the person's").unwrap();
+        fs::create_dir_all(root.join("src/refs")).unwrap();
         for name in made {
             fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
             fs::write(root.join(name), "evil").unwrap();
@@ -83,7 +84,7 @@ mod tests {
         fs::write(root.join("side/.git"), format!("gitdir: {}\n", own.display())).unwrap();
         fs::write(own.join("commondir"), "../..\n").unwrap();
         fs::write(own.join("gitdir"), format!("{}\n", root.join("side/.git").display())).unwrap();
-        let guard = Guard::of(&root.join("side"), &[], &[]);
+        let guard = Guard::of(&root.join("side"), &Freed::default(), &[]);
         let link = common.join("logs/refs/heads/new");
         symlink(root.join("outside"), &link).unwrap();
         guard.restore();

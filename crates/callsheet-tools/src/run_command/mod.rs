@@ -39,7 +39,7 @@ pub(crate) use environment::{listed, of_command, only};
 #[cfg(target_os = "linux")]
 pub use network::is_host;
 #[cfg(target_os = "linux")]
-pub use note::set_aside_left;
+pub use note::{ever_changeable, set_aside_left};
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
@@ -53,6 +53,12 @@ pub fn supervise() -> Option<std::process::ExitCode> {
 /// Only where a process supervises commands can it be killed.
 #[cfg(not(target_os = "linux"))]
 pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> Vec<String> {
+    Vec::new()
+}
+
+/// Only where a process supervises commands is it noted where they could write.
+#[cfg(not(target_os = "linux"))]
+pub fn ever_changeable(_notes: &std::path::Path) -> Vec<std::path::PathBuf> {
     Vec::new()
 }
 
@@ -276,7 +282,14 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
     let fails_on = |path: &&String| {
         ended.end != End::Code(0) && [&ended.stderr, &ended.stdout].iter().any(|text| text.contains(*path))
     };
-    let closed: Vec<String> = ended.closed.iter().filter(fails_on).cloned().collect();
+    let (of_git, closed): (Vec<String>, Vec<String>) =
+        ended.closed.iter().filter(fails_on).cloned().partition(|path| path.ends_with(".git"));
+    if refused && !of_git.is_empty() {
+        text.push_str(&format!(
+            "\n[{}]",
+            say("command-git", &[("paths", &of_git.join(", ")), ("words", &command_text(&of_git))])
+        ));
+    }
     if !closed.is_empty() {
         text.push_str(&format!("\n[{}]", grantable_words(&closed)));
     }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::entry::{Entry, is_at};
 use super::guard::Guard;
 use super::protected::ProtectedPaths;
-use super::released::Released;
+use super::released::{Freed, Released};
 
 /// Between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
@@ -30,8 +30,8 @@ const ASIDE: &str = "callsheet-set-aside";
 const NOTE: &str = ".json";
 /// Held while somebody looks at the project.
 const LOCK: &str = "lock";
-/// Says that the project was small enough once to be searched.
-const SEARCHED: &str = "searched";
+/// Holds what is known of places beyond one command.
+const PLACES: &str = "places";
 
 /// A note that stands.
 pub(super) struct Note {
@@ -61,9 +61,38 @@ pub(super) struct Noted {
     /// Where links led to, and whether that is a folder of git.
     pub linked: Vec<(OsString, bool)>,
     /// What the command may change, by paths below the project.
-    pub released: Vec<PathBuf>,
+    pub released: Freed,
+    /// What could make a folder a repository together with others.
+    pub makings: Vec<OsString>,
     /// Whether the whole project was looked at.
     pub nested: bool,
+}
+
+/// What is known of places from all commands that were ever started.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Places {
+    /// Folders that commands could change: what lies there can be a link that leads anywhere.
+    changeable: BTreeSet<OsString>,
+    /// Projects that were small enough once to be searched for others within them.
+    searched: BTreeSet<OsString>,
+}
+
+impl Places {
+    fn read(folder: &Path) -> Self {
+        fs::read(folder.join(PLACES)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    }
+
+    fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(&serde_json::to_vec(self)?)?;
+        file.persist(folder.join(PLACES))?;
+        Ok(())
+    }
+}
+
+/// The folders that commands of any project could ever change, as far as the notes in this folder say.
+pub fn ever_changeable(notes: &Path) -> Vec<PathBuf> {
+    Places::read(notes).changeable.into_iter().map(PathBuf::from).collect()
 }
 
 /// What is known of a project from other commands.
@@ -78,14 +107,24 @@ pub(super) struct Known {
     pub named: Vec<PathBuf>,
 }
 
+impl Noted {
+    /// Whether what it says holds in a project: it is the same one, or one of them lies in the other. One that was too large to
+    /// be searched says nothing of others within it.
+    pub(super) fn concerns(&self, project: &Path) -> bool {
+        let own = Path::new(&self.root);
+        own == project || own.starts_with(project) || self.nested && project.starts_with(own)
+    }
+}
+
 impl Known {
-    fn of(folder: &Path) -> Self {
+    fn of(folder: &Path, project: &Path) -> Self {
         let notes = notes(folder).into_iter().filter(|path| {
             let is_at_work = |file: fs::File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
             fs::File::open(path).is_ok_and(is_at_work)
         });
-        let at_work = notes.filter_map(|path| serde_json::from_slice(&fs::read(path).ok()?).ok()).collect();
-        Self { at_work, searched: folder.join(SEARCHED).exists(), named: Vec::new() }
+        let at_work = notes.filter_map(|path| serde_json::from_slice::<Noted>(&fs::read(path).ok()?).ok());
+        let at_work = at_work.filter(|noted| noted.concerns(project)).collect();
+        Self { at_work, searched: Places::read(folder).searched.contains(project.as_os_str()), named: Vec::new() }
     }
 }
 
@@ -97,15 +136,24 @@ fn notes(folder: &Path) -> Vec<PathBuf> {
 
 impl Note {
     /// Looks at a project and notes it before a command is started. Of two that are started at once, one knows of the other.
-    pub(super) fn take(folder: &Path, look: impl FnOnce(&Known) -> Guard) -> io::Result<(Known, Guard, Self)> {
+    pub(super) fn take(
+        folder: &Path,
+        project: &Path,
+        changeable: &[PathBuf],
+        look: impl FnOnce(&Known) -> Guard,
+    ) -> io::Result<(Known, Guard, Self)> {
         create_private_folder(folder)?;
         let lock = private().create(true).truncate(false).write(true).open(folder.join(LOCK))?;
         lock.lock()?;
-        let known = Known::of(folder);
+        let known = Known::of(folder, project);
         let guard = look(&known);
         let noted = guard.noted();
-        if noted.nested && !known.searched {
-            private().create(true).truncate(true).write(true).open(folder.join(SEARCHED))?;
+        let (mut places, found) = (Places::read(folder), changeable.iter().map(|path| path.clone().into_os_string()));
+        let count = (places.changeable.len(), places.searched.len());
+        places.changeable.extend(found);
+        places.searched.extend(noted.nested.then(|| project.as_os_str().to_owned()));
+        if count != (places.changeable.len(), places.searched.len()) {
+            places.write(folder)?;
         }
         let note = Self::put(folder, &noted)?;
         Ok((known, guard, note))
@@ -152,6 +200,9 @@ pub fn set_aside_left(folder: &Path, project: &Path) -> Vec<String> {
         let last = file.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
         // One that was cut off belongs to a command that was never started.
         let noted: Option<Noted> = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if noted.as_ref().is_some_and(|noted| noted.root != project) {
+            continue;
+        }
         let left = noted.map(|noted| Left::of(project, &noted, last + SLACK)).unwrap_or_default();
         lines.extend(left.settle(project));
         let _gone = fs::remove_file(&path);
@@ -173,6 +224,8 @@ struct Left {
 impl Left {
     fn of(project: &Path, noted: &Noted, end: SystemTime) -> Self {
         let mut look = ProtectedPaths::again(project, noted.nested);
+        let makings = noted.makings.iter().map(PathBuf::from).collect();
+        look.made_before = Some(&makings);
         look.project();
         noted.linked.iter().for_each(|(path, of_git)| look.linked(Path::new(path), *of_git));
         let released = Released::of(project, &noted.released);
@@ -263,8 +316,10 @@ mod tests {
         for name in kept {
             fs::write(root.join(name), "before").unwrap();
         }
-        let free = [PathBuf::from("sub/.vscode")];
-        let (known, first, note) = Note::take(&notes, |known| Guard::knowing(&root, &free, &[], known)).unwrap();
+        let free = Freed { whole: vec![PathBuf::from("sub/.vscode")], commits: Vec::new() };
+        let none = Freed::default();
+        let (known, first, note) =
+            Note::take(&notes, &root, &[], |known| Guard::knowing(&root, &free, &[], known)).unwrap();
         assert!(known.at_work.is_empty() && !known.searched);
         fs::create_dir_all(root.join(".husky")).unwrap();
         fs::remove_file(root.join("deep/CLAUDE.md")).unwrap();
@@ -273,7 +328,8 @@ mod tests {
         for name in [".envrc", ".husky/pre-commit", "lib/AGENTS.md", "new.md"] {
             fs::write(root.join(name), "evil").unwrap();
         }
-        let (known, second, other) = Note::take(&notes, |known| Guard::knowing(&root, &[], &[], known)).unwrap();
+        let (known, second, other) =
+            Note::take(&notes, &root, &[], |known| Guard::knowing(&root, &none, &[], known)).unwrap();
         assert!(known.at_work.len() == 1 && known.searched, "a command can make a project as large as it likes");
         assert_eq!(first.restore().open, [] as [&str; 0]);
         note.over();
@@ -284,7 +340,7 @@ mod tests {
         assert!(
             ["envrc", "husky", "agents"].iter().all(|name| root.join(format!(".{name}")).symlink_metadata().is_err())
         );
-        let (known, ..) = Note::take(&notes, |known| Guard::knowing(&root, &[], &[], known)).unwrap();
+        let (known, ..) = Note::take(&notes, &root, &[], |known| Guard::knowing(&root, &none, &[], known)).unwrap();
         assert!(known.at_work.is_empty());
     }
 
@@ -300,7 +356,7 @@ mod tests {
         for name in [".git/config", "lib/AGENTS.md", "lib/CLAUDE.md"] {
             fs::write(root.join(name), "before").unwrap();
         }
-        let guard = Guard::of(&root, &[PathBuf::from(".vscode")], &[]);
+        let guard = Guard::of(&root, &Freed { whole: vec![PathBuf::from(".vscode")], commits: Vec::new() }, &[]);
         let note = Note::put(&notes, &guard.noted()).unwrap();
         fs::create_dir_all(root.join(".husky/deep")).unwrap();
         fs::create_dir_all(root.join(".vscode")).unwrap();
@@ -327,7 +383,7 @@ mod tests {
         assert!(!root.join(".envrc").exists() && root.join(".vscode/a").exists());
         assert_eq!(set_aside_left(&notes, &root), [] as [&str; 0]);
         // Whatever lies in the way, nothing leaves the project.
-        let note = Note::put(&notes, &Guard::of(&root, &[], &[]).noted()).unwrap();
+        let note = Note::put(&notes, &Guard::of(&root, &Freed::default(), &[]).noted()).unwrap();
         fs::write(root.join(".mcp.json"), "new").unwrap();
         fs::remove_dir_all(root.join(ASIDE)).unwrap();
         std::os::unix::fs::symlink(folder.path(), root.join(ASIDE)).unwrap();

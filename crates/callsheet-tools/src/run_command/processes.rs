@@ -19,11 +19,17 @@ pub(super) fn children(known: &[(i32, i32)]) -> Vec<i32> {
     seen.split_off(1)
 }
 
+/// What the system says of a process in a file of its own. The name of a program in it need not be text.
+pub(super) fn told(pid: i32, file: &str) -> Option<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/{file}")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// All processes with their parents.
 pub(super) fn parents() -> Vec<(i32, i32)> {
     let of = |entry: io::Result<std::fs::DirEntry>| {
         let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = told(pid, "stat")?;
         // The name before may hold anything.
         let (_, fields) = stat.rsplit_once(')')?;
         Some((pid, fields.split_whitespace().nth(1)?.parse().ok()?))

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::paths::plain;
+use callsheet_runtime::paths::{NOT_SEARCHED, plain};
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
@@ -26,10 +26,9 @@ pub(super) const OWNER: u32 = 0o700;
 const LOOK: u32 = 0o500;
 /// Folders of a project that are searched for others within it.
 const MOST: usize = 50_000;
-/// Folders of packages and builds, which are not searched.
-const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
-/// Folders of git that hold what is committed, by names of any kind.
-const OF_COMMITS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+/// What makes a folder a repository of git, whatever its name is, as git itself sees it. A part of one has `commondir` instead
+/// of the folders.
+const OF_REPOSITORIES: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
 /// What git continues with: lines of it are run.
 const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
@@ -47,12 +46,17 @@ pub(super) struct ProtectedPaths<'a> {
     left: usize,
     /// Which folders are looked into that are protected as a whole; `None`: all.
     pub(super) into: Option<&'a dyn Fn(&Path) -> bool>,
+    /// What could make a folder a repository together with others, and is there.
+    pub(super) makings: BTreeSet<PathBuf>,
+    /// What of it was there before; `None`: this is the first look.
+    pub(super) made_before: Option<&'a BTreeSet<PathBuf>>,
 }
 
 impl<'a> ProtectedPaths<'a> {
     /// The first look, at a project that may be too large to search.
     pub(super) fn new(root: &'a Path) -> Self {
-        Self { root, paths: BTreeSet::new(), widened: BTreeMap::new(), left: MOST, into: None }
+        let (paths, makings) = (BTreeSet::new(), BTreeSet::new());
+        Self { root, paths, widened: BTreeMap::new(), left: MOST, into: None, makings, made_before: None }
     }
 
     /// A later one: all of the project or, if it was too large, its top alone.
@@ -73,9 +77,10 @@ impl<'a> ProtectedPaths<'a> {
 
     /// Looks at what a link of before led to.
     pub(super) fn linked(&mut self, real: &Path, of_git: bool) {
-        // A link that was put on the way since leads to what is not the project's.
-        let mut above = real.ancestors().skip(1).take_while(|way| way.starts_with(self.root) && *way != self.root);
-        if above.any(Path::is_symlink) {
+        // A link on the way was put there since: it leads elsewhere.
+        let above = real.ancestors().skip(1).take_while(|way| way.starts_with(self.root) && *way != self.root);
+        if let Some(link) = above.filter(|way| way.is_symlink()).last() {
+            self.paths.insert(link.to_path_buf());
             return;
         }
         if of_git { self.git(real, true) } else { self.walk(real) }
@@ -94,16 +99,23 @@ impl<'a> ProtectedPaths<'a> {
     fn top(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut others = Vec::new();
         let children = self.children(folder);
-        let has = |wanted: &str| children.iter().any(|(path, _)| name(path) == wanted);
-        // A repository without a folder of files around it, or the part of one that names the rest.
-        if has("head") && (has("objects") || has("commondir")) {
-            self.git(folder, false);
-        }
+        self.repository(folder, &children);
         for (path, is_folder) in children {
             match (name(&path).as_str(), is_folder) {
-                (".git", true) => self.git(&path, false),
-                (".agents", true) => self.walk(&path.join("skills")),
-                (".cargo", true) => OF_CARGO.iter().for_each(|name| self.walk(&path.join(name))),
+                (".git", true) => {
+                    self.paths.insert(path.clone());
+                    if self.into.is_none_or(|into| into(&path)) {
+                        self.git(&path, false);
+                    }
+                }
+                (".agents", true) => {
+                    self.walk(&path.join("skills"));
+                    others.push(path);
+                }
+                (".cargo", true) => {
+                    OF_CARGO.iter().for_each(|name| self.walk(&path.join(name)));
+                    others.push(path);
+                }
                 (".git" | ".agents" | ".cargo", false) => self.walk(&path),
                 (name, _) if OF_PROGRAMS.contains(&name) => self.walk(&path),
                 (name, false) if FILES.contains(&name) || RULES.contains(&name) => self.walk(&path),
@@ -112,6 +124,24 @@ impl<'a> ProtectedPaths<'a> {
             }
         }
         others
+    }
+
+    /// A repository without a folder of files around it, or the part of one that names the rest. In one that is new, what made
+    /// it one is protected: without that it is none.
+    fn repository(&mut self, folder: &Path, children: &[(PathBuf, bool)]) {
+        let is_making = |path: &PathBuf| OF_REPOSITORIES.iter().any(|name| path.ends_with(name));
+        let there: Vec<&PathBuf> = children.iter().map(|(path, _)| path).filter(|path| is_making(path)).collect();
+        self.makings.extend(there.iter().map(|path| (*path).clone()));
+        let has = |name: &str| there.iter().any(|path| path.ends_with(name));
+        if !has("HEAD") || !(has("objects") && has("refs") || has("commondir")) {
+            return;
+        }
+        let new = |path: &&&PathBuf| self.made_before.is_some_and(|before| !before.contains(**path));
+        let new: Vec<PathBuf> = there.iter().filter(new).map(|path| (*path).clone()).collect();
+        if new.is_empty() {
+            self.git(folder, false);
+        }
+        self.paths.extend(new);
     }
 
     /// What decides what git runs: in its folder and, at any depth, in those of its worktrees and modules.
@@ -129,8 +159,9 @@ impl<'a> ProtectedPaths<'a> {
                 (name, false) if name.starts_with("config") => self.walk(&path),
                 // Git writes through a link, wherever it leads.
                 (_, false) if path.is_symlink() => self.walk(&path),
-                ("logs" | "refs", true) if !is_of_git(&path) => self.links(&path),
-                (name, true) if any && (!OF_COMMITS.contains(&name) || is_of_git(&path)) => self.git(&path, true),
+                ("logs" | "refs" | "info", true) if !any => self.links(&path),
+                ("objects" | "lfs", true) if !any => {}
+                (_, true) if any => self.git(&path, !is_of_git(&path)),
                 _ => {}
             }
         }

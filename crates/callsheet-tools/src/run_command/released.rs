@@ -5,24 +5,38 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use callsheet_runtime::paths::OWN_FOLDER;
+use serde::{Deserialize, Serialize};
 
-/// What is released.
+/// What a person let commands change, by paths below the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Freed {
+    /// Files and folders, with all in them.
+    pub(super) whole: Vec<PathBuf>,
+    /// Folders of git, but for its hooks and configuration.
+    pub(super) commits: Vec<PathBuf>,
+}
+
+/// The same in the project where it lies.
 #[derive(Default)]
 pub(super) struct Released {
+    below: Freed,
     paths: Vec<PathBuf>,
+    commits: Vec<PathBuf>,
     /// Where links of Callsheet's own files lead to.
     own: BTreeSet<PathBuf>,
 }
 
 impl Released {
     /// From paths below the project.
-    pub(super) fn of(root: &Path, below: &[PathBuf]) -> Self {
-        Self { paths: below.iter().map(|path| root.join(path)).collect(), own: BTreeSet::new() }
+    pub(super) fn of(root: &Path, below: &Freed) -> Self {
+        let at = |paths: &[PathBuf]| paths.iter().map(|path| root.join(path)).collect();
+        let (paths, commits) = (at(&below.whole), at(&below.commits));
+        Self { below: below.clone(), paths, commits, own: BTreeSet::new() }
     }
 
     /// The paths below the project.
-    pub(super) fn below(&self, root: &Path) -> Vec<PathBuf> {
-        self.paths.iter().filter_map(|path| Some(path.strip_prefix(root).ok()?.to_path_buf())).collect()
+    pub(super) fn below(&self) -> Freed {
+        self.below.clone()
     }
 
     /// Whether a path belongs to Callsheet.
@@ -43,6 +57,7 @@ impl Released {
 
     /// Whether it is a folder above something that commands may change.
     pub(super) fn leads_from(&self, path: &Path) -> bool {
-        self.paths.iter().any(|released| released != path && released.starts_with(path))
+        let above = |released: &PathBuf| released != path && released.starts_with(path);
+        self.paths.iter().any(above) || self.commits.iter().any(|git| git.starts_with(path))
     }
 }

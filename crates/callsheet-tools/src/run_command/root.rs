@@ -17,6 +17,7 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::border::View;
+use super::ever_changeable;
 
 /// Folders of the system that every command reads: programs, libraries and their configuration.
 const SYSTEM: [&str; 14] = [
@@ -91,6 +92,7 @@ impl View {
                 (_, false) => trees.extend(tree_without_links(&path).ok().map(|tree| (path, part, Some(tree)))),
             }
         }
+        self.check_steady(&trees.iter().map(|(path, ..)| path.as_path()).collect::<Vec<_>>())?;
         let devices: Vec<_> = DEVICES.iter().filter_map(|name| Some((*name, tree(&device(name)).ok()?))).collect();
         let site = Path::new(SITES.iter().find(|site| Path::new(site).is_dir()).unwrap_or(&"/"));
         empty(site, "mode=0755")?;
@@ -144,6 +146,27 @@ impl View {
             *part == Part::Empty || around != Some(part)
         });
         parts
+    }
+
+    /// Looks again at paths that are open by now. A command of another project can have been the first one of its project since
+    /// the first look, and a link that it made meanwhile can have led here.
+    ///
+    /// # Errors
+    /// It did.
+    pub(super) fn check_steady(&self, open: &[&Path]) -> io::Result<()> {
+        let known: Vec<PathBuf> = self.noted.iter().flat_map(|notes| ever_changeable(notes)).collect();
+        if known.iter().all(|folder| self.changeable.contains(folder)) {
+            return Ok(());
+        }
+        let mut view = self.clone();
+        view.changeable.extend(known);
+        let now: Vec<PathBuf> = view.layers().into_iter().map(|layer| layer.path).collect();
+        match open.iter().find(|path| !now.iter().any(|other| other == *path)) {
+            Some(path) => {
+                Err(io::Error::other(format!("another command may have put a link on the way to {}", path.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The links on the way to what is listed, with where they lead.

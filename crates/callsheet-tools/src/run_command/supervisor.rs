@@ -31,6 +31,7 @@ use super::network::{self, WayOut};
 use super::note::{Known, Note, set_aside_left};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::processes::{children, parents};
+use super::released::Freed;
 use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction, put_back_outside};
 use super::watch::Watched;
@@ -73,7 +74,7 @@ pub(super) struct Order {
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
     /// What of it the command may change.
-    pub released: Vec<PathBuf>,
+    pub released: Freed,
     /// The folder in which it is noted what was protected before.
     pub notes: Option<OsString>,
     /// What is known from other commands in the project.
@@ -270,8 +271,9 @@ fn serve() -> io::Result<()> {
     keep_files(libc::CLOSE_RANGE_CLOEXEC)?;
     let (guard, mut note) = match (&order.guarded, &order.notes) {
         (Some(root), Some(notes)) => {
-            let look = |known: &Known| Guard::knowing(Path::new(root), &order.released, &order.view.changeable, known);
-            let (known, guard, note) = Note::take(Path::new(notes), look)?;
+            let (root, view) = (Path::new(root), &order.view);
+            let look = |known: &Known| Guard::knowing(root, &order.released, &view.changeable, known);
+            let (known, guard, note) = Note::take(Path::new(notes), root, &view.own, look)?;
             order.known = Known { named: guard.named.clone(), ..known };
             (Some(guard), Some(note))
         }

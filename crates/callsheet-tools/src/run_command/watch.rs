@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::limits::{Limits, Over, kilobytes};
-use super::processes::{children, parents};
+use super::processes::{children, parents, told};
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -86,7 +86,7 @@ impl Memory {
 
     /// All that a process has in memory. Every process lets this be read.
     fn at_most(pid: i32) -> Self {
-        let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let text = told(pid, "status").unwrap_or_default();
         let of = |name| kilobytes(&text, name).unwrap_or(0);
         let own = ["RssAnon:", "VmSwap:"].map(of).into_iter().fold(tables(&text), u64::saturating_add);
         Self { own, shared: of("RssShmem:") }
@@ -94,11 +94,11 @@ impl Memory {
 
     /// The same, each part divided by how many processes share it. One that cannot be looked into gets no discount.
     fn fair(pid: i32) -> Self {
-        let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+        let text = told(pid, "smaps_rollup").unwrap_or_default();
         let of = |name| kilobytes(&text, name);
         match (of("Pss_Anon:"), of("Pss_Shmem:")) {
             (Some(own), Some(shared)) => {
-                let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+                let status = told(pid, "status").unwrap_or_default();
                 let own = own.saturating_add(of("SwapPss:").unwrap_or(0));
                 Self { own: own.saturating_add(tables(&status)), shared }
             }
@@ -128,7 +128,7 @@ fn used(folder: &Path) -> u64 {
 
 /// Ticks of a process and of those that it started and saw end.
 fn cpu(pid: i32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let stat = told(pid, "stat")?;
     let (_, fields) = stat.rsplit_once(')')?;
     let times = fields.split_whitespace().skip(11).take(4);
     Some(times.filter_map(|field| field.parse::<u64>().ok()).fold(0, u64::saturating_add))

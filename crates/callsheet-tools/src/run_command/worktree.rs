@@ -30,11 +30,16 @@ impl Worktree {
         (known && own.parent()? == common.join("worktrees")).then_some(Self { own, common })
     }
 
-    /// What a commit writes: the worktree's own folder, and objects, branches and their logs. Hooks and configuration of
+    /// What a commit writes if a person grants it: the worktree's own folder, and objects, branches and their logs. Hooks and configuration of
     /// the repository are not among it.
     pub(super) fn writable(&self) -> impl Iterator<Item = PathBuf> {
+        self.parts().filter(|folder| is_real_folder(folder))
+    }
+
+    /// Where that lies, whatever is there now.
+    pub(super) fn parts(&self) -> impl Iterator<Item = PathBuf> {
         let shared = ["objects", "refs", "logs"].map(|name| self.common.join(name));
-        std::iter::once(self.own.clone()).chain(shared).filter(|folder| is_real_folder(folder))
+        std::iter::once(self.own.clone()).chain(shared)
     }
 }
 

@@ -248,11 +248,13 @@ pub fn plain(path: &Path) -> PathBuf {
 pub fn real(path: &Path) -> PathBuf {
     let mut real = path.to_path_buf();
     let mut rest = Vec::new();
-    while let Some(name) = real.file_name().map(ToOwned::to_owned) {
+    loop {
+        // A step back behind a link leads up from where the link leads.
         if let Ok(found) = real.canonicalize() {
             real = found;
             break;
         }
+        let Some(name) = real.file_name().map(ToOwned::to_owned) else { break };
         rest.push(name);
         real.pop();
     }

@@ -55,6 +55,8 @@ pub(super) fn of(
         named(root, &within, around.iter().chain(inside.iter().filter(is_settings)).map(PathBuf::as_path), changeable);
     // A variable can set it, too.
     all.extend(read(&listed, &root.join(".git/config"), root, &within).hooks);
+    // Settings that are not there yet count once they are.
+    all.extend(around.iter().filter(|file| !file.exists()).cloned());
     // A link on the way counts by its own path and by where it leads.
     let led: Vec<PathBuf> = all.iter().map(|path| real(path)).collect();
     all.extend(led);

@@ -6,6 +6,7 @@
 //! handler), `evaluation` (what evaluation has read).
 
 mod check;
+mod comments;
 mod evaluation;
 mod grammar;
 mod known;
@@ -19,6 +20,7 @@ mod xml;
 mod yaml;
 
 pub use check::{Layer, Library, Loaded, TemplateFile};
+pub use comments::comment_lines;
 pub use evaluation::TextFormats;
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use known::{FindSchema, Known};

@@ -64,3 +64,32 @@ fn every_template_of_the_repository_is_the_same_tree_in_the_short_form() {
     losses.retain(|loss| !loss.ends_with("a schema of a text, which has no effect"));
     assert_eq!(losses, [] as [&str; 0]);
 }
+
+/// Files of a folder that stand there in both forms.
+fn pairs(folder: &str) -> Vec<(String, String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "yaml"));
+    paths.sort();
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let pair = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, read(&path.with_extension("xml")), read(path))
+    };
+    paths.iter().map(pair).collect()
+}
+
+fn same(name: &str, xml: &str, short: &str) {
+    let (xml, short) = (read_text("a.xml", xml), read_text("a.yaml", short));
+    let issues: Vec<String> = short.issues.iter().map(|(_, issue)| issue.to_string()).collect();
+    assert_eq!(issues, [] as [&str; 0], "{name}");
+    assert_eq!(short.templates, xml.templates, "{name}");
+}
+
+/// covers: 2.8
+#[test]
+fn bundled_templates_are_the_same_tree_in_both_forms() {
+    for (name, xml, short) in pairs("../../templates") {
+        same(&name, &xml, &short);
+    }
+}

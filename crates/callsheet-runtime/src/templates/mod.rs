@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::spec::{BlobId, ToolSpec};
 use callsheet_core::template::{Issue, Template};
 use callsheet_format::skill::{SkillContext, powers as powers_of_skill};
-use callsheet_format::template::{Known, Layer, Library, TemplateFile, powers, read_file_with};
+use callsheet_format::template::{Known, Layer, Library, TemplateFile, is_yaml, powers, read_file_with};
 
 pub use skills::TemplateCatalog;
 
@@ -41,6 +41,11 @@ const BUILT_IN: &[(&str, &str)] = &[
 /// Whether a template file comes with Callsheet.
 pub(crate) fn is_bundled(file: &str) -> bool {
     BUILT_IN.iter().any(|(name, _)| *name == file)
+}
+
+/// Whether a file holds templates, by its ending: XML or the short form.
+pub fn is_template_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "xml") || path.to_str().is_some_and(is_yaml)
 }
 
 /// Where templates are looked for.
@@ -223,7 +228,7 @@ impl CollectedFiles {
         Library::load(&self.files, &known, strict)
     }
 
-    /// The `*.xml` files directly in a folder, sorted by name; a folder that is not there has none.
+    /// The template files directly in a folder, sorted by name; a folder that is not there has none.
     fn scan(&mut self, folder: &Path, layer: Layer, shown_from: Option<&Path>) {
         let mut tell = |reason: String| {
             self.unreadable.push(UnreadableTemplate { file: folder.display().to_string(), reason });
@@ -234,7 +239,7 @@ impl CollectedFiles {
             Err(fault) => return tell(fault.to_string()),
         };
         let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "xml"));
+        paths.retain(|path| is_template_file(path));
         paths.sort();
         if paths.len() > MAX_FILES {
             tell(format!("has more than {MAX_FILES} templates; Callsheet reads only the first ones"));

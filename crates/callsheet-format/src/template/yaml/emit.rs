@@ -191,7 +191,7 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
     let Some(first) = chars.next() else { return false };
     let second = chars.next();
     let begins = match first {
-        '-' => second.is_some_and(|second| !second.is_whitespace() && second != '-'),
+        '-' => second.is_some_and(|second| !second.is_whitespace()) && !text.starts_with("---"),
         other => !",[]{}#&*!|>'\"%@`?:".contains(other),
     };
     let null = matches!(text, "~" | "null" | "Null" | "NULL");

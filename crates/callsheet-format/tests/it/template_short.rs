@@ -86,10 +86,18 @@ fn same(name: &str, xml: &str, short: &str) {
     assert_eq!(short.templates, xml.templates, "{name}");
 }
 
-/// covers: 2.8
+/// covers: 2.8. Templates of ten shapes, each in both forms, and how many bytes each takes.
 #[test]
-fn bundled_templates_are_the_same_tree_in_both_forms() {
-    for (name, xml, short) in pairs("../../templates") {
-        same(&name, &xml, &short);
+fn templates_of_ten_shapes_are_the_same_tree_in_both_forms() {
+    let all = pairs("fixtures/templates/short");
+    assert_eq!(all.len(), 10);
+    let (mut long, mut brief) = (0, 0);
+    for (name, xml, short) in &all {
+        same(name, xml, short);
+        println!("{name}: {} bytes of XML, {} of YAML", xml.len(), short.len());
+        long += xml.len();
+        brief += short.len();
     }
+    println!("all: {long} bytes of XML, {brief} of YAML");
+    assert!(brief * 10 < long * 6, "{brief} of {long}");
 }

@@ -28,14 +28,14 @@ const MAX_FILES: usize = 1_000;
 
 /// The templates that come with Callsheet.
 const BUILT_IN: &[(&str, &str)] = &[
-    ("bundled: changelog.xml", include_str!("../../../../templates/changelog.xml")),
-    ("bundled: default_atomic.xml", include_str!("../../../../templates/default_atomic.xml")),
-    ("bundled: extract_data.xml", include_str!("../../../../templates/extract_data.xml")),
-    ("bundled: match_files.xml", include_str!("../../../../templates/match_files.xml")),
-    ("bundled: review_diff.xml", include_str!("../../../../templates/review_diff.xml")),
-    ("bundled: summarise_files.xml", include_str!("../../../../templates/summarise_files.xml")),
-    ("bundled: tests_until_green.xml", include_str!("../../../../templates/tests_until_green.xml")),
-    ("bundled: triage.xml", include_str!("../../../../templates/triage.xml")),
+    ("bundled: changelog.yaml", include_str!("../../../../templates/changelog.yaml")),
+    ("bundled: default_atomic.yaml", include_str!("../../../../templates/default_atomic.yaml")),
+    ("bundled: extract_data.yaml", include_str!("../../../../templates/extract_data.yaml")),
+    ("bundled: match_files.yaml", include_str!("../../../../templates/match_files.yaml")),
+    ("bundled: review_diff.yaml", include_str!("../../../../templates/review_diff.yaml")),
+    ("bundled: summarise_files.yaml", include_str!("../../../../templates/summarise_files.yaml")),
+    ("bundled: tests_until_green.yaml", include_str!("../../../../templates/tests_until_green.yaml")),
+    ("bundled: triage.yaml", include_str!("../../../../templates/triage.yaml")),
 ];
 
 /// Whether a template file comes with Callsheet.

@@ -419,7 +419,7 @@ impl Builder<'_> {
     }
 
     /// A value by the core schema of YAML 1.2.
-    fn json(&mut self, node: &Node) -> Json {
+    pub(super) fn json(&mut self, node: &Node) -> Json {
         match &node.value {
             Value::Null => Json::Null,
             Value::Scalar { text, plain: false } => Json::String(text.clone()),

@@ -1,5 +1,7 @@
 //! Elements out of YAML: what all tasks share, and the outermost level of a file.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::template::{Bytes, Code};
 
@@ -200,14 +202,15 @@ impl<'a> Builder<'a> {
 
     /// Tells of names that a map has twice.
     pub(super) fn once(&mut self, entries: &[(Node, Node)]) {
-        for (index, (key, _)) in entries.iter().enumerate() {
+        let mut seen: BTreeMap<&str, Bytes> = BTreeMap::new();
+        for (key, _) in entries {
             let Value::Scalar { text, .. } = &key.value else { continue };
-            let alike =
-                |(other, _): &&(Node, Node)| matches!(&other.value, Value::Scalar { text: own, .. } if own == text);
-            if let Some((first, _)) = entries.get(..index).and_then(|before| before.iter().find(alike)) {
+            if let Some(first) = seen.get(text.as_str()).copied() {
                 let draft = Draft::new(Code::T021, key.span, format!("`{text}` occurs twice here")).found(text);
-                self.add(draft.advice("rename or remove one of the two").related(first.span, "first here"));
+                self.add(draft.advice("rename or remove one of the two").related(first, "first here"));
+                continue;
             }
+            seen.insert(text, key.span);
         }
     }
 

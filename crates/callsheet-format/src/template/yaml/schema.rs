@@ -116,3 +116,39 @@ fn of_kind(kind: Kind) -> Value {
         _ => json!({"type": "string"}),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read fixtures")]
+
+    use super::super::build::Builder;
+    use super::short_schema;
+    use crate::yaml::parse_all;
+
+    /// covers: 2.8. What the reader accepts the schema accepts, and it knows unknown keys.
+    #[test]
+    fn templates_fit_the_schema_and_slips_do_not() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folders =
+            ["fixtures/templates/short", "../../templates", "../callsheet-core/src/template/operators/examples"];
+        let schema = jsonschema::validator_for(&short_schema()).unwrap();
+        let mut count = 0;
+        for path in folders.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).unwrap()) {
+            let path = path.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "yaml") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                for node in parse_all(&text, 1, 64).0 {
+                    let value = Builder::new(&text).json(&node);
+                    let fault = schema.validate(&value).err().map(|fault| fault.to_string());
+                    assert_eq!(fault, None, "{}", path.display());
+                    count += 1;
+                }
+            }
+        }
+        assert!(count > 20, "{count}");
+        for slip in ["template: a\naks: b", "ask: b", "template: a\ntasks: [{b: {ask: c, limit: 3}}]"] {
+            let value = Builder::new(slip).json(&parse_all(slip, 1, 64).0[0]);
+            assert!(!schema.is_valid(&value), "{slip}");
+        }
+    }
+}

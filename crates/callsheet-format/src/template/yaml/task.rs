@@ -31,6 +31,9 @@ const TYPES: &[(Kinds, &str)] = &[
     (Kinds::LOOP, "director_evaluator_loop"),
 ];
 
+/// Keys of a task with `each` that are never those of the task that runs for each element.
+pub(super) const OF_THE_WHOLE: [&str; 4] = ["each", "at_once", "on_error", "about"];
+
 /// Where a task stands.
 pub(super) struct Place {
     /// Its name, or its first key.
@@ -234,7 +237,7 @@ impl Builder<'_> {
     fn each(&mut self, found: Vec<Found<'_>>, unknown: bool, place: Place) -> Option<Element> {
         let explicit = found.iter().find(|found| found.key.name == "do").copied();
         let (own, inner): (Vec<_>, Vec<_>) = found.into_iter().partition(|found| {
-            matches!(found.key.name, "each" | "at_once" | "on_error") || (explicit.is_some() && found.key.name != "do")
+            OF_THE_WHOLE.contains(&found.key.name) || (explicit.is_some() && found.key.name != "do")
         });
         let mut out = self.typed(Kinds::EACH, &own, &place);
         let mut body = match explicit {

@@ -7,7 +7,7 @@ use super::emit::{Out, document};
 use super::keys::{KEYS, Key, Kinds, To, find};
 use super::names;
 use super::shape::Shape;
-use super::task::{kind_of_type, passes_on};
+use super::task::{OF_THE_WHOLE, kind_of_type, passes_on};
 use crate::template::print::print_templates;
 use crate::template::read::{split_command, split_params};
 use crate::template::xml::{self, BLANKS, Element, Item, Mode};
@@ -220,10 +220,9 @@ impl Writer {
     /// The task of `each`: beside its keys if they cannot be taken for those of the whole.
     fn body(&mut self, body: &Element, out: &mut Entries) {
         let own = self.slot(body);
-        let outer = ["each", "at_once", "on_error"];
         let unclear = ["do", "if", "else", "choose", "id"];
-        let plain = out.iter().all(|(name, _)| outer.contains(&name.as_str()) || name == "id")
-            && !own.iter().any(|(name, _)| outer.contains(&name.as_str()) || unclear.contains(&name.as_str()));
+        let plain = out.iter().all(|(name, _)| OF_THE_WHOLE.contains(&name.as_str()) || name == "id")
+            && !own.iter().any(|(name, _)| OF_THE_WHOLE.iter().chain(&unclear).any(|other| other == name));
         if plain {
             out.extend(own);
         } else {

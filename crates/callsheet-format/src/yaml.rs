@@ -6,7 +6,7 @@ use callsheet_core::template::Bytes;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
 
 /// Most values of a text.
-const MAX_NODES: usize = 50_000;
+const MAX_NODES: usize = 20_000;
 
 /// One value and where it stands.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use super::keys::{self, Key, Kinds, To};
 use super::scalar;
 use crate::template::grammar;
 use crate::template::read::near_word;
-use crate::template::report::Draft;
+use crate::template::report::{Draft, MOST};
 use crate::template::xml::{Attribute, Element, Item, Mapped};
 use crate::yaml::{Node, Value};
 
@@ -62,6 +62,9 @@ impl<'a> Builder<'a> {
     }
 
     pub(super) fn add(&mut self, draft: Draft) {
+        if self.drafts.len() > MOST {
+            return;
+        }
         let path = self.names.join("/");
         self.drafts.push((draft, path));
     }
@@ -130,6 +133,10 @@ impl<'a> Builder<'a> {
     }
 
     fn unknown(&mut self, key: &Node, value: &Node, text: &str, is_known: &dyn Fn(&Key) -> bool) {
+        // Candidates cost time, and nobody is told of more than these.
+        if self.drafts.len() > MOST {
+            return;
+        }
         let names = || keys::KEYS.iter().filter(|known| is_known(known)).map(|known| known.name);
         let near = nearest(text, names(), 5);
         let draft = Draft::new(Code::T019, key.span, format!("there is no key `{text}`")).found(text);
@@ -150,7 +157,23 @@ impl<'a> Builder<'a> {
             let draft = Draft::new(Code::T001, node.span, message).found(text);
             self.add(draft.advice(format!("put it in quotes: \"{text}\"")));
         }
+        self.cut_off(node, name);
         self.word(node, name)
+    }
+
+    /// `#3` behind a text without quotes is a comment, and was hardly meant as one.
+    fn cut_off(&mut self, node: &Node, name: &str) {
+        let Value::Scalar { plain: true, .. } = &node.value else { return };
+        let behind = self.text.get(node.span.end..).unwrap_or_default();
+        let line = behind.split('\n').next().unwrap_or_default();
+        let start = node.span.end + (line.len() - line.trim_start().len());
+        let comment = line.trim_start().strip_prefix('#').filter(|rest| rest.starts_with(char::is_alphanumeric));
+        if let Some(rest) = comment {
+            let at = Bytes::new(start, start + 1 + rest.len());
+            let draft = Draft::new(Code::T001, at, format!("`#` begins a comment, so this is no part of `{name}`"));
+            let advice = "put the text in quotes; if it is a comment, write a blank behind `#`";
+            self.add(draft.found(line.trim()).advice(advice));
+        }
     }
 
     /// A text, number or word as it is written.

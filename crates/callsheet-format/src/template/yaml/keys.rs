@@ -98,9 +98,6 @@ pub(in crate::template) const KEYS: &[Key] = &[
         To::Attribute("on_error"),
         "`collect`: one failure stops no other.",
     ),
-    key("subtype", K::TYPED, To::Attribute("subtype"), "The row of its context settings."),
-    key("effects", K::TYPED.or(K::CALL), To::Attribute("effects"), "`read` or `write`; a write waits for approval."),
-    key("requires_approval", K::TYPED.or(K::CALL), To::Attribute("requires_approval"), "Asks a person first."),
     key("most", K::LOOP, To::Word("max_iterations"), "How often the loop tries at most."),
     key("until", K::LOOP, To::Own("termination_condition"), "The loop ends when this holds."),
     key("on_exhausted", K::LOOP, To::Attribute("on_exhausted"), "`accept`: the last try counts."),
@@ -115,6 +112,9 @@ pub(in crate::template) const KEYS: &[Key] = &[
     key("inherit", K::RUN.or(K::PROCESS), To::In("environment", "inherit"), "Which variables the command sees."),
     key("env", K::RUN.or(K::PROCESS), To::Own("environment"), "Variables of the command."),
     key("on_nonzero", K::RUN, To::Attribute("on_nonzero"), "`continue`: a failing exit code is a result."),
+    key("effects", K::TYPED.or(K::CALL), To::Attribute("effects"), "`read` or `write`; a write waits for approval."),
+    key("requires_approval", K::TYPED.or(K::CALL), To::Attribute("requires_approval"), "Asks a person first."),
+    key("subtype", K::TYPED, To::Attribute("subtype"), "The row of its context settings."),
     key("expected_output", K::TYPED, To::Text("expected_output"), "What a good result looks like."),
     key("criteria", K::TYPED, To::Text("criteria"), "How the result is judged."),
     key("model", K::TYPED, To::List("model"), "The model, or several, the preferred one first."),
@@ -205,6 +205,6 @@ pub(in crate::template) fn in_keys(message: &str) -> String {
         };
     }
     out.push_str(rest);
-    // A name that stood in both signs.
-    out.replace("``", "`")
+    // A name that stood in both signs; the result of a task, whose name is plain.
+    out.replace("``", "`").replace("`steps.", "`")
 }

@@ -113,7 +113,7 @@ impl Writer {
                     let param = |param: &crate::template::read::RawParam<'_>| {
                         (param.name.to_owned(), parameter(param.kind, param.default, None, ""))
                     };
-                    out.push(entry("inputs", Out::Map(split_params(value).iter().map(param).collect())));
+                    out.push(entry("inputs", parameters(split_params(value).iter().map(param).collect())));
                 }
                 other => out.push(entry(other, Out::Bare(value.to_owned()))),
             }
@@ -125,7 +125,7 @@ impl Writer {
                         parameter(word(param, "type"), word(param, "default"), word(param, "required"), &text(param));
                     (word(param, "name").unwrap_or_default().to_owned(), value)
                 });
-                out.push(entry("inputs", Out::Map(params.collect())));
+                out.push(entry("inputs", parameters(params.collect())));
             } else {
                 out.extend(self.task(child, true, true));
             }
@@ -467,6 +467,12 @@ fn environment(child: &Element, out: &mut Entries) {
     if !variables.is_empty() {
         out.push(entry("env", Out::Map(variables)));
     }
+}
+
+/// Parameters, a line each where one says more than a default.
+fn parameters(params: Entries) -> Out {
+    let long = params.iter().any(|(_, value)| matches!(value, Out::Map(_)));
+    if long { Out::Task(params) } else { Out::Map(params) }
 }
 
 fn parameter(kind: Option<&str>, default: Option<&str>, required: Option<&str>, about: &str) -> Out {

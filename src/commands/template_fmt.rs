@@ -35,6 +35,9 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     let printed = printed(&file, form, &reading)?;
     let comments = comment_lines(&file, &text);
     let place = if arguments.write { Some(write(path, form, &printed)?) } else { None };
+    if place.is_some() {
+        tell!("remove {file} when you are content: the same template in two files is an error");
+    }
     if setup.json {
         let row = serde_json::json!({
             "file": file, "text": printed, "written": place, "lost_comments": comments,

@@ -30,8 +30,8 @@ pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
 pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
 pub use template_args::{
-    TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs, TemplateShowArgs,
-    operators,
+    TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,
+    TemplateRunArgs, TemplateShowArgs, operators,
 };
 pub use trust_args::TrustArgs;
 pub use words::as_command;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::template::operators::Rows;
 use callsheet_core::template::{Facts, Kind};
 use clap::builder::{PossibleValue, PossibleValuesParser};
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::WorkArgs;
 
@@ -24,6 +24,35 @@ pub enum TemplateCommand {
     Run(Box<TemplateRunArgs>),
     /// Create a commented template to start from; never overwrites a file.
     New(TemplateNewArgs),
+    /// Print a template file in the short form or in XML.
+    Fmt(TemplateFmtArgs),
+    /// Print the JSON Schema of the short form, for editors.
+    Schema,
+}
+
+/// A form of template files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TemplateForm {
+    /// The short form.
+    Yaml,
+    /// XML.
+    Xml,
+}
+
+/// `template fmt`.
+#[derive(Clone, Debug, Args)]
+pub struct TemplateFmtArgs {
+    /// Template file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Form to print it in; by default its own.
+    #[arg(long, value_name = "FORM")]
+    pub to: Option<TemplateForm>,
+
+    /// Write FILE with the ending of the other form, beside it; never overwrites a file.
+    #[arg(long, requires = "to")]
+    pub write: bool,
 }
 
 /// `template check`.

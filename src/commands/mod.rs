@@ -41,6 +41,7 @@ mod start;
 mod steer;
 mod stored;
 mod template;
+mod template_fmt;
 mod template_new;
 mod template_run;
 mod template_values;

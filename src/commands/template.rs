@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::template::{Issue, Node, Query, Role, Settings, Severity, match_all_templates, match_templates};
-use callsheet_format::template::{Loaded, print_templates, read_text};
+use callsheet_format::template::{Loaded, is_yaml, print_short, print_templates, read_text};
 use callsheet_runtime::templates::{
     LoadedTemplates, TemplateDirs, UnreadableTemplate, check_templates, load_templates,
 };
@@ -26,6 +26,8 @@ pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit,
         TemplateCommand::Match(arguments) => rank(setup, arguments),
         TemplateCommand::Run(arguments) => super::template_run::run(setup, arguments),
         TemplateCommand::New(arguments) => super::template_new::new(setup, arguments),
+        TemplateCommand::Fmt(arguments) => super::template_fmt::fmt(setup, arguments),
+        TemplateCommand::Schema => super::template_fmt::schema(),
     }
 }
 
@@ -43,7 +45,7 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
         let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
         let checked = check_templates(&paths, &dirs, &known, strict);
         if checked.files == 0 && checked.unreadable.is_empty() {
-            return Err(Failure::usage("found no template file", "templates end in .xml"));
+            return Err(Failure::usage("found no template file", "templates end in .yaml or .xml"));
         }
         (checked.issues, checked.unreadable)
     };
@@ -123,7 +125,9 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
     if setup.json {
         super::print_json(&known.template)?;
     } else {
-        super::print(&harmless(&print_templates([&known.template])))?;
+        let short = is_yaml(&known.template.origin.file);
+        let text = if short { print_short([&known.template]).0 } else { print_templates([&known.template]) };
+        super::print(&harmless(&text))?;
         tell!("from {} ({})", known.template.origin.file, known.layer.as_str());
     }
     Ok(Exit::Complete)
@@ -186,7 +190,7 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
 }
 
 /// Files beside one that is not there whose names are nearly its own, as advice.
-fn near_files(path: &Path) -> String {
+pub(super) fn near_files(path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut names: Vec<String> = beside.filter_map(|entry| entry.file_name().into_string().ok()).collect();

@@ -23,7 +23,7 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     } else {
         (Layer::Project, setup.project.join(".callsheet/templates"))
     };
-    let path = folder.join(format!("{name}.xml"));
+    let path = folder.join(format!("{name}.yaml"));
     if fs::symlink_metadata(&path).is_ok() {
         let what = format!("{} exists", path.display());
         return Err(Failure::usage(what, "choose another name, or edit that file; nothing was written"));

@@ -97,11 +97,11 @@ fn what_is_written_for_this_user_is_trusted_as_written() {
     let garden = TestProject::bare();
     garden.expect(0, &["template", "new", "own-script", "--type", "script"]);
     assert!(garden.expect(0, &["template", "list"]).out.contains("own-script"));
-    let file = ".callsheet/templates/own-script.xml";
-    garden.plant(file, format!("{}\n<!-- more -->\n", garden.read(file)));
+    let file = ".callsheet/templates/own-script.yaml";
+    garden.plant(file, format!("{}\n# more\n", garden.read(file)));
     let listed = garden.expect(0, &["template", "list"]);
     assert!(
-        !listed.out.contains("own-script") && listed.err.contains("own-script.xml"),
+        !listed.out.contains("own-script") && listed.err.contains("own-script.yaml"),
         "{} {}",
         listed.out,
         listed.err

@@ -27,7 +27,7 @@ fn a_new_template_of_each_operator_has_no_issue() {
     for operator in operators() {
         let name = format!("my_{operator}");
         let ended = garden.expect(0, &["template", "new", &name, "--type", operator]);
-        assert!(ended.out.trim_end().ends_with(&format!(".callsheet/templates/{name}.xml")), "{}", ended.out);
+        assert!(ended.out.trim_end().ends_with(&format!(".callsheet/templates/{name}.yaml")), "{}", ended.out);
         let shown = json_lines(&garden.expect(0, &["template", "show", &name, "--json"]).out).remove(0);
         assert_eq!(shown["name"], name);
         let kind = &shown["body"]["kind"];
@@ -36,7 +36,7 @@ fn a_new_template_of_each_operator_has_no_issue() {
     let ended = garden.expect(0, &["template", "check", "--strict"]);
     assert_eq!((ended.out.as_str(), ended.err.as_str()), ("", "no issues\n"));
     garden.expect(0, &["template", "new", "for.all", "--user"]);
-    assert!(garden.home().join("templates/for.all.xml").exists());
+    assert!(garden.home().join("templates/for.all.yaml").exists());
     garden.expect(0, &["template", "check", "--strict"]);
 }
 
@@ -44,22 +44,22 @@ fn a_new_template_of_each_operator_has_no_issue() {
 #[test]
 fn a_new_template_writes_over_nothing() {
     let garden = TestProject::bare();
-    garden.write(".callsheet/templates/mine.xml", "my own words");
+    garden.write(".callsheet/templates/mine.yaml", "my own words");
     garden.write(".callsheet/templates/several.xml", format!("<templates>{}</templates>", task("taken", "")));
-    assert!(garden.expect(2, &["template", "new", "mine"]).err.contains("mine.xml exists"));
+    assert!(garden.expect(2, &["template", "new", "mine"]).err.contains("mine.yaml exists"));
     assert!(
         garden
             .expect(2, &["template", "new", "taken"])
             .err
             .contains("several.xml already contains a template with that name")
     );
-    assert_eq!(garden.read(".callsheet/templates/mine.xml"), "my own words");
+    assert_eq!(garden.read(".callsheet/templates/mine.yaml"), "my own words");
     for name in ["../up", "a b", "", "1st", "a/b"] {
         garden.expect(2, &["template", "new", name]);
     }
-    assert!(!garden.path(".callsheet/templates/taken.xml").exists());
+    assert!(!garden.path(".callsheet/templates/taken.yaml").exists());
     let ended = garden.expect(0, &["template", "new", "default_atomic"]);
-    assert!(ended.err.contains("replaces") && ended.err.contains("bundled: default_atomic.xml"), "{}", ended.err);
+    assert!(ended.err.contains("replaces") && ended.err.contains("bundled: default_atomic.yaml"), "{}", ended.err);
 }
 
 /// covers: T519, T 2.1
@@ -339,11 +339,13 @@ fn examples_of_documents_load() {
     for (document, strict) in [("docs/guide/templates.md", true), ("docs/spec/templates.md", false)] {
         let text = std::fs::read_to_string(crate::support::root().join(document)).unwrap();
         let garden = TestProject::bare();
-        let fences = text.split("```xml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
         let mut count = 0;
-        for fence in fences {
-            count += 1;
-            garden.write(&format!(".callsheet/templates/example_{count}.xml"), fence);
+        for form in ["xml", "yaml"] {
+            for rest in text.split(&format!("```{form}\n")).skip(1) {
+                count += 1;
+                let fence = rest.split("\n```").next().unwrap();
+                garden.write(&format!(".callsheet/templates/example_{count}.{form}"), fence);
+            }
         }
         assert!(count > 0, "{document}");
         garden.write(".callsheet/skills/find-duplicates.md", "description: x\n---\ndo\n");

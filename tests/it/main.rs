@@ -51,6 +51,7 @@ mod e2e_template_inside;
 mod e2e_template_limits;
 mod e2e_template_lists;
 mod e2e_template_run;
+mod e2e_template_short;
 mod e2e_template_skills;
 mod e2e_template_told;
 mod e2e_template_values;

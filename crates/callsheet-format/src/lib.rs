@@ -8,6 +8,8 @@ pub mod reading;
 
 pub mod values;
 
+mod yaml;
+
 pub mod markdown;
 
 pub mod sheet;

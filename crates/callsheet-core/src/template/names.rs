@@ -197,8 +197,8 @@ impl Walk<'_> {
         false
     }
 
-    /// Names in scope that may be meant by one that is not: of a step or a file those of steps or files. Candidates cost
-    /// time, and nobody reads more of them than these.
+    /// Names in scope that may be meant by one that is not: of a step or a file those of steps or files, of another one
+    /// those of steps too. Candidates cost time, and nobody reads more of them than these.
     fn near(&self, path: &Path) -> Vec<String> {
         if self.found.len() >= ADVISED {
             return Vec::new();
@@ -206,8 +206,12 @@ impl Walk<'_> {
         let key = key_of(path);
         let (group, wanted) = parts_of(&key);
         let bound = self.bound.iter().filter(|(_, list)| !list.is_empty()).map(|(name, _)| parts_of(name));
-        let near = meant(wanted, bound.filter(|(other, _)| *other == group).map(|(_, name)| name));
-        near.into_iter().map(|name| group.map_or(name.clone(), |group| format!("{group}.{name}"))).collect()
+        let near = |group: Option<&str>| {
+            let near = meant(wanted, bound.clone().filter(|(other, _)| *other == group).map(|(_, name)| name));
+            near.into_iter().map(|name| group.map_or(name.clone(), |group| format!("{group}.{name}"))).collect()
+        };
+        let own: Vec<String> = near(group);
+        if own.is_empty() && group.is_none() { near(Some("steps")) } else { own }
     }
 
     /// Every placeholder of a text; true if one comes from a result.

@@ -25,7 +25,7 @@ pub const KINDS: [ReplyKind; 9] = [
 pub type Other = (&'static str, fn(&str) -> usize);
 
 /// Other readers, with what a person calls them.
-pub const OTHERS: [Other; 13] = [
+pub const OTHERS: [Other; 15] = [
     ("answer", |text| read_answer(text, false).issues.len()),
     ("review", |text| read_review(text).issues.len()),
     ("route", |text| read_route(text, &["find_code", "review"], &["a.md".to_owned()]).issues.len()),
@@ -36,6 +36,11 @@ pub const OTHERS: [Other; 13] = [
         read_json_form(text, &grammar::execution(), Phase::Execute).map_or(0, |form| form.issues.len())
     }),
     ("template", |text| template::read_file("a.xml", text.as_bytes()).issues.len()),
+    ("short template", |text| template::read_file("a.yaml", text.as_bytes()).issues.len()),
+    ("short template body", |text| {
+        let body = format!("template: a\nask: |\n  {}\n", text.replace('\n', "\n  "));
+        template::read_file("a.yaml", body.as_bytes()).issues.len()
+    }),
     ("template body", |text| {
         let body = format!(
             "<templates><template name=\"a\"><task><description>{text}</description></task></template></templates>"

@@ -8,7 +8,7 @@ use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
 use super::policy::SkillContext;
 use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
-use super::yaml::{Node, Value};
+use crate::yaml::{Node, Value};
 
 /// What the front matter says.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Typed values of front matter keys; a wrong type is an error with its place (spec 7.3).
 
 use super::issue::{At, Report};
-use super::yaml::{Node, Value};
+use crate::yaml::{Node, Value};
 
 /// Keys compare without case, `_` and `-` (spec 7.3).
 pub(super) fn normal(key: &str) -> String {

@@ -11,7 +11,6 @@ mod read;
 mod schema;
 mod suggest;
 mod table;
-mod yaml;
 
 pub use catalog::Catalog;
 pub use issue::{SkillIssue, SkillSeverity};

@@ -7,10 +7,13 @@ use super::issue::{At, Report, SkillIssue};
 use super::parts::{FilePiece, cut_at_rule, cut_front_matter, section};
 use super::policy::{SkillContext, derive};
 use super::suggest::fold;
-use super::yaml;
+use crate::yaml;
 
 /// A larger file is no skill.
 pub const MAX_SKILL_BYTES: usize = 262_144;
+
+/// Deepest nesting of front matter.
+const MAX_DEPTH: usize = 16;
 
 pub(super) const MAX_NAME: usize = 64;
 pub(super) const MAX_DESCRIPTION: usize = 1_024;
@@ -51,7 +54,7 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
         report.error((1, 1), "the file does not start with front matter", "start it with a line `---`");
         return None;
     }
-    let root = match yaml::parse(cut.front.text, cut.front.line) {
+    let root = match yaml::parse(cut.front.text, cut.front.line, MAX_DEPTH) {
         Ok(root) => root,
         Err(fault) => {
             report.error(fault.at, format!("the front matter is not valid YAML: {}", fault.message), "correct it");

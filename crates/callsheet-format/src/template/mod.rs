@@ -1,11 +1,12 @@
-//! Templates: task trees that a person writes in XML (spec "Templates"). Pure: files, models and tools are told to it. The
-//! typed tree is in core.
+//! Templates: task trees that a person writes in XML or in the short form, YAML (spec "Templates"). Pure: files, models and
+//! tools are told to it. The typed tree is in core.
 //!
-//! From text to tree: `xml` (tolerant, bounded) → `read` (aliases, the table of `grammar`, lowering) → the tree of core.
+//! From text to tree: `xml` (tolerant, bounded) or `yaml`, which gives the same elements → `read` (aliases, the table of `grammar`, lowering) → the tree of core.
 //! `report` makes diagnostics. Across files: `check`. Of a run: `reply` (XML in the reply of a model), `turn` (a turn of a
 //! handler), `evaluation` (what evaluation has read).
 
 mod check;
+mod comments;
 mod evaluation;
 mod grammar;
 mod known;
@@ -16,8 +17,10 @@ mod reply;
 mod report;
 mod turn;
 mod xml;
+mod yaml;
 
 pub use check::{Layer, Library, Loaded, TemplateFile};
+pub use comments::comment_lines;
 pub use evaluation::TextFormats;
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use known::{FindSchema, Known};
@@ -26,3 +29,4 @@ pub use print::print_templates;
 pub use read::{FileReading, Outermost, read_file, read_file_with, read_text};
 pub use reply::{data_usage, found_xml, read_reply, xml_beside};
 pub use turn::{Said, read_turn};
+pub use yaml::{is_yaml, print_short, short_schema};

@@ -2,6 +2,8 @@
 
 use callsheet_core::template::{Bytes, Code, Issue, Lines, Related, Severity};
 
+use super::yaml::{in_keys, is_yaml, shown};
+
 /// Errors after which a file is given up (spec 3).
 pub(in crate::template) const MOST: usize = 200;
 
@@ -121,6 +123,11 @@ impl<'a> Report<'a> {
     }
 
     fn finish(&self, draft: Draft, path: &str) -> Issue {
+        // An issue names elements as XML does.
+        let short = is_yaml(self.file);
+        let in_form = |text: String| if short { in_keys(&text) } else { text };
+        let key = |name: &String| shown(name).filter(|_| short && draft.code == Code::T011).map(str::to_owned);
+        let expected = draft.expected.iter().map(|name| key(name).unwrap_or_else(|| name.clone())).collect();
         let (start, end) = (self.lines.place(draft.span.start), self.lines.place(draft.span.end));
         let related = draft
             .related
@@ -134,7 +141,7 @@ impl<'a> Report<'a> {
             code: draft.code,
             severity: draft.code.severity(),
             rule: draft.code.rule().to_owned(),
-            message: draft.message,
+            message: in_form(draft.message),
             file: self.file.to_owned(),
             line: start.line,
             column: start.column,
@@ -142,8 +149,8 @@ impl<'a> Report<'a> {
             end_column: end.column,
             path: path.to_owned(),
             found: draft.found,
-            expected: draft.expected,
-            advice: draft.advice,
+            expected,
+            advice: in_form(draft.advice),
             related,
         }
     }

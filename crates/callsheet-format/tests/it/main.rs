@@ -38,5 +38,6 @@ mod tasks;
 mod template_acceptance;
 mod template_acceptance_values;
 mod template_library;
+mod template_short;
 mod template_values;
 mod templates;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use crate::sections::{Fixture, check_all, fixtures, tools};
 use callsheet_core::template::{Code, Query, SubtaskRequest, match_templates};
 use callsheet_format::template::{
-    Known, Layer, Library, TemplateFile, issue_schema, json_schema, read_text, xml_schema,
+    Known, Layer, Library, TemplateFile, issue_schema, json_schema, read_text, short_schema, xml_schema,
 };
 
 /// Sections `file LAYER NAME`, `known` (lines `model: …`, `provider: NAME open|closed`, `tool: …`, `skill: …`,
@@ -152,6 +152,7 @@ fn schema_files_are_up_to_date() {
     let files = [
         ("template.xsd", xml_schema()),
         ("template.schema.json", pretty(&json_schema())),
+        ("template-yaml.schema.json", pretty(&short_schema())),
         ("template-issue.schema.json", pretty(&issue_schema())),
     ];
     for (name, text) in files {

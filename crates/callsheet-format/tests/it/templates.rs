@@ -8,7 +8,7 @@ use crate::sections::{check_all, tools};
 use callsheet_core::template::{
     Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, resolve,
 };
-use callsheet_format::template::{Known, print_templates, read_file, read_file_with, read_text};
+use callsheet_format::template::{Known, print_short, print_templates, read_file, read_file_with, read_text};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -274,7 +274,10 @@ proptest! {
         let reading = read_text("any.xml", &text);
         let printed = print_templates(&reading.templates);
         let again = read_text("again.xml", &printed);
-        prop_assert_eq!(again.templates, reading.templates, "{}", printed);
+        prop_assert_eq!(&again.templates, &reading.templates, "{}", printed);
+        let (short, lost) = print_short(&reading.templates);
+        let again = read_text("again.yaml", &short).templates;
+        prop_assert!(!lost.is_empty() || again == reading.templates, "{}\n{:?}", short, again);
     }
 }
 

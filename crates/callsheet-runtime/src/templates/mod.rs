@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::spec::{BlobId, ToolSpec};
 use callsheet_core::template::{Issue, Template};
 use callsheet_format::skill::{SkillContext, powers as powers_of_skill};
-use callsheet_format::template::{Known, Layer, Library, TemplateFile, powers, read_file_with};
+use callsheet_format::template::{Known, Layer, Library, TemplateFile, is_yaml, powers, read_file_with};
 
 pub use skills::TemplateCatalog;
 
@@ -28,19 +28,24 @@ const MAX_FILES: usize = 1_000;
 
 /// The templates that come with Callsheet.
 const BUILT_IN: &[(&str, &str)] = &[
-    ("bundled: changelog.xml", include_str!("../../../../templates/changelog.xml")),
-    ("bundled: default_atomic.xml", include_str!("../../../../templates/default_atomic.xml")),
-    ("bundled: extract_data.xml", include_str!("../../../../templates/extract_data.xml")),
-    ("bundled: match_files.xml", include_str!("../../../../templates/match_files.xml")),
-    ("bundled: review_diff.xml", include_str!("../../../../templates/review_diff.xml")),
-    ("bundled: summarise_files.xml", include_str!("../../../../templates/summarise_files.xml")),
-    ("bundled: tests_until_green.xml", include_str!("../../../../templates/tests_until_green.xml")),
-    ("bundled: triage.xml", include_str!("../../../../templates/triage.xml")),
+    ("bundled: changelog.yaml", include_str!("../../../../templates/changelog.yaml")),
+    ("bundled: default_atomic.yaml", include_str!("../../../../templates/default_atomic.yaml")),
+    ("bundled: extract_data.yaml", include_str!("../../../../templates/extract_data.yaml")),
+    ("bundled: match_files.yaml", include_str!("../../../../templates/match_files.yaml")),
+    ("bundled: review_diff.yaml", include_str!("../../../../templates/review_diff.yaml")),
+    ("bundled: summarise_files.yaml", include_str!("../../../../templates/summarise_files.yaml")),
+    ("bundled: tests_until_green.yaml", include_str!("../../../../templates/tests_until_green.yaml")),
+    ("bundled: triage.yaml", include_str!("../../../../templates/triage.yaml")),
 ];
 
 /// Whether a template file comes with Callsheet.
 pub(crate) fn is_bundled(file: &str) -> bool {
     BUILT_IN.iter().any(|(name, _)| *name == file)
+}
+
+/// Whether a file holds templates, by its ending: XML or the short form.
+pub fn is_template_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "xml") || path.to_str().is_some_and(is_yaml)
 }
 
 /// Where templates are looked for.
@@ -223,7 +228,7 @@ impl CollectedFiles {
         Library::load(&self.files, &known, strict)
     }
 
-    /// The `*.xml` files directly in a folder, sorted by name; a folder that is not there has none.
+    /// The template files directly in a folder, sorted by name; a folder that is not there has none.
     fn scan(&mut self, folder: &Path, layer: Layer, shown_from: Option<&Path>) {
         let mut tell = |reason: String| {
             self.unreadable.push(UnreadableTemplate { file: folder.display().to_string(), reason });
@@ -234,7 +239,7 @@ impl CollectedFiles {
             Err(fault) => return tell(fault.to_string()),
         };
         let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        paths.retain(|path| path.extension().is_some_and(|ending| ending == "xml"));
+        paths.retain(|path| is_template_file(path));
         paths.sort();
         if paths.len() > MAX_FILES {
             tell(format!("has more than {MAX_FILES} templates; Callsheet reads only the first ones"));

@@ -67,10 +67,10 @@ macro_rules! codes {
 }
 
 codes! {
-    T001 "xml.malformed" Error;
-    T002 "xml.forbidden" Error;
-    T003 "xml.too_large" Error;
-    T004 "xml.encoding" Error;
+    T001 "text.malformed" Error;
+    T002 "text.forbidden" Error;
+    T003 "text.too_large" Error;
+    T004 "text.encoding" Error;
     T010 "root.unknown" Error;
     T011 "required.missing" Error;
     T012 "element.misplaced" Error;

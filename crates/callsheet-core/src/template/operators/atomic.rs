@@ -18,7 +18,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "atomic",
     rows: Rows::Task {
         about: "One model task",
-        example: include_str!("examples/atomic.xml"),
+        example: include_str!("examples/atomic.yaml"),
         attributes: &[],
         children: &[],
     },

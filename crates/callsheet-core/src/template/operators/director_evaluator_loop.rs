@@ -64,7 +64,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "director_evaluator_loop",
     rows: Rows::Task {
         about: "Make, run and judge until the result is good",
-        example: include_str!("examples/director_evaluator_loop.xml"),
+        example: include_str!("examples/director_evaluator_loop.yaml"),
         attributes: &[ON_EXHAUSTED],
         children: &[
             Child::new(&DIRECTOR_ROW).required(),

@@ -38,7 +38,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "map",
     rows: Rows::Task {
         about: "The same task for each element of a list",
-        example: include_str!("examples/map.xml"),
+        example: include_str!("examples/map.yaml"),
         attributes: &[ITEMS.required(), Attribute::new("as", ValueKind::Ident).or("item"), MAX_PARALLEL, ON_ERROR],
         children: &[Child::new(&BODY).required()],
     },

@@ -55,7 +55,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "reduce",
     rows: Rows::Task {
         about: "Each input in turn, combined with the result so far",
-        example: include_str!("examples/reduce.xml"),
+        example: include_str!("examples/reduce.yaml"),
         attributes: &[ITEMS],
         children: &[
             Child::new(&INITIAL_VALUE).required(),

@@ -29,7 +29,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "script",
     rows: Rows::Task {
         about: "A command, without a shell",
-        example: include_str!("examples/script.xml"),
+        example: include_str!("examples/script.yaml"),
         attributes: &[ON_NONZERO],
         children: PROCESS,
     },

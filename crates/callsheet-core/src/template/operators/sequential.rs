@@ -34,7 +34,7 @@ pub(super) static FACTS: Facts = Facts {
     word: "sequential",
     rows: Rows::Task {
         about: "Steps in order",
-        example: include_str!("examples/sequential.xml"),
+        example: include_str!("examples/sequential.yaml"),
         attributes: &[ON_ERROR],
         children: &[Child::new(&STEPS).required()],
     },

@@ -19,7 +19,8 @@ impl Reader<'_> {
             self.muted += 1;
         }
         if element.name != "templates" {
-            self.path.push(label(element));
+            let label = label(element);
+            self.path.push(if label == element.name { self.shown(&label).to_owned() } else { label });
         }
     }
 
@@ -73,18 +74,20 @@ impl Reader<'_> {
             let known = row.attributes.iter().find(|known| known.name == attribute.name);
             match known {
                 Some(known) if known.on.has(operators) => {
-                    self.check_value(known.kind, known.name, &attribute.value, attribute.value_span);
+                    let name = self.shown(known.name);
+                    self.check_value(known.kind, name, &attribute.value, attribute.value_span);
                 }
                 Some(known) => {
-                    let message = format!("`{}` has no effect on this operator", known.name);
+                    let message = format!("`{}` has no effect on this operator", self.shown(known.name));
                     let draft = Draft::new(Code::T502, attribute.name_span, message).found(&attribute.name);
                     self.add(draft.advice("remove it"));
                 }
                 None => {
                     let names = row.attributes.iter().map(|known| known.name);
                     let near = near_word(&attribute.name, names.clone());
-                    let message = format!("<{}> has no attribute `{}`", element.name, attribute.name);
-                    let code = if near.is_some() { Code::T019 } else { Code::T502 };
+                    let what = if self.short { "key" } else { "attribute" };
+                    let message = format!("<{}> has no {what} `{}`", element.name, attribute.name);
+                    let code = if near.is_some() || self.short { Code::T019 } else { Code::T502 };
                     let draft = Draft::new(code, attribute.name_span, message).found(&attribute.name);
                     let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
                     self.add(draft.expected(names).advice(advice));
@@ -233,7 +236,8 @@ impl Reader<'_> {
             self.add(draft.advice("put the text into CDATA if you mean it literally"));
         }
         if !value.as_str().is_empty() {
-            self.check_value(kind, &element.name, &value, element.inner);
+            let name = self.shown(&element.name).to_owned();
+            self.check_value(kind, &name, &value, element.inner);
         } else if required {
             self.empty(element, "a value");
         }

@@ -22,7 +22,7 @@ pub(super) fn check(reader: &mut Reader<'_>, value: &Mapped) {
 }
 
 /// The words of a command line.
-pub(super) fn split(text: &str) -> Command {
+pub(in crate::template) fn split(text: &str) -> Command {
     Command { words: words(text).0 }
 }
 

@@ -16,8 +16,12 @@ use callsheet_core::template::{Bytes, Code, Issue, Lines, Severity, Template};
 
 use crate::template::report::{Draft, MOST, Report};
 
+pub(in crate::template) use command::split as split_command;
+pub(in crate::template) use values::{RawParam, near_word, split_params};
+
 use super::known::Known;
 use super::xml::{self, Fault, FaultKind, Mode};
+use super::yaml::{self, is_yaml};
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -95,8 +99,11 @@ pub fn read_text(file: &str, text: &str) -> FileReading {
 
 fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     let lines = Lines::new(text);
+    if is_yaml(file) {
+        return read_yaml(file, text, &lines, known);
+    }
     let mut document = xml::parse(text, Mode::Strict);
-    let mut reader = Reader::new(file, text, &lines, known);
+    let mut reader = Reader::new(file, text, &lines, known, false);
     for (index, fault) in std::mem::take(&mut document.faults).into_iter().enumerate() {
         // Looking a path up walks the tree; behind the last issue that is told it would be for nothing.
         let root = document.root.as_ref().filter(|_| index <= MOST);
@@ -108,17 +115,33 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
         alias::canonicalise(&mut reader, &mut root);
         reader.check_root(&root);
         templates = reader.lower_root(&root);
-        let top: Vec<&xml::Element> = if root.name == "templates" { root.elements().collect() } else { vec![&root] };
-        outermost = top
-            .into_iter()
-            .map(|element| Outermost {
-                name: element.attribute("name").map(|name| name.value.as_str().to_owned()),
-                span: element.span,
-                damaged: element.damaged,
-            })
-            .collect();
+        outermost = outermost_of(&root);
     }
     FileReading { templates, issues: reader.report.into_issues(), outermost }
+}
+
+/// A file in the short form.
+fn read_yaml(file: &str, text: &str, lines: &Lines<'_>, known: &Known<'_>) -> FileReading {
+    let document = yaml::parse(text);
+    let mut reader = Reader::new(file, text, lines, known, true);
+    for (draft, path) in document.drafts {
+        reader.report.add(draft, &path);
+    }
+    reader.check_root(&document.root);
+    let templates = reader.lower_root(&document.root);
+    let mut outermost = outermost_of(&document.root);
+    outermost.extend(document.lost.into_iter().map(|name| Outermost { name: Some(name), ..Outermost::default() }));
+    FileReading { templates, issues: reader.report.into_issues(), outermost }
+}
+
+fn outermost_of(root: &xml::Element) -> Vec<Outermost> {
+    let top: Vec<&xml::Element> = if root.name == "templates" { root.elements().collect() } else { vec![root] };
+    let found = |element: &xml::Element| Outermost {
+        name: element.attribute("name").map(|name| name.value.as_str().to_owned()),
+        span: element.span,
+        damaged: element.damaged,
+    };
+    top.into_iter().map(found).collect()
 }
 
 /// Names of the elements around a byte.
@@ -147,12 +170,19 @@ pub(super) struct Reader<'a> {
     task: Option<Bytes>,
     /// Damaged elements around.
     muted: usize,
+    /// The file is in the short form.
+    short: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>, known: &'a Known<'a>) -> Self {
+    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>, known: &'a Known<'a>, short: bool) -> Self {
         let report = Report::new(file, lines);
-        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0 }
+        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0, short }
+    }
+
+    /// What the author of this file calls an element or attribute.
+    fn shown<'n>(&self, name: &'n str) -> &'n str {
+        if self.short { yaml::shown(name).unwrap_or(name) } else { name }
     }
 
     /// Adds an issue here. Structure is not judged inside a damaged element (spec 3).

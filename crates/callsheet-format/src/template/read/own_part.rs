@@ -62,7 +62,8 @@ impl Given for OwnPart<'_, '_> {
     fn steps(&mut self, within: Option<&str>) -> Vec<Node> {
         let Some(within) = within else { return self.reader.steps(self.element) };
         let Some(element) = self.element.child(within) else { return Vec::new() };
-        self.reader.path.push(within.to_owned());
+        let name = self.reader.shown(within).to_owned();
+        self.reader.path.push(name);
         let steps = self.reader.steps(element);
         self.reader.path.pop();
         steps

@@ -246,7 +246,7 @@ fn sign_meant(rest: &str) -> &'static str {
 }
 
 /// The word that was most likely meant, if one is near.
-pub(super) fn near_word<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub(in crate::template) fn near_word<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let near = nearest(text, words, 1).into_iter().next()?;
     let limit = text.chars().count().div_ceil(3).min(3);
     within(&text.to_lowercase(), &near.to_lowercase(), limit).then_some(near)
@@ -297,17 +297,17 @@ pub(super) fn number(text: &str) -> Option<f64> {
 }
 
 /// One entry of `params`.
-pub(super) struct RawParam<'a> {
-    pub(super) name: &'a str,
-    pub(super) kind: Option<&'a str>,
-    pub(super) default: Option<&'a str>,
+pub(in crate::template) struct RawParam<'a> {
+    pub(in crate::template) name: &'a str,
+    pub(in crate::template) kind: Option<&'a str>,
+    pub(in crate::template) default: Option<&'a str>,
     /// Bytes of the entry without outer blanks.
     pub(super) start: usize,
     pub(super) end: usize,
 }
 
 /// The entries of `params`; an empty text has none.
-pub(super) fn split_params(text: &str) -> Vec<RawParam<'_>> {
+pub(in crate::template) fn split_params(text: &str) -> Vec<RawParam<'_>> {
     let mut out = Vec::new();
     let mut at = 0;
     if text.trim().is_empty() {

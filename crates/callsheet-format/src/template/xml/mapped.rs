@@ -43,6 +43,25 @@ impl Mapped {
         self.end = other.end;
     }
 
+    /// The same, with its end at a byte of the file.
+    pub(in crate::template) fn ending(mut self, end: usize) -> Self {
+        self.end = end;
+        self
+    }
+
+    /// With other text at some places, which are in order and do not overlap.
+    pub(in crate::template) fn replaced(&self, edits: &[(usize, usize, String)]) -> Self {
+        let mut out = Self::default();
+        let mut at = 0;
+        for (start, end, text) in edits {
+            out.append(&self.part(at, *start));
+            out.push(text, self.source(*start), 0);
+            at = *end;
+        }
+        out.append(&self.part(at, self.text.len()));
+        out.ending(self.end)
+    }
+
     /// The text.
     pub(in crate::template) fn as_str(&self) -> &str {
         &self.text

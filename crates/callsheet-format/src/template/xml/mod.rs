@@ -11,7 +11,7 @@ mod tests;
 
 pub(in crate::template) use build::{Mode, parse};
 pub(in crate::template) use lexer::is_name_start;
-pub(in crate::template) use mapped::Mapped;
+pub(in crate::template) use mapped::{BLANKS, Mapped};
 
 use callsheet_core::template::Bytes;
 

@@ -55,7 +55,7 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     ("drop", &["callsheet drop 20260301 write-notes-1"]),
     ("cancel", &["callsheet cancel"]),
     ("undo", &["callsheet undo", "callsheet undo 20260301"]),
-    ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md"]),
+    ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md", "callsheet sheet fmt todo.md"]),
     ("skill", &["callsheet skill list", "callsheet skill new compare_texts"]),
     ("model", &["callsheet model list", "callsheet model test"]),
     ("doctor", &["callsheet doctor"]),

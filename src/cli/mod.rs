@@ -28,7 +28,7 @@ pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
-pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
+pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs, TemplateShowArgs,
     operators,

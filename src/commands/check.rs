@@ -24,6 +24,10 @@ use super::skill::tool_specs;
 /// Names that are taken for one that is near: the author is told, since a run would go on with it.
 const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, RepairCode::PathNear];
 
+fn is_told(code: RepairCode) -> bool {
+    code == RepairCode::ItemDone || NEAR.contains(&code)
+}
+
 /// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
 pub(super) fn sheet(
     setup: &Setup,
@@ -46,13 +50,16 @@ pub(super) fn sheet(
         }
         super::print(&format!("{}\n", issue_line(&file, text, issue)))?;
     }
-    for repair in reading.repairs.iter().filter(|repair| NEAR.contains(&repair.code)) {
+    for repair in reading.repairs.iter().filter(|repair| is_told(repair.code)) {
         if setup.json {
             super::print_json(&json!({ "file": file, "severity": "note", "repair": repair }))?;
             continue;
         }
-        let words = format!("note {}: \"{}\" is read as \"{}\"", repair.code, repair.before, repair.after);
-        super::print(&format!("{file}:{}: {words}\n", repair.span.first))?;
+        let words = match repair.code {
+            RepairCode::ItemDone => format!("\"{}\" is checked off and is not run", repair.before),
+            _ => format!("\"{}\" is read as \"{}\"", repair.before, repair.after),
+        };
+        super::print(&harmless(&format!("{file}:{}: note {}: {words}\n", repair.span.first, repair.code)))?;
     }
     let estimate = Estimate::of(setup, &reading.value, &services.skills(settings), settings);
     if setup.json {

@@ -31,6 +31,7 @@ mod runs;
 #[cfg(feature = "page")]
 mod serve;
 mod sheet;
+mod sheet_fmt;
 mod show;
 mod show_json;
 mod show_task;

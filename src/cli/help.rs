@@ -11,12 +11,26 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
     (
         "More",
-        &["sheet", "skill", "model", "doctor", "config", "grants", "trust", "index", "prompts", "gc", "completions"],
+        &[
+            "sheet",
+            "skill",
+            "model",
+            "doctor",
+            "config",
+            "grants",
+            "trust",
+            "find",
+            "index",
+            "lsp",
+            "prompts",
+            "gc",
+            "completions",
+        ],
     ),
 ];
 
 /// Lines that work as they stand, by command.
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "run",
         &[
@@ -62,7 +76,9 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     ("config", &["callsheet config", "callsheet config limits"]),
     ("grants", &["callsheet grants", "callsheet grants add host crates.io", "callsheet grants revoke 3"]),
     ("trust", &["callsheet trust"]),
+    ("find", &["callsheet find \"who looks after the pump\""]),
     ("index", &["callsheet index"]),
+    ("lsp", &["callsheet lsp"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),

@@ -18,9 +18,9 @@ pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
 pub use args::ServeArgs;
 pub use args::{
-    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, IndexArgs, ManArgs, ModelCommand, ModelPullArgs,
-    ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs, ShowArgs,
-    SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
+    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
+    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};

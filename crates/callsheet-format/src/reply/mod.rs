@@ -17,7 +17,8 @@ mod value;
 
 pub use answer::{read_answer, read_document};
 pub use list::{
-    Checklist, ListReply, Lost, is_checklist, read_continuation, read_iteration, read_plan, read_sheet, write_checklist,
+    Checklist, ListReply, Lost, is_checklist, is_keyed, read_continuation, read_iteration, read_plan, read_sheet,
+    write_checklist,
 };
 pub use recited::recited;
 pub use review::read_review;

@@ -43,6 +43,11 @@ pub(crate) fn is_bundled(file: &str) -> bool {
     BUILT_IN.iter().any(|(name, _)| *name == file)
 }
 
+/// Whether a file holds templates, by its ending.
+pub fn is_template_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "xml")
+}
+
 /// Where templates are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateDirs {
@@ -120,6 +125,24 @@ pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, 
     let library = found.load(dirs, known, strict);
     let issues = library.issues().iter().filter(|issue| named.contains(&issue.file)).cloned().collect();
     CheckedTemplates { issues, unreadable, files: named.len() }
+}
+
+/// Reads and checks one file in the text that an editor has of it, beside the library in force.
+pub fn check_template_text(
+    path: &Path,
+    text: &str,
+    dirs: &TemplateDirs,
+    known: &Known<'_>,
+    strict: bool,
+) -> Vec<Issue> {
+    let mut found = CollectedFiles::default();
+    let file = path.display().to_string();
+    // What is on disk under this name is not read again.
+    found.places.insert(file.clone(), path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+    found.files.push(TemplateFile { layer: Layer::Project, file: file.clone(), bytes: text.as_bytes().to_vec() });
+    found.layers(dirs, &known.specs);
+    let library = found.load(dirs, known, strict);
+    library.issues().iter().filter(|issue| issue.file == file).cloned().collect()
 }
 
 /// Files being collected.

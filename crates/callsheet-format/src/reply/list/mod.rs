@@ -26,7 +26,7 @@ use collect::{Collected, collect};
 
 use crate::markdown::{Document, Prepare};
 use crate::reading::{Diagnostics, ReadContext, Reading};
-pub use checklist::{Checklist, Lost, is_checklist, write_checklist};
+pub use checklist::{Checklist, Lost, is_checklist, is_keyed, write_checklist};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
 
 /// Which list is read.

@@ -79,13 +79,20 @@ pub(super) fn parse(text: &str) -> Option<Written> {
             flags.get_mut(lines.span(range)).into_iter().flatten().for_each(|flag| *flag = true);
         }
     }
-    let is_need = |line: &str| {
-        label_line(line, TASK_LABELS).is_some_and(|line| {
-            line.label == Label::Known(label::NEED) && normalize(&line.written) == normalize(label::NEED)
-        })
-    };
     let keyed = lines.all().zip(&code).any(|(line, code)| !code && is_need(line));
     (!keyed && !marks.items.is_empty()).then(|| written(&marks, &lines, &code, &hidden))
+}
+
+/// Whether a line has the key that each task of a sheet has.
+fn is_need(line: &str) -> bool {
+    label_line(line, TASK_LABELS).is_some_and(|line| {
+        line.label == Label::Known(label::NEED) && normalize(&line.written) == normalize(label::NEED)
+    })
+}
+
+/// Whether a text has the key that each task of a sheet has, wherever it stands.
+pub(super) fn has_need(text: &str) -> bool {
+    text.lines().any(is_need)
 }
 
 /// What Markdown makes of a text.

@@ -29,6 +29,11 @@ pub fn is_checklist(text: &str) -> bool {
     items::parse(text).is_some()
 }
 
+/// Whether a text has tasks with keys.
+pub fn is_keyed(text: &str) -> bool {
+    items::has_need(text)
+}
+
 /// Reads a text that is a checklist; `None`: it is none.
 pub(super) fn read(text: &str, kind: Kind, context: &ReadContext) -> Option<(ListReply, Diagnostics)> {
     let written = items::parse(text)?;

@@ -31,7 +31,7 @@ fn at<'a>(
     }
     let placed = tasks.iter().rev().find(|placed| placed.lines.contains(&number))?;
     let name = definition(lines, placed)?;
-    (name.0 == number && (name.1.start..=name.1.end).contains(&byte)).then(|| (placed, name.1))
+    (name.0 == number && (name.1.start..=name.1.end).contains(&byte)).then_some((placed, name.1))
 }
 
 /// The line and bytes where the name of a task is written.

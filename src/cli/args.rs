@@ -54,6 +54,9 @@ pub enum Command {
     /// Open a page for your browser: see runs as they happen, approve, edit, retry and resume. Only this machine reaches it.
     #[cfg(feature = "page")]
     Serve(ServeArgs),
+    /// Serve an editor: diagnostics, completion, hover and rename in sheets, skills and templates (Language Server Protocol).
+    #[cfg(feature = "lsp")]
+    Lsp,
     /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
     /// Write a run as one HTML or Markdown file to send: request, answer, changes, cost, timeline, tasks.
@@ -75,6 +78,8 @@ pub enum Command {
     /// Check, list, show, match, run and create templates (task trees in XML).
     #[command(subcommand)]
     Template(TemplateCommand),
+    /// Look up what a run would find for a text: files and sections with scores and excerpts.
+    Find(FindArgs),
     /// Build, update or clear the index of project files that templates search for context.
     Index(IndexArgs),
     /// List the prompt templates, or copy them for editing.
@@ -290,6 +295,14 @@ pub struct SkillCheckArgs {
     /// Files or folders; by default all your skills and the project's.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+/// `find`.
+#[derive(Clone, Debug, Args)]
+pub struct FindArgs {
+    /// Words to look for, or a request, with or without quotes.
+    #[arg(value_name = "TEXT", required = true)]
+    pub text: Vec<String>,
 }
 
 /// `index`.

@@ -11,12 +11,26 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Steer", &["approve", "deny", "resume", "continue", "retry", "drop", "cancel", "undo"]),
     (
         "More",
-        &["sheet", "skill", "model", "doctor", "config", "grants", "trust", "index", "prompts", "gc", "completions"],
+        &[
+            "sheet",
+            "skill",
+            "model",
+            "doctor",
+            "config",
+            "grants",
+            "trust",
+            "find",
+            "index",
+            "lsp",
+            "prompts",
+            "gc",
+            "completions",
+        ],
     ),
 ];
 
 /// Lines that work as they stand, by command.
-const EXAMPLES: [(&str, &[&str]); 29] = [
+const EXAMPLES: [(&str, &[&str]); 31] = [
     (
         "run",
         &[
@@ -55,14 +69,16 @@ const EXAMPLES: [(&str, &[&str]); 29] = [
     ("drop", &["callsheet drop 20260301 write-notes-1"]),
     ("cancel", &["callsheet cancel"]),
     ("undo", &["callsheet undo", "callsheet undo 20260301"]),
-    ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md"]),
+    ("sheet", &["callsheet sheet new sheet.md", "callsheet sheet check sheet.md", "callsheet sheet fmt todo.md"]),
     ("skill", &["callsheet skill list", "callsheet skill new compare_texts"]),
     ("model", &["callsheet model list", "callsheet model test"]),
     ("doctor", &["callsheet doctor"]),
     ("config", &["callsheet config", "callsheet config limits"]),
     ("grants", &["callsheet grants", "callsheet grants add host crates.io", "callsheet grants revoke 3"]),
     ("trust", &["callsheet trust"]),
+    ("find", &["callsheet find \"who looks after the pump\""]),
     ("index", &["callsheet index"]),
+    ("lsp", &["callsheet lsp"]),
     ("prompts", &["callsheet prompts list"]),
     ("gc", &["callsheet gc --dry-run"]),
     ("completions", &["callsheet completions bash"]),

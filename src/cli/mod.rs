@@ -18,9 +18,9 @@ pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 #[cfg(feature = "page")]
 pub use args::ServeArgs;
 pub use args::{
-    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, IndexArgs, ManArgs, ModelCommand, ModelPullArgs,
-    ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs, ShowArgs,
-    SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
+    Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
+    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};
@@ -28,7 +28,7 @@ pub use help::command;
 pub use init_args::{DemoArgs, InitArgs};
 pub use output_args::{GcArgs, OutputFormat, RunsArgs};
 pub use run_args::{OpenArgs, RunArgs};
-pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetNewArgs};
+pub use sheet_args::{ReportArgs, ReportFormat, SheetCheckArgs, SheetCommand, SheetFmtArgs, SheetForm, SheetNewArgs};
 pub use template_args::{
     TemplateCheckArgs, TemplateCommand, TemplateFmtArgs, TemplateForm, TemplateMatchArgs, TemplateNewArgs,
     TemplateRunArgs, TemplateShowArgs, operators,

@@ -18,6 +18,7 @@ impl Cli {
             Command::Continue(arguments) => Some(&arguments.work),
             Command::Retry(arguments) => Some(&arguments.work),
             Command::Sheet(SheetCommand::Check(arguments)) => Some(&arguments.work),
+            Command::Sheet(SheetCommand::Fmt(arguments)) => Some(&arguments.work),
             _ => None,
         }
     }

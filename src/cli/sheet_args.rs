@@ -11,8 +11,43 @@ use super::WorkArgs;
 pub enum SheetCommand {
     /// Check a sheet: print each issue with its line and column, and what a run of it would do. Runs nothing.
     Check(Box<SheetCheckArgs>),
+    /// Turn a checklist into a sheet with keys, or the other way round, and say what does not fit. Prints it by default.
+    Fmt(Box<SheetFmtArgs>),
     /// Create a commented sheet to start from; never overwrites a file.
     New(SheetNewArgs),
+}
+
+/// Forms of a sheet file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SheetForm {
+    /// Items with check boxes.
+    Checklist,
+    /// Tasks with keys.
+    Sheet,
+}
+
+/// `sheet fmt`.
+#[derive(Clone, Debug, Args)]
+pub struct SheetFmtArgs {
+    /// Sheet file.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+
+    /// Form to write; by default the one that the file does not have.
+    #[arg(long, value_enum, value_name = "FORM")]
+    pub to: Option<SheetForm>,
+
+    /// Output file; `-`, the default, prints to stdout.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// Overwrite an existing file.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
 }
 
 /// `sheet check`.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::issue::{Issue, IssueCode, RepairCode, Severity};
+use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::view::counted;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
@@ -23,6 +23,11 @@ use super::skill::tool_specs;
 
 /// Names that are taken for one that is near: the author is told, since a run would go on with it.
 const NEAR: [RepairCode; 3] = [RepairCode::SkillNear, RepairCode::ToolNear, RepairCode::PathNear];
+
+/// Whether a person is told of repairs of this kind.
+pub(super) fn is_told(code: RepairCode) -> bool {
+    code == RepairCode::ItemDone || NEAR.contains(&code)
+}
 
 /// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
 pub(super) fn sheet(
@@ -46,13 +51,13 @@ pub(super) fn sheet(
         }
         super::print(&format!("{}\n", issue_line(&file, text, issue)))?;
     }
-    for repair in reading.repairs.iter().filter(|repair| NEAR.contains(&repair.code)) {
+    for repair in reading.repairs.iter().filter(|repair| is_told(repair.code)) {
         if setup.json {
             super::print_json(&json!({ "file": file, "severity": "note", "repair": repair }))?;
             continue;
         }
-        let words = format!("note {}: \"{}\" is read as \"{}\"", repair.code, repair.before, repair.after);
-        super::print(&format!("{file}:{}: {words}\n", repair.span.first))?;
+        let words = repair_words(repair);
+        super::print(&harmless(&format!("{file}:{}: note {}: {words}\n", repair.span.first, repair.code)))?;
     }
     let estimate = Estimate::of(setup, &reading.value, &services.skills(settings), settings);
     if setup.json {
@@ -106,14 +111,27 @@ fn located(file: &str, column: usize, issue: &Issue) -> Result<serde_json::Value
     Ok(object.into())
 }
 
-/// 1-based column, in characters, of what the issue is about on its first line: the link or call it names, else a word
-/// that its text quotes, else its label, else the first character that is not blank.
+/// 1-based column, in characters, of what an issue is about on its first line.
 fn column(text: &str, issue: &Issue) -> usize {
+    place(text, issue).0
+}
+
+/// The same with the number of characters that it is about: the link or call it names, else a word that its text quotes,
+/// else its label, else all of the line that is not blank.
+pub(super) fn place(text: &str, issue: &Issue) -> (usize, usize) {
     let number = usize::try_from(issue.place.span.first).unwrap_or(usize::MAX).saturating_sub(1);
-    let Some(line) = text.lines().nth(number) else { return 1 };
+    let Some(line) = text.lines().nth(number) else { return (1, 0) };
     let quoted = issue.what.split('"').skip(1).step_by(2);
     let named = issue.place.item.iter().map(String::as_str).chain(quoted).chain(issue.place.key.as_deref());
-    let found = named.filter(|word| !word.is_empty()).find_map(|word| line.find(word));
-    let at = found.unwrap_or_else(|| line.len() - line.trim_start().len());
-    line.get(..at).map_or(0, |before| before.chars().count()) + 1
+    let found = named.filter(|word| !word.is_empty()).find_map(|word| Some((line.find(word)?, word)));
+    let (at, word) = found.unwrap_or_else(|| (line.len() - line.trim_start().len(), line.trim()));
+    (line.get(..at).map_or(0, |before| before.chars().count()) + 1, word.chars().count())
+}
+
+/// What is told of a repair.
+pub(super) fn repair_words(repair: &Repair) -> String {
+    match repair.code {
+        RepairCode::ItemDone => format!("\"{}\" is checked off and is not run", repair.before),
+        _ => format!("\"{}\" is read as \"{}\"", repair.before, repair.after),
+    }
 }

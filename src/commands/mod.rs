@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod drive;
 mod estimate;
+mod find;
 mod first_choice;
 mod follow;
 mod front;
@@ -17,6 +18,8 @@ mod grants;
 mod index;
 mod init;
 mod lines;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod man;
 mod model;
 mod model_test;
@@ -31,6 +34,7 @@ mod runs;
 #[cfg(feature = "page")]
 mod serve;
 mod sheet;
+mod sheet_fmt;
 mod show;
 mod show_json;
 mod show_task;
@@ -76,6 +80,48 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         _ => {}
     }
     let setup = Setup::new(cli, flags)?;
+    tell_first(cli, command, &setup)?;
+    if attend::is_attended(cli, command) {
+        return attend::attend(&setup, cli);
+    }
+    match command {
+        Command::Init(arguments) => init::init(cli, &setup, arguments),
+        Command::Demo(arguments) => demo::demo(&setup, arguments),
+        Command::Run(arguments) => run::run(&setup, arguments),
+        Command::Plan(arguments) => plan::plan(&setup, arguments),
+        Command::Resume(arguments) => resume::resume(&setup, arguments),
+        Command::Continue(arguments) => continuation::continuation(&setup, arguments),
+        Command::Retry(arguments) => steer::retry(&setup, arguments),
+        Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
+        Command::Runs(arguments) => runs::runs(&setup, arguments),
+        Command::Watch(arguments) => watch::watch(&setup, arguments),
+        #[cfg(feature = "page")]
+        Command::Serve(arguments) => serve::serve(setup, arguments),
+        #[cfg(feature = "lsp")]
+        Command::Lsp => lsp::lsp(&setup),
+        Command::Show(arguments) => show::show(&setup, arguments),
+        Command::Report(arguments) => report::report(&setup, arguments),
+        Command::Sheet(command) => sheet::sheet(&setup, command),
+        Command::Approve(arguments) => answer::approve(&setup, arguments),
+        Command::Deny(arguments) => answer::deny(&setup, arguments),
+        Command::Cancel(arguments) => answer::cancel(&setup, arguments),
+        Command::Undo(arguments) => undo::undo(&setup, arguments),
+        Command::Skill(command) => skill::skill(&setup, command),
+        Command::Template(command) => template::template(&setup, command),
+        Command::Find(arguments) => find::find(&setup, arguments),
+        Command::Index(arguments) => index::index(&setup, arguments),
+        Command::Prompts(command) => prompts::prompts(&setup, command),
+        Command::Model(command) => model::model(&setup, command),
+        Command::Config(arguments) => config::config(&setup, arguments),
+        Command::Gc(arguments) => gc::gc(&setup, arguments),
+        Command::Trust(arguments) => trust::trust(&setup, arguments),
+        Command::Grants(arguments) => grants::grants(&setup, arguments),
+        Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
+    }
+}
+
+/// What is worth knowing before a command that works with models, or before any for who asks.
+fn tell_first(cli: &Cli, command: &Command, setup: &Setup) -> Result<(), Failure> {
     let works = matches!(
         command,
         Command::Template(TemplateCommand::Run(_))
@@ -93,44 +139,11 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         for notice in &setup.config.notices {
             tell!("note: {}", notice.0);
         }
-        if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
+        if let Some(words) = left_out_words(setup, &left_out(setup)?) {
             tell!("note: {words}");
         }
     }
-    if attend::is_attended(cli, command) {
-        return attend::attend(&setup, cli);
-    }
-    match command {
-        Command::Init(arguments) => init::init(cli, &setup, arguments),
-        Command::Demo(arguments) => demo::demo(&setup, arguments),
-        Command::Run(arguments) => run::run(&setup, arguments),
-        Command::Plan(arguments) => plan::plan(&setup, arguments),
-        Command::Resume(arguments) => resume::resume(&setup, arguments),
-        Command::Continue(arguments) => continuation::continuation(&setup, arguments),
-        Command::Retry(arguments) => steer::retry(&setup, arguments),
-        Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
-        Command::Runs(arguments) => runs::runs(&setup, arguments),
-        Command::Watch(arguments) => watch::watch(&setup, arguments),
-        #[cfg(feature = "page")]
-        Command::Serve(arguments) => serve::serve(setup, arguments),
-        Command::Show(arguments) => show::show(&setup, arguments),
-        Command::Report(arguments) => report::report(&setup, arguments),
-        Command::Sheet(command) => sheet::sheet(&setup, command),
-        Command::Approve(arguments) => answer::approve(&setup, arguments),
-        Command::Deny(arguments) => answer::deny(&setup, arguments),
-        Command::Cancel(arguments) => answer::cancel(&setup, arguments),
-        Command::Undo(arguments) => undo::undo(&setup, arguments),
-        Command::Skill(command) => skill::skill(&setup, command),
-        Command::Template(command) => template::template(&setup, command),
-        Command::Index(arguments) => index::index(&setup, arguments),
-        Command::Prompts(command) => prompts::prompts(&setup, command),
-        Command::Model(command) => model::model(&setup, command),
-        Command::Config(arguments) => config::config(&setup, arguments),
-        Command::Gc(arguments) => gc::gc(&setup, arguments),
-        Command::Trust(arguments) => trust::trust(&setup, arguments),
-        Command::Grants(arguments) => grants::grants(&setup, arguments),
-        Command::Doctor | Command::Completions(_) | Command::Man(_) => Ok(Exit::Complete),
-    }
+    Ok(())
 }
 
 fn completions(arguments: &CompletionsArgs) -> Result<Exit, Failure> {

@@ -1,7 +1,8 @@
-//! `sheet check`, `sheet new`.
+//! `sheet check`, `sheet fmt`, `sheet new`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::Path;
 
 use crate::cli::{Exit, Failure, SheetCheckArgs, SheetCommand, SheetNewArgs};
 use crate::setup::{Setup, config_failure};
@@ -13,20 +14,26 @@ const NEW: &str = include_str!("prompts/sheet.md");
 pub(super) fn sheet(setup: &Setup, command: &SheetCommand) -> Result<Exit, Failure> {
     match command {
         SheetCommand::Check(arguments) => check(setup, arguments),
+        SheetCommand::Fmt(arguments) => super::sheet_fmt::fmt(setup, arguments),
         SheetCommand::New(arguments) => new(setup, arguments),
     }
 }
 
-fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
-    let text = std::fs::read(&arguments.file).map_err(|error| {
-        let advice = format!("begin one with: {} sheet new {}", setup.command, arguments.file.display());
+/// The text of a sheet file.
+pub(super) fn read(setup: &Setup, file: &Path) -> Result<String, Failure> {
+    let text = std::fs::read(file).map_err(|error| {
+        let advice = format!("begin one with: {} sheet new {}", setup.command, file.display());
         let advice = if error.kind() == std::io::ErrorKind::NotFound { advice } else { String::new() };
-        Failure::usage(format!("can't read the sheet {}: {error}", arguments.file.display()), advice)
+        Failure::usage(format!("can't read the sheet {}: {error}", file.display()), advice)
     })?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn check(setup: &Setup, arguments: &SheetCheckArgs) -> Result<Exit, Failure> {
+    let text = read(setup, &arguments.file)?;
     let settings = setup.config.settings().map_err(config_failure)?;
     let observer = Front::new(setup, &arguments.work).observer;
     let request = (!arguments.request.is_empty()).then(|| arguments.request.join(" "));
-    let text = String::from_utf8_lossy(&text);
     super::check::sheet(
         setup,
         observer,

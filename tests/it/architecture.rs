@@ -18,6 +18,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-report", &["callsheet-core"]),
+    ("callsheet-lsp", &["callsheet-core", "callsheet-format"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
     ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
     (
@@ -38,6 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-models",
             "callsheet-report",
             "callsheet-local",
+            "callsheet-lsp",
             "callsheet-tools",
             "callsheet-store",
             "callsheet-symbols",
@@ -60,6 +62,7 @@ const BANNED: &[(&str, &[&str])] = &[
     ("callsheet-app", &["axum", "reqwest", "rusqlite", "llama-cpp-2", "clap", "console", "ratatui"]),
     ("callsheet-tui", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-web", &["reqwest", "rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-lsp", &["tokio", "reqwest", "rusqlite", "llama-cpp-2", "clap", "ignore"]),
 ];
 
 /// Crates without I/O, clock and randomness, whose modules have an order.

@@ -1,7 +1,7 @@
 //! What users, models and projects give that is wrong, odd or hostile.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{TestProject, is_harmless};
+use crate::support::garden::{TestProject, is_harmless, json_lines};
 
 /// covers: 4.4, 2.3
 /// covers: 4.3
@@ -189,4 +189,23 @@ fn an_untrusted_project_sets_no_approval() {
     garden.expect(0, &["undo"]);
     garden.write(".callsheet/config.toml", "[approval]\nmode = \"never\"\n# changed\n");
     garden.expect(3, &["run", "bring the notes up to date"]);
+}
+
+/// covers: 5.12
+#[test]
+fn a_lookup_is_made_by_hand() {
+    let garden = TestProject::bare();
+    let found = garden.expect(0, &["find", "who repairs the pump", "--json"]);
+    let lines = json_lines(&found.out);
+    let water = lines.iter().find(|one| one["path"].as_str().is_some_and(|path| path.starts_with("water.md"))).unwrap();
+    assert!(water["score"].as_f64().unwrap() > 0.0 && water["excerpt"].as_str().unwrap().contains("pump"), "{water}");
+    let scores: Vec<f64> = lines.iter().filter_map(|one| one["score"].as_f64()).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{scores:?}");
+    let named = garden.expect(0, &["find", "what plan.md says"]).out;
+    assert!(named.starts_with("plan.md") && named.contains(", named"), "{named}");
+    garden.expect(0, &["index"]);
+    let indexed = garden.expect(0, &["find", "the", "known", "trouble", "with", "water"]).out;
+    assert!(indexed.contains("water.md  in the index"), "{indexed}");
+    assert!(garden.expect(0, &["find", "xylophone"]).err.contains("nothing in the project"));
+    assert!(garden.expect(2, &["find", " "]).err.contains("nothing to look for"));
 }

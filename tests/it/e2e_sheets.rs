@@ -41,7 +41,6 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
     let goals = "## Goals / summary\nSay who waters.\n## Tasks\n";
     for tasks in [
         "1. Read water.md\n",
-        "- [ ] Read water.md\n",
         "### Read water.md\nAnd tell.\n",
         "Read water.md, then tell.\n",
         "### Task section 1\nRead water.md.\n",
@@ -443,4 +442,45 @@ fn a_follow_up_hears_of_what_failed() {
     let prompt = garden.expect(0, &["show", "--prompt", &calls.to_string()]).out;
     assert!(prompt.contains("And the bees?"), "{prompt}");
     assert!(prompt.contains("**Read Water 1** failed") && prompt.contains("**Read Water 2**"), "{prompt}");
+}
+
+const CHECKLIST: &str =
+    "# Watering\n\n- [x] Ask Ana\n- [ ] read water.md and name who waters\n- [ ] Say it in a word\n";
+
+/// A checklist runs from top to bottom; each item gets the result of the one above it, and what is checked off is told.
+/// covers: 3.15, item-done
+#[test]
+fn a_checklist_is_run_like_a_sheet() {
+    let garden = TestProject::with("answer");
+    garden.write("todo.md", CHECKLIST);
+    let ended = garden.expect(0, &["run", "--sheet", "todo.md"]);
+    assert_eq!(ended.out, "Ana looks after the barrels.\n");
+    assert!(ended.err.contains("checked off, so not run: Ask Ana"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 2);
+    let prompt = garden.expect(0, &["show", "--call", "2"]).out;
+    assert!(prompt.contains("Say it in a word") && prompt.contains("Ana looks after the barrels."), "{prompt}");
+    assert!(!prompt.contains("Four rain barrels"), "the second item names no file:\n{prompt}");
+    let checked = garden.expect(0, &["sheet", "check", "todo.md"]);
+    assert!(checked.out.contains("todo.md:3: note item-done"), "{}", checked.out);
+    garden.write("todo.md", CHECKLIST.replace("in a word", "in a word, after: the moon"));
+    let ended = garden.expect(2, &["run", "--sheet", "todo.md"]);
+    assert!(ended.err.contains("todo.md:5:32: error anchor-missing"), "{}", ended.err);
+}
+
+/// covers: 3.15
+#[test]
+fn a_checklist_and_a_sheet_are_written_as_each_other() {
+    let garden = TestProject::bare();
+    garden.write("todo.md", CHECKLIST);
+    let sheet = garden.expect(0, &["sheet", "fmt", "todo.md", "-o", "work.md"]);
+    assert!(sheet.err.contains("\"Ask Ana\", which is checked off"), "{}", sheet.err);
+    let back = garden.expect(0, &["sheet", "fmt", "work.md"]);
+    assert_eq!(back.out, CHECKLIST.replace("# ", "").replace("- [x] Ask Ana\n", ""));
+    assert!(!back.err.contains("note"), "{}", back.err);
+    assert_eq!(garden.expect(0, &["sheet", "fmt", "work.md", "--to", "sheet"]).out, garden.read("work.md"));
+    assert!(garden.expect(2, &["sheet", "fmt", "todo.md", "-o", "work.md"]).err.contains("work.md exists"));
+    let call = "```json\n{\"name\": \"search_text\", \"arguments\": {\"pattern\": \"pump\"}}\n```\n";
+    garden.write("work.md", SHEET.replace("read_files", "find_code") + call);
+    let told = garden.expect(0, &["sheet", "fmt", "work.md", "--to", "checklist"]).err;
+    assert!(told.contains("does not hold Tool Calls of \"Read Water 1\""), "{told}");
 }

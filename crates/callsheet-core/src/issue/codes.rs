@@ -58,6 +58,7 @@ codes! {
         ListSplit = "list-split",
         ListsJoined = "lists-joined",
         KeyDropped = "key-dropped",
+        ItemDone = "item-done",
         NameFilled = "name-filled",
         NameDeduplicated = "name-deduplicated",
         SkillNear = "skill-near",

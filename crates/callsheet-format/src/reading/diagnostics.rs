@@ -244,6 +244,23 @@ impl Diagnostics {
         self.counted.retain(|(_, _, span)| !inside(*span));
     }
 
+    /// Keeps the issues so far that `wanted` says; those that are only counted stay.
+    pub fn keep_issues(&mut self, mut wanted: impl FnMut(&Issue) -> bool) {
+        self.issues.retain(&mut wanted);
+    }
+
+    /// Puts notes to other lines, for a text that was made of another one, which has no sections.
+    pub fn relocate(&mut self, line: impl Fn(u32) -> u32) {
+        let moved = |span: Span| Span::line(line(span.first)).to(Span::line(line(span.last)));
+        self.repairs.iter_mut().for_each(|repair| repair.span = moved(repair.span));
+        self.more.iter_mut().for_each(|(_, span)| *span = moved(*span));
+        self.counted.iter_mut().for_each(|(_, _, span)| *span = moved(*span));
+        for issue in &mut self.issues {
+            issue.place.span = moved(issue.place.span);
+            issue.place.section = None;
+        }
+    }
+
     /// Gives notes made so far, that have no task, the task whose lines they are in. `tasks` is in line order.
     pub fn name_tasks(&mut self, tasks: &[(Span, &str)]) {
         let name_at = |at: Span| {

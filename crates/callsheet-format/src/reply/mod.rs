@@ -16,7 +16,10 @@ mod unsupported;
 mod value;
 
 pub use answer::{read_answer, read_document};
-pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
+pub use list::{
+    Checklist, ListReply, Lost, is_checklist, is_keyed, read_continuation, read_iteration, read_plan, read_sheet,
+    write_checklist,
+};
 pub use recited::recited;
 pub use review::read_review;
 pub use route::{Route, read_route};

@@ -158,7 +158,7 @@ fn output(out: &mut String, summary: &str, task: &Task) {
 }
 
 /// One key with its value; nothing for an empty value.
-fn key(out: &mut String, label: &str, value: &str) {
+pub(crate) fn key(out: &mut String, label: &str, value: &str) {
     if value.is_empty() {
         return;
     }

@@ -12,7 +12,7 @@ use callsheet_format::sheet::{SheetTask, render_plan, render_sheet};
 use proptest::prelude::*;
 
 /// Every fixture text of this area, with its header.
-fn texts() -> Vec<(String, String)> {
+pub fn texts() -> Vec<(String, String)> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found = Vec::new();
     for area in ["book/plan", "lists"] {
@@ -155,7 +155,7 @@ fn task() -> impl Strategy<Value = Task> {
     )
 }
 
-fn list() -> impl Strategy<Value = TaskList> {
+pub fn list() -> impl Strategy<Value = TaskList> {
     let steps = proptest::collection::vec(proptest::collection::vec(task(), 1..3), 1..3);
     (words(), any::<bool>(), steps).prop_map(|(text, plan_complete, steps)| {
         let mut list = TaskList { goals: Goals { text, plan_complete, plan_continues: false }, steps: Vec::new() };
@@ -176,7 +176,7 @@ fn list() -> impl Strategy<Value = TaskList> {
 
 const FILES: &str = "file: README.md\nfile: a\n";
 
-fn world() -> World {
+pub fn world() -> World {
     let mut world = World::new(FILES);
     world.add_file("a b (c)/[d] 100%.md");
     world

@@ -19,6 +19,7 @@ mod support;
 #[path = "../../benches/hostile/world.rs"]
 mod world;
 
+mod checklists;
 mod corpus;
 mod grammar;
 mod grammar_reading;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::fuzzy::did_you_mean;
-use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::issue::{Issue, Repair, RepairCode, Severity};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Entry, Tree};
 use callsheet_core::spec::{Headless, Reference, RunId, Settings, TaskList};
@@ -119,6 +119,7 @@ pub fn begin_in(
     events.extend(tree_adopted);
     if let Some(sheet) = list {
         report_warnings(services, &sheet.list.issues);
+        report_done(services, &sheet.list.repairs);
         let adopted = adopt_host_list(services, session.run(), &settings, sheet)?;
         if let Event::ListAdopted(events::ListAdopted { list, .. }) = &adopted {
             let tasks = list.steps.iter().flatten().map(|planned| planned.task.slug.as_str());
@@ -138,6 +139,15 @@ fn report_warnings(services: &Services, issues: &[Issue]) {
     }
     if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
         services.notice(&format!("and {more} more; `callsheet sheet check FILE` lists all"));
+    }
+}
+
+/// Items of a checklist that are checked off are not run, which is told.
+fn report_done(services: &Services, repairs: &[Repair]) {
+    let done = repairs.iter().filter(|repair| repair.code == RepairCode::ItemDone);
+    let names: Vec<&str> = done.map(|repair| repair.before.as_str()).collect();
+    if !names.is_empty() {
+        services.notice(&format!("note: checked off, so not run: {}", names.join(", ")));
     }
 }
 

@@ -4,6 +4,7 @@
 //! All content is untrusted. It comes out inside a fence that it cannot close, whatever it holds; titles and targets
 //! stay on the line of their heading.
 
+mod alone;
 mod answer;
 mod files;
 mod folder;
@@ -20,6 +21,7 @@ mod resolve;
 mod shares;
 mod sources;
 
+pub use alone::{parts_of, project_files, shown_alone};
 pub use answer::{Disk, answer};
 pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use gather::project_description;

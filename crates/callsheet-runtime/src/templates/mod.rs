@@ -127,6 +127,24 @@ pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, 
     CheckedTemplates { issues, unreadable, files: named.len() }
 }
 
+/// Reads and checks one file in the text that an editor has of it, beside the library in force.
+pub fn check_template_text(
+    path: &Path,
+    text: &str,
+    dirs: &TemplateDirs,
+    known: &Known<'_>,
+    strict: bool,
+) -> Vec<Issue> {
+    let mut found = CollectedFiles::default();
+    let file = path.display().to_string();
+    // What is on disk under this name is not read again.
+    found.places.insert(file.clone(), path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+    found.files.push(TemplateFile { layer: Layer::Project, file: file.clone(), bytes: text.as_bytes().to_vec() });
+    found.layers(dirs, &known.specs);
+    let library = found.load(dirs, known, strict);
+    library.issues().iter().filter(|issue| issue.file == file).cloned().collect()
+}
+
 /// Files being collected.
 #[derive(Default)]
 struct CollectedFiles {

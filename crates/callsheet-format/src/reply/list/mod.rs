@@ -2,6 +2,7 @@
 
 mod blocks;
 mod calls;
+mod checklist;
 mod collect;
 mod echo;
 mod format;
@@ -25,6 +26,7 @@ use collect::{Collected, collect};
 
 use crate::markdown::{Document, Prepare};
 use crate::reading::{Diagnostics, ReadContext, Reading};
+pub use checklist::{Checklist, Lost, is_checklist, is_keyed, write_checklist};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
 
 /// Which list is read.
@@ -71,7 +73,7 @@ pub fn read_plan(text: &str, context: &ReadContext) -> Reading<ListReply> {
     notes.finish(reply)
 }
 
-/// Reads a sheet file, saved or written by hand (spec 3.4).
+/// Reads a sheet file, saved or written by hand, with keys (spec 3.4) or as a checklist (spec 3.15).
 pub fn read_sheet(text: &str, context: &ReadContext) -> Reading<ListReply> {
     let (reply, notes) = read(text, Kind::Sheet, context);
     notes.finish(reply)
@@ -104,6 +106,12 @@ pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec
 }
 
 fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostics) {
+    let checklist = (kind == Kind::Sheet).then(|| checklist::read(text, kind, context)).flatten();
+    checklist.unwrap_or_else(|| read_keyed(text, kind, context))
+}
+
+/// Reads a list whose tasks have keys.
+fn read_keyed(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostics) {
     let mut notes = Diagnostics::new(kind.phase(), context.strict).by_hand(kind == Kind::Sheet);
     let format = match kind {
         Kind::Plan => &PLAN,
@@ -163,9 +171,8 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostic
         unread::commented(text, &document, &mut notes);
     }
     let text = collected.goals.map(|(text, _)| text).unwrap_or_default();
-    let goals = Goals { text, plan_complete, plan_continues };
     let reply = ListReply {
-        list: TaskList { goals, steps },
+        list: TaskList { goals: Goals { text, plan_complete, plan_continues }, steps },
         prompt: collected.prompt.filter(|prompt| kind == Kind::Sheet && !prompt.is_empty()),
         beside: Beside { removed, no_longer_relevant, remarks: collected.remarks },
         ended,

@@ -1,0 +1,76 @@
+//! What the server asks of the program.
+
+use std::path::Path;
+
+/// What a file is to Callsheet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A sheet, with keys or as a checklist.
+    Sheet,
+    /// A skill.
+    Skill,
+    /// A file of templates, in any of their forms.
+    Template,
+}
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// The file cannot be used so.
+    Error,
+    /// It can.
+    Warning,
+    /// Something that is worth knowing.
+    Note,
+}
+
+/// What is wrong with a file, and where: lines and columns from 1, columns in characters, the end behind the last one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Its weight.
+    pub weight: Weight,
+    /// Its code.
+    pub code: String,
+    /// What is wrong and what to do.
+    pub message: String,
+    /// Line and column where it begins.
+    pub start: (u32, u32),
+    /// Line and column where it ends.
+    pub end: (u32, u32),
+}
+
+/// Something that can be named, with what it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// One line about it.
+    pub about: String,
+}
+
+/// The project that an editor has open. All texts are those of the editor, saved or not.
+pub trait Project {
+    /// What a file is; `None`: nothing to Callsheet.
+    fn kind(&self, file: &Path, text: &str) -> Option<Kind>;
+
+    /// All issues of a file, as the command line reports them.
+    fn check(&self, kind: Kind, file: &Path, text: &str) -> Vec<Finding>;
+
+    /// Skills that a task may name.
+    fn skills(&self) -> Vec<Entry>;
+
+    /// Tools that a skill may name.
+    fn tools(&self) -> Vec<Entry>;
+
+    /// Paths of the files of the project.
+    fn paths(&self) -> Vec<String>;
+
+    /// Parts of a file that a link may name: headings or symbols.
+    fn anchors(&self, path: &str) -> Vec<Entry>;
+
+    /// What a prompt would show of a link's target, with an estimate of its tokens, in Markdown; else why nothing.
+    fn shown(&self, target: &str) -> String;
+
+    /// What a placeholder of a template may name.
+    fn values(&self, file: &Path, text: &str) -> Vec<Entry>;
+}

@@ -169,7 +169,7 @@ fn templates() -> Vec<Skill> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
     let files = fs::read_dir(folder).expect("templates").map(|entry| entry.expect("entry").path());
     files
-        .filter(|path| path.extension().is_some_and(|ending| ending == "xml"))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
         .map(|path| path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned())
         .filter(|name| !matches!(name.as_str(), "default_atomic" | "match_files"))
         .map(|name| {

@@ -129,7 +129,7 @@ fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
     walk.filter_entry(|entry| {
         let is_left_out = entry.file_name().to_str().is_some_and(|name| LEFT_OUT.contains(&name));
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        !is_left_out && !(is_folder && !has_plain_ignore_files(entry.path()))
+        !is_left_out && (!is_folder || has_plain_ignore_files(entry.path()))
     });
     let mut copied = 0_u64;
     for entry in walk.build().flatten() {

@@ -11,7 +11,18 @@ use callsheet_runtime::paths::{NOT_SEARCHED, plain};
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
 /// Folders with rules and configuration of programs that people run, or of models.
-const OF_PROGRAMS: [&str; 6] = [".husky", ".githooks", ".vscode", ".claude", ".codex", ".callsheet"];
+const OF_PROGRAMS: [&str; 10] = [
+    ".callsheet",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".devcontainer",
+    ".gemini",
+    ".githooks",
+    ".husky",
+    ".idea",
+    ".vscode",
+];
 /// Such files.
 const FILES: [&str; 2] = [".envrc", ".mcp.json"];
 /// Files with rules for models.

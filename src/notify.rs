@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use callsheet_core::spec::RunId;
-use callsheet_runtime::paths::{host_program, is_below, steady};
+use callsheet_runtime::paths::{ever_changeable, host_program, is_below, steady};
 use callsheet_runtime::shown::Shown;
 use callsheet_runtime::transport_policy::withheld;
 
@@ -15,7 +15,7 @@ use crate::wiring::from_home;
 pub fn notify(setup: &Setup, run: &RunId, why: &str) {
     let words = setup.config.list("notify");
     let Some((name, arguments)) = words.split_first() else { return };
-    let changeable = callsheet_tools::ever_changeable(&setup.notes());
+    let changeable = ever_changeable(&setup.notes());
     let Some(program) = program(name, &[changeable, vec![setup.project.clone()]].concat()) else {
         tell!(
             "note: {} (setting notify) isn't started: it isn't found outside the folders that commands write to",

@@ -143,7 +143,7 @@ fn confined(setup: &Setup, workspace: Workspace, observer: &dyn Observer) -> Wor
     let workspace = workspace.protecting(&setup.folders.state);
     let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
     tell_of_grants(setup, observer);
-    workspace.granting(granted(setup)).noting(setup.notes())
+    workspace.noting(setup.notes()).granting(granted(setup))
 }
 
 /// What the user grants to commands in their configuration. Their list of grants is looked at when a command starts.

@@ -30,7 +30,7 @@ fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &I
     // Where commands could write at any time lies no git that is run.
     let mut granted = granted(setup);
     setup.grants().all().unwrap_or_default().iter().for_each(|grant| grant.add_to(&mut granted));
-    let workspace = workspace.granting(granted);
+    let workspace = workspace.noting(setup.notes()).granting(granted);
     let outline = outline();
     let request = BuildRequest {
         workspace: &workspace,

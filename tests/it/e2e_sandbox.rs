@@ -78,8 +78,8 @@ impl Place {
     }
 
     async fn try_run(&self, line: &str) -> Result<ToolOutcome, ToolFault> {
-        let workspace = Workspace::new(&self.project(), &[]).unwrap().granting(self.granted.clone());
-        let workspace = workspace.noting(self.folder.path().join("notes"));
+        let workspace = Workspace::new(&self.project(), &[]).unwrap();
+        let workspace = workspace.noting(self.folder.path().join("notes")).granting(self.granted.clone());
         let context = ToolContext {
             workspace: Arc::new(workspace),
             skill_dir: None,

@@ -123,13 +123,22 @@ fn programs_of_a_project_are_its_own_and_lead_no_other_project_astray() {
         std::fs::write(first.path("../secret/key"), "the secret").unwrap();
         first.path("../secret").canonicalize().unwrap()
     });
-    let line = format!("'touch .venv/bin/new && mv .venv/bin .venv/old && ln -s {} .venv/bin'", secret.display());
+    // A folder that the second project was granted lies in the first one, and becomes a link too.
+    std::fs::create_dir(first.path("shared")).unwrap();
+    let line = format!(
+        "'touch .venv/bin/new && mv .venv/bin .venv/old && ln -s {0} .venv/bin; rmdir shared; ln -s {0} shared'",
+        secret.display()
+    );
+    let mut second = garden(&[]);
+    let home = first.home();
+    let shared = first.path("shared").canonicalize().unwrap();
+    let mut grant = at_work(&second, &["grants", "add", "write", shared.to_str().unwrap()], &path);
+    assert!(grant.env("CALLSHEET_HOME", &home).status().unwrap().success());
     follow(&mut first, &[&line]);
     assert!(at_work(&first, &approved, &path).status().unwrap().success());
     assert!(first.path(".venv/old/new").exists() && first.path(".venv/bin").is_symlink());
-    let mut second = garden(&[]);
-    follow(&mut second, &[&format!("'cat {}/key > found; true'", bin.display())]);
-    let home = first.home();
+    let line = format!("'cat {}/key > found; echo evil > {}/evil; true'", bin.display(), shared.display());
+    follow(&mut second, &[&line]);
     let mut run = at_work(&second, &approved, &path);
     run.env("CALLSHEET_HOME", &home);
     // The skill is trusted in the state folder of the other project.
@@ -137,4 +146,14 @@ fn programs_of_a_project_are_its_own_and_lead_no_other_project_astray() {
     assert!(trust.env("CALLSHEET_HOME", &home).status().unwrap().success());
     assert!(run.status().unwrap().success());
     assert_eq!(second.read("found"), "");
+    assert!(!secret.join("evil").exists());
+    // Nor does `index` there start a git from a folder of the first project.
+    std::fs::remove_file(first.path(".venv/bin")).unwrap();
+    std::fs::create_dir(&bin).unwrap();
+    let mark = first.path("..").join(MARK);
+    std::fs::write(bin.join("git"), format!("#!/bin/sh\ntouch {}\n", mark.display())).unwrap();
+    std::fs::set_permissions(bin.join("git"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut index = at_work(&second, &["index"], &path);
+    assert!(index.env("CALLSHEET_HOME", &home).status().unwrap().success());
+    assert!(!mark.exists());
 }

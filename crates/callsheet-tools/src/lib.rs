@@ -26,7 +26,7 @@ use callsheet_runtime::ports::Tool;
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
 pub use run_command::holding::{Held, Holding, holding};
 pub use run_command::sandbox::Enforcement;
-pub use run_command::{ever_changeable, is_host, set_aside_left, supervise, supervise_with};
+pub use run_command::{is_host, set_aside_left, supervise, supervise_with};
 
 /// The tools that start the processes of templates: any, and, where the system can hold them to it, those that only
 /// read. They stand beside the registry: no model is offered them.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::paths::{Workspace, host_program};
@@ -18,9 +17,7 @@ const MARK: char = '\u{1}';
 /// Nothing that a repository's configuration may name is started.
 pub(super) fn last_commits(workspace: &Workspace) -> BTreeMap<String, String> {
     let root = workspace.root();
-    let changeable: Vec<PathBuf> =
-        std::iter::once(root).map(Path::to_path_buf).chain(workspace.granted().writable.iter().cloned()).collect();
-    let Some(git) = host_program("git", &changeable) else { return BTreeMap::new() };
+    let Some(git) = host_program("git", &workspace.changeable()) else { return BTreeMap::new() };
     let mut command = Command::new(git);
     // Nobody is asked about it: it inherits no secret, and what a repository lacks is not fetched.
     let path = std::env::var_os("PATH").map(|path| ("PATH", path));

@@ -3,6 +3,7 @@
 
 mod beneath;
 mod locate;
+mod places;
 mod private;
 mod read;
 mod steady;
@@ -15,6 +16,7 @@ pub use beneath::{
     is_settled_folder, open_settled, read_link_settled, read_settled, remove_tree_settled, set_mode_settled,
 };
 pub use locate::Located;
+pub use places::{PLACES, Places, ever_changeable};
 pub use private::{create_private_folder, private, write_private};
 pub use read::{
     BINARY_PROBE, EntryKind, FileBytes, Listing, has_plain_ignore_files, is_fetched, read_regular, read_regular_text,
@@ -160,18 +162,24 @@ impl Workspace {
         self.notes.as_deref()
     }
 
-    /// The same view with what the user grants to commands. A folder to write to that is not there, or that holds or
+    /// The same view, for which it is known where commands are noted, with what the user grants to commands. A folder to write to that is not there, or that holds or
     /// lies in a folder that no command may write to, is left out, as is something protected of Callsheet's own.
     #[must_use]
     pub fn granting(mut self, granted: Granted) -> Self {
         // Wherever they lead now, commands may have been able to write there.
-        let mut changeable: Vec<PathBuf> = granted.writable.iter().map(|folder| real(folder)).collect();
-        changeable.push(self.root().to_path_buf());
+        let mut changeable = self.changeable();
+        changeable.extend(granted.writable.iter().map(|folder| real(folder)));
         let writable = granted.writable.iter().filter_map(|folder| steady(folder, &changeable));
         let writable = writable.filter(|real| self.may_grant_writing(real)).collect();
         let protected = granted.protected.iter().filter(|below| self.may_grant_protected(below)).cloned().collect();
         self.granted = Granted { writable, protected, ..granted };
         self
+    }
+
+    /// The folders that commands can change here, or could ever change in any project as far as notes say.
+    pub fn changeable(&self) -> Vec<PathBuf> {
+        let own = std::iter::once(self.root().to_path_buf()).chain(self.granted.writable.iter().cloned());
+        own.chain(self.notes.iter().flat_map(|notes| ever_changeable(notes))).collect()
     }
 
     /// Whether a user may let commands write to a canonical folder: it is there, and neither holds nor lies in a folder that

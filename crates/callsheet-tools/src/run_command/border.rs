@@ -7,7 +7,6 @@ use callsheet_runtime::paths::Workspace;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::ever_changeable;
 use super::holding::holding;
 use super::limits::Limits;
 use super::released::Freed;
@@ -188,7 +187,7 @@ fn view(workspace: &Workspace) -> View {
     View {
         shown: of_tools.chain(programs).chain(others).filter(|path| path.exists()).collect(),
         hidden: workspace.kept().to_vec(),
-        changeable: workspace.notes().map(ever_changeable).into_iter().flatten().chain(own(workspace)).collect(),
+        changeable: workspace.changeable().into_iter().chain(own(workspace)).collect(),
         own: own(workspace),
         noted: workspace.notes().map(Path::to_path_buf),
         home,

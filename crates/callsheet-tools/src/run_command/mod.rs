@@ -39,7 +39,7 @@ pub(crate) use environment::{listed, of_command, only};
 #[cfg(target_os = "linux")]
 pub use network::is_host;
 #[cfg(target_os = "linux")]
-pub use note::{ever_changeable, set_aside_left};
+pub use note::set_aside_left;
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
@@ -53,12 +53,6 @@ pub fn supervise() -> Option<std::process::ExitCode> {
 /// Only where a process supervises commands can it be killed.
 #[cfg(not(target_os = "linux"))]
 pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> Vec<String> {
-    Vec::new()
-}
-
-/// Only where a process supervises commands is it noted where they could write.
-#[cfg(not(target_os = "linux"))]
-pub fn ever_changeable(_notes: &std::path::Path) -> Vec<std::path::PathBuf> {
     Vec::new()
 }
 

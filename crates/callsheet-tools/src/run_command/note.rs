@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
-use callsheet_runtime::paths::{create_private_folder, private};
+use callsheet_runtime::paths::{PLACES, Places, create_private_folder, private};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +30,6 @@ const ASIDE: &str = "callsheet-set-aside";
 const NOTE: &str = ".json";
 /// Held while somebody looks at the project.
 const LOCK: &str = "lock";
-/// Holds what is known of places beyond one command.
-const PLACES: &str = "places";
 
 /// A note that stands.
 pub(super) struct Note {
@@ -68,31 +66,11 @@ pub(super) struct Noted {
     pub nested: bool,
 }
 
-/// What is known of places from all commands that were ever started.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Places {
-    /// Folders that commands could change: what lies there can be a link that leads anywhere.
-    changeable: BTreeSet<OsString>,
-    /// Projects that were small enough once to be searched for others within them.
-    searched: BTreeSet<OsString>,
-}
-
-impl Places {
-    fn read(folder: &Path) -> Self {
-        fs::read(folder.join(PLACES)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-    }
-
-    fn write(&self, folder: &Path) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.persist(folder.join(PLACES))?;
-        Ok(())
-    }
-}
-
-/// The folders that commands of any project could ever change, as far as the notes in this folder say.
-pub fn ever_changeable(notes: &Path) -> Vec<PathBuf> {
-    Places::read(notes).changeable.into_iter().map(PathBuf::from).collect()
+fn write(places: &Places, folder: &Path) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&serde_json::to_vec(places)?)?;
+    file.persist(folder.join(PLACES))?;
+    Ok(())
 }
 
 /// What is known of a project from other commands.
@@ -153,7 +131,7 @@ impl Note {
         places.changeable.extend(found);
         places.searched.extend(noted.nested.then(|| project.as_os_str().to_owned()));
         if count != (places.changeable.len(), places.searched.len()) {
-            places.write(folder)?;
+            write(&places, folder)?;
         }
         let note = Self::put(folder, &noted)?;
         Ok((known, guard, note))

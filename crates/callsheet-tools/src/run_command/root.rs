@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Component, Path, PathBuf};
 
-use callsheet_runtime::paths::steady;
+use callsheet_runtime::paths::{ever_changeable, steady};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, move_mount,
@@ -17,7 +17,6 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::border::View;
-use super::ever_changeable;
 
 /// Folders of the system that every command reads: programs, libraries and their configuration.
 const SYSTEM: [&str; 14] = [

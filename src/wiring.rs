@@ -16,7 +16,7 @@ use callsheet_runtime::ports::{
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::{KeptFiles, RunFiles};
-use callsheet_runtime::services::{Commands, ModelSet, PinnedSkills, Services, Snapshots};
+use callsheet_runtime::services::{Commands, EarlierCalls, ModelSet, PinnedSkills, Services, Snapshots};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
@@ -89,6 +89,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         workspace: Arc::new(workspace),
         outline: outline(),
         refused_constraints: ModelSet::default(),
+        earlier_calls: EarlierCalls::default(),
         unpriced: Arc::default(),
         unknown_windows: Arc::default(),
         commands: Commands::default(),

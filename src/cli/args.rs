@@ -66,7 +66,7 @@ pub enum Command {
     /// Deny pending tasks, calls or changes.
     Deny(DenyArgs),
     /// Revert all file changes that a run made.
-    Undo(RunNameArgs),
+    Undo(UndoArgs),
     /// Stop a run from another terminal.
     Cancel(RunNameArgs),
     /// Check and create sheets.
@@ -169,13 +169,30 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them; by default all failed tasks.
+    /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A task that is done is asked anew, and what
+    /// reads its result runs again.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
+
+    /// Leave changes of files that the tasks have made already.
+    #[arg(long)]
+    pub keep_changes: bool,
 
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+/// `undo`.
+#[derive(Clone, Debug, Args)]
+pub struct UndoArgs {
+    /// Run name, or a unique prefix of it; by default the newest run.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Slugs of the tasks whose changes are taken back, as `show` prints them; by default all changes of the run.
+    #[arg(value_name = "TASK", requires = "run")]
+    pub tasks: Vec<String>,
 }
 
 /// `drop`.

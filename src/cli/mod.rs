@@ -20,7 +20,7 @@ pub use args::ServeArgs;
 pub use args::{
     Cli, Command, CompletionsArgs, ConfigArgs, ContinueArgs, DropArgs, FindArgs, IndexArgs, ManArgs, ModelCommand,
     ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, ResumeArgs, RetryArgs, RunNameArgs,
-    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
+    ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, UndoArgs,
 };
 pub use exit::{Exit, Failure};
 pub use grants_args::{GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsRevokeArgs, GrantsWhat};

@@ -16,7 +16,11 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     if found.owner.is_some() {
         refuse_flags(setup, &found.run)?;
     }
-    let receipt = order(setup, &found.run, RunCommand::Retry { tasks: arguments.tasks.clone() })?;
+    let receipt = order(
+        setup,
+        &found.run,
+        RunCommand::Retry { tasks: arguments.tasks.clone(), keep_changes: arguments.keep_changes },
+    )?;
     if receipt.is_sent() {
         let raised = raise(setup, &found.run)?;
         let what: Vec<String> = raised.into_iter().map(|raised| raised.what).chain([receipt.what.clone()]).collect();

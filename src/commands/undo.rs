@@ -1,15 +1,16 @@
-//! `undo`: take the changes of a run back, byte for byte, newest first.
+//! `undo`: take the changes of a run, or of some of its tasks, back, byte for byte, newest first.
 
 use callsheet_app::{RunCommand, undo_lines};
 
-use crate::cli::{Exit, Failure, RunNameArgs};
+use crate::cli::{Exit, Failure, UndoArgs};
 use crate::setup::{Setup, find_run};
 
 use super::answer::order;
 
-pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
+pub(super) fn undo(setup: &Setup, arguments: &UndoArgs) -> Result<Exit, Failure> {
     let found = find_run(&setup.existing_store()?, arguments.run.as_deref(), |_| true, "")?;
-    let undone = order(setup, &found.run, RunCommand::Undo)?.undone.unwrap_or_default();
+    let undone =
+        order(setup, &found.run, RunCommand::Undo { tasks: arguments.tasks.clone() })?.undone.unwrap_or_default();
     if setup.json {
         super::print_json(&serde_json::json!({
             "run": found.run, "restored": undone.restored, "deleted": undone.deleted, "refused": undone.refused,

@@ -47,14 +47,21 @@ fn a_raised_limit_continues_the_call_of_a_sheet() {
     }
 }
 
-/// A part that failed and was collected cannot be done again once its result was used, and nobody is told to.
-/// covers: 10.8
+/// A part that failed and was collected is done again, and the call and its task with it.
+/// covers: 10.8, T 15
 #[test]
-fn a_collected_failure_is_not_to_be_retried() {
-    let garden = garden(&weigh("on_error=\"collect\"", ""), SCRIPT);
+fn a_collected_failure_is_retried() {
+    let mut garden = garden(&weigh("on_error=\"collect\"", ""), SCRIPT);
     garden.expect(0, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    let run = run_of(&garden);
     let why = garden.expect(0, &["show", "--why", "alpha/weigh-3"]).out;
-    assert!(why.contains("failed") && !why.contains("callsheet retry"), "{why}");
+    assert!(why.contains("failed") && why.contains(&format!("callsheet retry {run} alpha/weigh-3")), "{why}");
+    garden.follow_text(GOOD);
+    let calls = garden.count("reply_received");
+    garden.expect(0, &["retry", &run, "alpha/weigh-3"]);
+    assert_eq!(garden.count("reply_received"), calls + 1, "nothing else is asked");
+    let result = garden.run_file("tasks/alpha.md");
+    assert!(!result.contains("null"), "{result}");
 }
 
 /// A task of a template is not taken off the list of the sheet by itself.

@@ -66,10 +66,12 @@ pub enum RunCommand {
         /// The answer, verbatim.
         text: String,
     },
-    /// Have tasks done again; all that failed if none is named.
+    /// Have tasks done again that ended, with what reads their results; all that failed if none is named.
     Retry {
         /// Names of tasks.
         tasks: Vec<String>,
+        /// Also if changes of what is done again stand in files: they stay.
+        keep_changes: bool,
     },
     /// Take tasks off the plan.
     Remove {
@@ -90,8 +92,11 @@ pub enum RunCommand {
     },
     /// Stop the run.
     Stop,
-    /// Take all changes of the run back.
-    Undo,
+    /// Take changes of the run back.
+    Undo {
+        /// Names of the tasks whose changes these are; empty: all.
+        tasks: Vec<String>,
+    },
 }
 
 impl RunCommand {

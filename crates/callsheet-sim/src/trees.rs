@@ -161,7 +161,8 @@ impl Trees {
         let stop = if wanted > room { StopReason::Budget } else { stop };
         let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::world::COST) };
         let model = "test/model".to_owned();
-        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }.into()
+        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, reused: None, sizes: None }
+            .into()
     }
 
     /// Reads what it answered.

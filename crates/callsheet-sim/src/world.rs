@@ -437,6 +437,7 @@ impl World {
             usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(COST) },
             ms: 500,
             sends: 1,
+            reused: None,
             stop: StopReason::End,
             sizes: None,
         }

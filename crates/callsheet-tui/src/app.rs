@@ -98,6 +98,8 @@ pub enum Sure {
     Cancel,
     /// Take a task off the list.
     Drop(Slug),
+    /// Do a task again that is done.
+    Retry(Slug),
     /// Put these files back as they were before the run.
     Undo(Vec<String>),
 }

@@ -30,6 +30,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
                     .to_owned()
             }
             Sure::Undo(files) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
+            Sure::Retry(task) => {
+                format!(" Do {task} again, with what reads its result?   y retry   any other key: keep")
+            }
             Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
         };
         frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);

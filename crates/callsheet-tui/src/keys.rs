@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use callsheet_app::{Receipt, RunCommand, WordCount, grantable};
 use callsheet_core::record::{EffectKey, GateKind};
 use callsheet_core::run::State;
+use callsheet_core::spec::Slug;
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkVerdict};
 use callsheet_runtime::ports::AskingCall;
@@ -351,13 +352,17 @@ fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
 }
 
 fn retry(app: &mut App, viewer: &Viewer) {
-    let problem = |state: State| matches!(state, State::Failed | State::Denied | State::Blocked);
-    let task = app.picked_row().filter(|row| problem(row.state)).map(|row| row.slug.clone());
-    let task = task.filter(|slug| app.run.may_retry(slug));
-    let Some(task) = task else {
-        return app.say("choose a task that failed, was denied or is blocked: only such a one can be retried");
-    };
-    let said = viewer.order(RunCommand::Retry { tasks: vec![task.to_string()] });
+    let ended = |state: State| state.is_problem() || state == State::Done;
+    let row = app.picked_row().filter(|row| ended(row.state)).map(|row| (row.slug.clone(), row.state));
+    match row.filter(|(slug, _)| app.run.may_retry(slug)) {
+        None => app.say("choose a task that has ended: only such a one can be retried"),
+        Some((task, State::Done)) => app.sure = Some(Sure::Retry(task)),
+        Some((task, _)) => retry_now(app, viewer, &task),
+    }
+}
+
+fn retry_now(app: &mut App, viewer: &Viewer, task: &Slug) {
+    let said = viewer.order(RunCommand::Retry { tasks: vec![task.to_string()], keep_changes: false });
     told(app, said, &format!("{task} is retried"));
 }
 
@@ -386,7 +391,8 @@ fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
             let said = viewer.order(RunCommand::Remove { tasks: vec![task.to_string()] });
             told(app, said, &format!("{task} is dropped"));
         }
-        Sure::Undo(_) => match viewer.order(RunCommand::Undo) {
+        Sure::Retry(task) => retry_now(app, viewer, &task),
+        Sure::Undo(_) => match viewer.order(RunCommand::Undo { tasks: Vec::new() }) {
             Ok(receipt) => app.say(&receipt.words()),
             Err(why) => app.say(&why),
         },

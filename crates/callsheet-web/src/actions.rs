@@ -71,7 +71,7 @@ pub(crate) async fn act(
     let done = move |app: &Visit, id: &RunId| match what.as_str() {
         "cancel" => order(app, id, RunCommand::Stop),
         "resume" => app.runs.resume(id).map(|receipt| receipt.words()),
-        "retry" => and_go_on(app, id, RunCommand::Retry { tasks: fields.all("task") }),
+        "retry" => and_go_on(app, id, RunCommand::Retry { tasks: fields.all("task"), keep_changes: false }),
         "undo" => undo(app, id),
         "raise" => match fields.one("max").trim().parse::<f64>() {
             Ok(max) => and_go_on(app, id, RunCommand::Raise { limits: vec![(fields.one("limit"), max)] }),
@@ -172,7 +172,8 @@ fn and_go_on(app: &Visit, id: &RunId, command: RunCommand) -> Said {
 
 /// Takes the changes of a run back. What could not be taken back makes it a refusal.
 fn undo(app: &Visit, id: &RunId) -> Said {
-    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command: RunCommand::Undo })?;
+    let receipt =
+        app.runs.order(id, &Order { by: AnsweredBy::Page, command: RunCommand::Undo { tasks: Vec::new() } })?;
     match receipt.undone.as_ref().is_none_or(|undone| undone.refused.is_empty()) {
         true => Ok(receipt.words()),
         false => {

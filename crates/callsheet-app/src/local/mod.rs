@@ -134,12 +134,12 @@ impl RunControl for LocalRuns {
                 gates::answer(self, run, order)
             }
             RunCommand::Reply { to, text } => questions::reply(self, run, to, text),
-            RunCommand::Retry { tasks } => tasks::retry(self, run, tasks),
+            RunCommand::Retry { tasks, keep_changes } => tasks::retry(self, run, tasks, *keep_changes),
             RunCommand::Remove { tasks } => tasks::remove(self, run, tasks),
             RunCommand::Raise { limits } => limits::raise(self, run, limits),
             RunCommand::Edit { seen, text } => sheet::save(self, run, seen, text),
             RunCommand::Stop => self.stop(run),
-            RunCommand::Undo => undo::undo(self, run),
+            RunCommand::Undo { tasks } => undo::undo(self, run, tasks),
         }
     }
 

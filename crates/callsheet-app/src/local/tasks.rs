@@ -27,11 +27,16 @@ struct SteeredRun {
     store: Arc<dyn Store>,
     found: RunSummary,
     tasks: Vec<Slug>,
+    /// Of what is done again, tasks whose changes stand in files.
+    changed: Vec<Slug>,
 }
 
 /// Leaves a retry for the run. What comes back with the resume alone needs no message.
-pub(super) fn retry(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
-    let SteeredRun { store, found, tasks } = find(runs, id, tasks, SteerAction::Retry)?;
+pub(super) fn retry(runs: &LocalRuns, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
+    let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
+    if !changed.is_empty() && !keep_changes {
+        return Err(changes_stand(&found.run, &tasks, &changed));
+    }
     if !tasks.is_empty() {
         runs.post(&store, &found, &[InboxMessage::Retry { tasks }])?;
     }
@@ -40,7 +45,7 @@ pub(super) fn retry(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Re
 
 /// Leaves the removal of tasks for the run.
 pub(super) fn remove(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
-    let SteeredRun { store, found, tasks } = find(runs, id, tasks, SteerAction::Drop)?;
+    let SteeredRun { store, found, tasks, .. } = find(runs, id, tasks, SteerAction::Drop)?;
     let what = match tasks.as_slice() {
         [task] => format!("the removal of {task}"),
         tasks => format!("the removal of {} tasks", tasks.len()),
@@ -67,8 +72,9 @@ fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Re
             .ok_or_else(|| Refusal::internal(format!("run {id} cannot be resumed"), ""))?;
     }
     if of_template {
-        let tasks = of_tree(&run, preview, id, slugs)?;
-        return Ok(SteeredRun { store, found, tasks });
+        let (tasks, after) = of_tree(&run, preview, id, slugs)?;
+        let changed = done_with_changes(&run, &after);
+        return Ok(SteeredRun { store, found, tasks, changed });
     }
     let failed: Vec<String> = run.tasks().filter(|task| task.state() == State::Failed).map(slug_of).collect();
     if slugs.is_empty() && failed.is_empty() {
@@ -76,9 +82,12 @@ fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Re
     }
     let all = slugs.is_empty();
     let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
-    if wish == SteerAction::Drop {
+    let step = |slug: &String| run.step_of(&Slug::new(slug.clone()));
+    match wish {
         // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
-        slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
+        SteerAction::Drop => slugs.sort_by_key(|slug| std::cmp::Reverse(step(slug))),
+        // The first goes first: what reads its result is planned again with it, and may still be named itself.
+        SteerAction::Retry => slugs.sort_by_key(|slug| step(slug)),
     }
     for slug in slugs {
         let named = Slug::new(slug.clone());
@@ -106,7 +115,30 @@ fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Re
         preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
         tasks.push(slug);
     }
-    Ok(SteeredRun { store, found, tasks })
+    let changed = done_with_changes(&run, &preview);
+    Ok(SteeredRun { store, found, tasks, changed })
+}
+
+/// Tasks that succeeded, whose changes stand in files and that are done again. A task that failed continues with the files as
+/// they are.
+fn done_with_changes(run: &Run, after: &Run) -> Vec<Slug> {
+    let done = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Done);
+    run.changes_again(after).into_iter().filter(done).collect()
+}
+
+/// Changes of what would be done again stand in files: taken back first, or kept.
+fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
+    let wanted: Vec<&str> = tasks.iter().map(Slug::as_str).collect();
+    let changed: Vec<&str> = changed.iter().map(Slug::as_str).collect();
+    let wanted = wanted.join(" ");
+    let (have, their) = if changed.len() == 1 { ("has", "its") } else { ("have", "their") };
+    Refusal::usage(
+        format!("{} {have} changed files, and the retry would do this again", one_line(&changed.join(", "), 300)),
+        format!(
+            "take {their} changes back first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
+            changed.join(" ")
+        ),
+    )
 }
 
 /// A part of what a task of the list calls begins again; `None`: with the resume, or with one that is named before.
@@ -127,7 +159,7 @@ fn part_of_call(
         return Ok(None);
     }
     let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
-    *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.failed(), id))?;
+    *preview = with(preview, retried).ok_or_else(|| cannot_retry_alone(&op.id, op.closed.is_some(), id))?;
     Ok(Some(op.id.clone()))
 }
 
@@ -137,7 +169,7 @@ fn slug_of(task: &TaskRun) -> String {
 
 /// What of a run of a template begins again: the tasks that are named, else all that failed. Empty: what failed comes back
 /// with the resume alone.
-fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<Vec<Slug>, Refusal> {
+fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<(Vec<Slug>, Run), Refusal> {
     let operators = run.operators();
     let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
     if wanted.is_empty() {
@@ -149,27 +181,29 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
             let names: Vec<&str> = operators.iter().map(|op| op.id.as_str()).collect();
             return Err(unknown(id, slug.as_str(), &names));
         };
-        let failed = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.failed() && !op.former);
-        if failed(run) && !failed(&preview) {
+        let ended = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.closed.is_some() && !op.former);
+        if ended(run) && !ended(&preview) {
             // The resume, or one that is named before, brings it back.
             continue;
         }
         let retried = events::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() }.into();
-        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, failed(run), id))?;
+        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, ended(run), id))?;
         tasks.push(op.id.clone());
     }
-    Ok(tasks)
+    Ok((tasks, preview))
 }
 
-fn cannot_retry_alone(slug: &Slug, failed: bool, id: &RunId) -> Refusal {
-    if failed {
+fn cannot_retry_alone(slug: &Slug, ended: bool, id: &RunId) -> Refusal {
+    if ended {
         Refusal::usage(
-            format!("can't retry {slug} alone: the task that requested it has already used its failure"),
-            format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
+            format!("can't retry {slug} alone: what requested it has used its result already, or is using it"),
+            format!(
+                "inspect the run: callsheet show {id}; retry what requested it, or all that failed: callsheet retry {id}"
+            ),
         )
     } else {
         Refusal::usage(
-            format!("{slug} has not failed, and you can retry only failed tasks"),
+            format!("{slug} has not ended, so there is nothing to retry"),
             format!("inspect the run: callsheet show {id}"),
         )
     }
@@ -179,7 +213,7 @@ fn nothing_failed(id: &RunId) -> Refusal {
     Refusal::usage(format!("no task of run {id} failed"), format!("inspect the run: callsheet show {id}"))
 }
 
-fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
+pub(super) fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Refusal {
     let near = fuzzy::did_you_mean(slug, names.iter().copied());
     let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Refusal::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
@@ -209,8 +243,8 @@ fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Refusal 
     let word = state.as_str();
     let (what, advice) = match (wish, state) {
         (SteerAction::Retry, State::Done) => (
-            format!("{slug} is done, and you cannot retry a done task"),
-            format!("ask for more: callsheet continue {id} \"…\""),
+            format!("{slug} can't be done again now, because a task that reads its result is running"),
+            format!("wait for that task, or stop the run first: callsheet cancel {id}"),
         ),
         (SteerAction::Drop, State::Done) => {
             (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))

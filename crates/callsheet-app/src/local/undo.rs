@@ -1,19 +1,38 @@
-//! `undo`: take the changes of a run back, byte for byte, newest first.
+//! `undo`: take the changes of a run, or of some of its tasks, back, byte for byte, newest first.
 
-use callsheet_core::spec::RunId;
+use std::collections::BTreeSet;
+
+use callsheet_core::run::Run;
+use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Undone, undo as take_back};
 
-use super::LocalRuns;
+use super::tasks::unknown;
+use super::{LocalRuns, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 
-pub(super) fn undo(runs: &LocalRuns, id: &RunId) -> Result<Receipt, Refusal> {
+pub(super) fn undo(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
-    let undone = take_back(&store, runs.host.project(), &runs.host.store_folder(), id, &|_| ())
+    let of = if tasks.is_empty() { None } else { Some(named(&recorded(&store, &found)?.run, id, tasks)?) };
+    let undone = take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
         .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
     let words = undo_lines(&undone, id.as_str()).join("; ");
     Ok(Receipt { undone: Some(undone), ..Receipt::done(id, words) })
+}
+
+/// The tasks that these names mean, with all below them.
+fn named(run: &Run, id: &RunId, names: &[String]) -> Result<BTreeSet<Slug>, Refusal> {
+    let mut tasks = BTreeSet::new();
+    for name in names {
+        let slug = Slug::new(name.clone());
+        if run.task(&slug).is_none() && run.operators().get(&slug).is_none() {
+            let all = run.all_tasks().map(|task| task.task.slug.as_str());
+            return Err(unknown(id, name, &all.collect::<Vec<_>>()));
+        }
+        tasks.extend(run.tasks_within(&slug));
+    }
+    Ok(tasks)
 }
 
 /// What was taken back and what was not, in lines for a person.

@@ -74,7 +74,11 @@ fn a_refused_command_leaves_nothing() {
     let raise = |max| RunCommand::Raise { limits: vec![("max_calls".to_owned(), max)] };
     assert!(refused(raise(1.0)).what.contains("was not raised"));
     assert!(refused(raise(f64::NAN)).what.contains("was not raised"));
-    assert!(refused(RunCommand::Retry { tasks: vec!["write-a".to_owned()] }).what.contains("nothing to retry"));
+    assert!(
+        refused(RunCommand::Retry { tasks: vec!["write-a".to_owned()], keep_changes: false })
+            .what
+            .contains("nothing to retry")
+    );
     assert!(refused(RunCommand::Remove { tasks: vec!["nothing".to_owned()] }).what.contains("has no task nothing"));
     assert!(stage.left().is_empty());
 }

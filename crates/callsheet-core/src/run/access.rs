@@ -250,11 +250,15 @@ impl Run {
     }
 
     /// The work of a task of a template may be done and its result a failure: it failed, and until its result is judged it
-    /// runs.
+    /// runs. What a person had done again counts no more.
     fn judged(&self, task: &TaskRun) -> State {
-        let Some(op) = self.operators.of_leaf(&task.task.slug).filter(|_| task.state() == State::Done) else {
+        let Some(op) = self.operators.of_leaf(&task.task.slug) else { return task.state() };
+        if task.state().is_ended() && op.is_replaced(&task.task.slug) {
+            return State::Dropped;
+        }
+        if task.state() != State::Done {
             return task.state();
-        };
+        }
         let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
         match &op.closed {
             _ if is_former => State::Failed,

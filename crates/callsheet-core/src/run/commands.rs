@@ -6,50 +6,108 @@ use crate::adopt;
 use crate::spec::{SkillPolicy, Slug};
 
 use super::Run;
+use super::lists::check_applies;
 use super::mounts::{Mounts, call_of, failed_calls};
 use super::next_stage::NextStage;
 use super::operators::Trees;
+use super::reject::Reject;
 use super::state::State;
-use super::task::{Refined, RemovedBy, TaskPhase, TaskRun};
+use super::task::{CallReuse, Refined, RemovedBy, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 
 /// Does what a person commands.
 pub(super) struct Commands<'a>(pub &'a mut Run);
 
 impl Commands<'_> {
-    /// A person has a task that ended without output done again; what was blocked by it comes back, too.
+    /// A person has a task done again that ended. What it had blocked comes back, too, and so does what reads a result that
+    /// it had given.
     pub fn retry(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        if self.0.tasks.get(slug).is_some_and(|task| task.state() == State::Done) {
+            return self.redo(slug, skills);
+        }
         if let Some(calls) = failed_calls(self.0, slug, skills) {
             calls.iter().for_each(|call| Mounts(self.0).retry(call));
-            return self.come_back(slug, skills);
+            return self.come_back(slug, BTreeSet::new(), skills);
         }
         self.revive(slug, skills);
-        self.bring_back(slug, skills);
+        self.bring_back(BTreeSet::from([slug.clone()]), skills);
+    }
+
+    /// A task that is done is asked anew, whatever its inputs are. What reads from it is planned again and may use calls again
+    /// that ask the same (spec 2.18).
+    fn redo(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        let readers = readers_of(self.0, slug);
+        self.0.progress.answer_mut().forget();
+        self.start_anew(slug, skills);
+        self.ask_anew(slug);
+        self.begin_readers(&readers, skills);
+        self.bring_back(readers.into_iter().chain([slug.clone()]).collect(), skills);
+    }
+
+    /// No call of a task has the reply of an earlier one, and no finished execution of it counts.
+    pub fn ask_anew(&mut self, slug: &Slug) {
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            task.runs.clear();
+            task.reuse = CallReuse::Forbidden;
+        }
+    }
+
+    /// What reads a result that is made anew is planned again.
+    fn begin_readers(&mut self, readers: &BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
+        for reader in readers {
+            self.start_anew(reader, skills);
+            let Some(task) = self.0.tasks.get_mut(reader) else { continue };
+            task.reuse = CallReuse::Allowed;
+            if !task.applied.is_empty() {
+                // What it changed may have been taken back: its changes are made again.
+                task.runs.clear();
+            }
+        }
+    }
+
+    /// Whatever a task has in flight, waiting or called is given up, and it starts anew.
+    fn start_anew(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        let mut change = TaskChange(self.0);
+        change.abort_in_flight(slug);
+        change.abandon_calls(slug, None);
+        self.0.operators.retire(slug);
+        TaskChange(self.0).reopen(slug);
+        self.revive(slug, skills);
     }
 
     /// A person has a task of a call's tree done again: the task that made the call continues with it.
     pub fn retry_in_call(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let Ok(call) = call_of(self.0, slug) else { return };
         Trees(self.0).retry_op(call.op);
-        if self.0.tasks.get(&call.caller.task).is_some_and(|task| task.state() == State::Failed) {
-            Mounts(self.0).wait_again(&call);
-            self.come_back(&call.caller.task, skills);
+        let caller = &call.caller.task;
+        match self.0.tasks.get(caller).map(TaskRun::state) {
+            Some(State::Failed) => {
+                Mounts(self.0).wait_again(&call);
+                self.come_back(caller, BTreeSet::new(), skills);
+            }
+            Some(State::Done) => {
+                let readers = readers_of(self.0, caller);
+                self.0.progress.answer_mut().forget();
+                Mounts(self.0).wait_again(&call);
+                self.begin_readers(&readers, skills);
+                self.come_back(caller, readers, skills);
+            }
+            _ => {}
         }
     }
 
     /// A task whose calls of templates begin again continues with them.
-    fn come_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
-        TaskChange(self.0).enter(slug, TaskPhase::Planned);
+    fn come_back(&mut self, slug: &Slug, readers: BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
+        TaskChange(self.0).reopen(slug);
         let round = self.0.rounds();
         if let Some(task) = self.0.tasks.get_mut(slug) {
             task.round = round;
         }
-        self.bring_back(slug, skills);
+        self.bring_back(readers.into_iter().chain([slug.clone()]).collect(), skills);
     }
 
-    /// What a task that comes back had blocked comes back, too.
-    fn bring_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
-        let mut back = BTreeSet::from([slug.clone()]);
+    /// What tasks that come back had blocked comes back, too.
+    fn bring_back(&mut self, mut back: BTreeSet<Slug>, skills: &BTreeMap<String, SkillPolicy>) {
         while let Some(blocked) = self.freed_by(&back) {
             self.revive(&blocked, skills);
             back.insert(blocked);
@@ -105,4 +163,38 @@ impl Commands<'_> {
         let mut blocked = tasks.values().filter(|task| task.state() == State::Blocked);
         blocked.find(|task| held_by(task) && tasks.may_have_inputs(task)).map(TaskRun::slug)
     }
+}
+
+/// Tasks that read the output of a task, directly or not, and that begin again with it. What a person denied or removed stays
+/// so, and what is blocked has to be freed.
+pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
+    let begins_again =
+        |task: &&TaskRun| task.is_own() && !matches!(task.state(), State::Denied | State::Dropped | State::Blocked);
+    let mut readers = BTreeSet::new();
+    let mut new = vec![slug.clone()];
+    while let Some(read) = new.pop() {
+        let reads = |task: &&TaskRun| {
+            task.producers().filter_map(|producer| run.tasks.find(producer)).any(|producer| producer.task.slug == read)
+        };
+        for reader in run.tasks.values().filter(begins_again).filter(reads) {
+            if reader.task.slug != *slug && readers.insert(reader.slug()) {
+                new.push(reader.slug());
+            }
+        }
+    }
+    readers
+}
+
+/// Whether a task that is done may be done again: nothing that reads its result works or changes files at this moment.
+///
+/// # Errors
+/// Something does.
+pub(super) fn check_redo(run: &Run, slug: &Slug) -> Result<(), Reject> {
+    for reader in readers_of(run, slug) {
+        check_applies(run, &reader)?;
+        if run.tasks.get(&reader).is_some_and(|reader| reader.state() == State::Running) {
+            return Err(Reject::IsRead { task: slug.clone(), reader });
+        }
+    }
+    Ok(())
 }

@@ -27,6 +27,8 @@ pub struct ModelCall {
     pub reserved: u64,
     /// Others hold a part of those budgets and will return what they do not use: what does not fit may wait.
     pub may_wait: bool,
+    /// An earlier call of the run that asked the same gives its reply.
+    pub reuses: bool,
 }
 
 /// One piece of work for the shell. The variants mirror `EffectKey`.

@@ -19,7 +19,7 @@ pub enum Joined {
 /// The last joining.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// Tasks whose results were joined. A done task never changes, so equal tasks are equal results.
+    /// Tasks whose results were joined. Equal tasks are equal results until one of them is done again.
     of: Vec<Slug>,
     joined: Option<Joined>,
 }
@@ -28,6 +28,11 @@ impl Answer {
     /// What came of joining the results of exactly these tasks; `None`: they were not joined.
     pub fn of(&self, tasks: &[Slug]) -> Option<&Joined> {
         self.joined.as_ref().filter(|_| self.of == tasks)
+    }
+
+    /// A task whose result may be part of it is done again.
+    pub fn forget(&mut self) {
+        self.joined = None;
     }
 
     pub fn set(&mut self, of: Vec<Slug>, joined: Joined) {

@@ -243,10 +243,13 @@ impl Ledger {
 
     /// A failed call that was never sent is none (spec "Templates" 9).
     pub fn taken_back(&mut self, task: Option<&Slug>) {
-        self.each_of(task, |spent| {
-            spent.calls = spent.calls.saturating_sub(1);
-            spent.failed_calls = spent.failed_calls.saturating_sub(1);
-        });
+        self.not_sent(task);
+        self.each_of(task, |spent| spent.failed_calls = spent.failed_calls.saturating_sub(1));
+    }
+
+    /// A call that was never sent counts for no limit.
+    pub fn not_sent(&mut self, task: Option<&Slug>) {
+        self.each_of(task, |spent| spent.calls = spent.calls.saturating_sub(1));
     }
 
     fn each_of(&mut self, task: Option<&Slug>, change: impl FnMut(&mut Spent)) {

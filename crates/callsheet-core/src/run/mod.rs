@@ -127,7 +127,7 @@ pub use parts::RunPart;
 pub use refused::RefusedMove;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
-pub use task::{ExecutionStage, Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
+pub use task::{CallReuse, ExecutionStage, Notice, ReferenceCheck, Refined, RemovedBy, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
 use crate::events::LogEntry;

@@ -97,8 +97,9 @@ impl Mounts<'_> {
         let FailedCall { caller, mount, .. } = call;
         let Some(task) = self.0.tasks.get_mut(&caller.task) else { return };
         task.execution = ExecutionStage::OnHold;
+        task.merge = None;
         let Some(exec) = task.run_mut(&caller.run) else { return };
-        if exec.failure().is_some() {
+        if exec.is_ended() {
             exec.phase = ExecutionPhase::Working;
         }
         if let Some(tool) = exec.call_mut(&caller.call) {
@@ -168,20 +169,20 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
     failed.collect()
 }
 
-/// The call whose tree holds a failed task, which begins again.
+/// The call whose tree holds a task that came back, which begins again.
 ///
 /// # Errors
-/// It has not failed, or what called it has gone on without it.
+/// It has not ended, or what called it has gone on without it.
 pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
-    let refused = || Reject::NotFailed(slug.clone());
+    let refused = || Reject::NotEndedOrRead(slug.clone());
     let op: &NodeInstance = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
     let mount = op.mount;
     let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;
     let task = run.tasks.get(&caller.task).ok_or_else(refused)?;
     let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(mount) || tool.mount == Some(mount);
     let waits = task.run(&caller.run).and_then(|exec| exec.call(&caller.call)).is_some_and(is_of_call);
-    let ended = task.state().is_ended() && task.state() != State::Failed;
-    if !op.failed() || op.former || !waits || ended {
+    let ended = task.state().is_ended() && !matches!(task.state(), State::Failed | State::Done);
+    if op.closed.is_none() || op.former || !waits || ended {
         return Err(refused());
     }
     run.operators.retried(op.number)?;

@@ -44,9 +44,17 @@ pub enum Reject {
     /// A run of a template follows its recorded tree: it has no sheet to edit, to take tasks off or to follow up.
     #[error("a template run accepts no edit, drop or follow-up; run the template again")]
     RunsTemplate,
-    /// Only a task of a tree that failed begins again, and only where nothing that read its result still works.
-    #[error("{0} cannot be retried: it has not failed, or other tasks already use its output")]
-    NotFailed(Slug),
+    /// A task of a tree begins again only if it has ended, and nothing that read its result works or was told of it.
+    #[error("{0} cannot be retried: it has not ended, or other tasks use its result at this moment")]
+    NotEndedOrRead(Slug),
+    /// A task that is done is not done again while another one works with its result.
+    #[error("{task} cannot be done again now: {reader} is running and reads its result")]
+    IsRead {
+        /// The task.
+        task: Slug,
+        /// What reads its result.
+        reader: Slug,
+    },
     /// What was applied is not the change set that was to be applied.
     #[error("the changes applied are not change set {set} of {task}")]
     OtherChanges {

@@ -139,6 +139,18 @@ impl TaskPhase {
     }
 }
 
+/// Whether a call may have the reply of an earlier call that asked the same, byte for byte (spec 2.18).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallReuse {
+    /// If the run was begun to use the calls of another run.
+    #[default]
+    AsRun,
+    /// The task comes back because of another one that a person had done again.
+    Allowed,
+    /// A person had the task itself done again.
+    Forbidden,
+}
+
 /// How far the refinement of a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Refined {
@@ -220,6 +232,8 @@ pub struct TaskRun {
     pub asked_for_more: bool,
     /// It ended without output and was listed again as it was.
     pub relisted: bool,
+    /// Whether its calls may have replies of earlier calls.
+    pub reuse: CallReuse,
     /// Time in which at least one of its units was in flight.
     pub clock: Stopwatch,
     /// Its largest reply so far, and its last prompt, with what they may be.
@@ -311,6 +325,7 @@ impl TaskRun {
             plan_complete: false,
             asked_for_more: false,
             relisted: false,
+            reuse: CallReuse::AsRun,
             clock: Stopwatch::default(),
             sizes: CallSizes::default(),
             last_turn_at: None,

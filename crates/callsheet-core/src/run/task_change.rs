@@ -38,6 +38,14 @@ impl TaskChange<'_> {
         }
     }
 
+    /// A person has a task done again. This is the one way out of `done`.
+    pub fn reopen(&mut self, slug: &Slug) {
+        match self.0.tasks.get_mut(slug) {
+            Some(task) if task.state() == State::Done => task.phase = TaskPhase::Planned,
+            _ => self.enter(slug, TaskPhase::Planned),
+        }
+    }
+
     /// Lists a task in a round. `policy`: that of its skill, if it names one that is there.
     pub fn list(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue], round: u32) {
         let run = &mut *self.0;

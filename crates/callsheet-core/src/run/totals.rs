@@ -25,6 +25,8 @@ pub struct CallRecord {
     pub ms: u64,
     /// Sends it took.
     pub sends: u32,
+    /// The earlier call whose reply it has, because it asks the same.
+    pub reused: Option<CallNo>,
     /// Why the model stopped.
     pub stop: StopReason,
     /// The prompt as sent.

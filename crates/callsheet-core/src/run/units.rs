@@ -11,7 +11,7 @@ use super::effect::{Effect, ModelCall};
 use super::execution::{Execution, Merge, MergeBy, ToolRun, ToolState};
 use super::operators::TreeQuery;
 use super::state::{Stage, State};
-use super::task::{ReferenceCheck, TaskRun};
+use super::task::{CallReuse, ReferenceCheck, TaskRun};
 use super::{Run, limits};
 
 /// One unit of spec 2.6, or a check before one.
@@ -160,6 +160,7 @@ impl<'a> Units<'a> {
             max_cost_usd: limits::least_cost_left(self.0, task).map(|(_, left)| left),
             reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
+            reuses: task.is_some_and(|task| task.reuse == CallReuse::Allowed),
         };
         let is_read = attempts.reading.is_some();
         if is_read { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }

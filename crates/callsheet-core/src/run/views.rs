@@ -1,17 +1,18 @@
 //! What the driver, prompts and views ask of a run that needs more than its parts: limits, gates, reasons.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::spec::{Slug, ToolCall};
 
 use super::access::LimitUse;
 use super::approval::Approval;
+use super::commands::check_redo;
 use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::mounts::{FailedCall, call_of, failed_calls};
-use super::operators::{NodeInstance, OpState, TreeCheck, TreeQuery};
+use super::operators::{NodeInstance, OpState, TreeQuery};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -128,13 +129,37 @@ impl Run {
         self.tasks().filter(ended).map(TaskRun::slug).collect()
     }
 
-    /// Whether a person may have a failed task done again.
+    /// Whether a person may have a task done again that ended.
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
-            (Some(_), _) => TreeCheck(self).retried(task).is_ok(),
+            (Some(_), Some(op)) => op.closed.is_some() && !op.former && self.operators.retried(op.number).is_ok(),
             (None, Some(_)) => call_of(self, task).is_ok(),
-            (None, None) => true,
+            (Some(_), None) => false,
+            (None, None) => check_redo(self, task).is_ok(),
         }
+    }
+
+    /// Tasks whose changes of files belong to a task: itself, its handlers and processes, and what is opened below it.
+    pub fn tasks_within(&self, task: &Slug) -> BTreeSet<Slug> {
+        let operators = &self.operators;
+        let top = operators.named(task).map(|op| op.number);
+        let calls = |op: &NodeInstance| operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let below = |op: &NodeInstance| operators.ancestry(op).any(|above| Some(above.number) == top) || calls(op);
+        let leaves = self.all_tasks().filter(|leaf| operators.of_leaf(&leaf.task.slug).is_some_and(below));
+        leaves.map(TaskRun::slug).chain([task.clone()]).collect()
+    }
+
+    /// Tasks of which changes are in files and that `after`, a later state of this run, does again.
+    pub fn changes_again(&self, after: &Self) -> Vec<Slug> {
+        let again = |task: &Slug| match (self.operators.of_leaf(task), after.operators.of_leaf(task)) {
+            (Some(before), Some(now)) => !before.former && (now.former || now.attempt > before.attempt),
+            _ => {
+                let ended = |run: &Self| run.tasks.get(task).is_some_and(|task| task.state().is_ended());
+                ended(self) && !ended(after)
+            }
+        };
+        let changed = self.all_tasks().filter(|task| !task.changed_files().is_empty());
+        changed.map(TaskRun::slug).filter(again).collect()
     }
 
     /// Milliseconds that are left of the run's own time; `None`: there is no limit.

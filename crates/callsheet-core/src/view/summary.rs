@@ -54,8 +54,8 @@ impl Summary {
     pub fn of(run: &Run) -> Self {
         let totals = run.totals();
         let mut tasks = BTreeMap::new();
-        for task in run.tasks().filter(|task| task.state() != State::Dropped) {
-            *tasks.entry(run.standing(task).as_str()).or_insert(0) += 1;
+        for state in run.tasks().map(|task| run.standing(task)).filter(|state| *state != State::Dropped) {
+            *tasks.entry(state.as_str()).or_insert(0) += 1;
         }
         let count = |found: usize| u32::try_from(found).unwrap_or(u32::MAX);
         Self {
@@ -84,8 +84,8 @@ impl Summary {
     /// The same of a run at which no process works.
     pub fn at_rest(run: &Run) -> Self {
         let mut tasks = BTreeMap::new();
-        for task in run.tasks().filter(|task| task.state() != State::Dropped) {
-            *tasks.entry(run.standing(task).at_rest().as_str()).or_insert(0) += 1;
+        for state in run.tasks().map(|task| run.standing(task)).filter(|state| *state != State::Dropped) {
+            *tasks.entry(state.at_rest().as_str()).or_insert(0) += 1;
         }
         Self { tasks, ..Self::of(run) }
     }

@@ -13,8 +13,8 @@ use crate::driver::template_files;
 use crate::fault::DriveFault;
 use crate::services::Services;
 
-/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is
-/// done again is done with these. Reported for every task that comes back, as is a skill that cannot be had any more: it
+/// Skills of tasks that come back or ended without output and that are another text now than they were pinned as, pinned
+/// anew: what is done again is done with these. Reported for every task that comes back, as is a skill that cannot be had any more: it
 /// stays as it was.
 pub(crate) fn changed_skills(
     services: &Services,
@@ -25,7 +25,7 @@ pub(crate) fn changed_skills(
     let mut changed = BTreeMap::new();
     let mut notices: BTreeMap<&String, String> = BTreeMap::new();
     let mut loaded = None;
-    for task in run.tasks().filter(|task| is_without(task)) {
+    for task in run.tasks().filter(|task| is_without(task) || back.contains(&task.task.slug)) {
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
@@ -49,7 +49,7 @@ pub(crate) fn changed_skills(
     Ok(changed)
 }
 
-/// Tasks that a retry of `asked` plans again: these, and what they blocked.
+/// Tasks that a retry of `asked` plans again: these, what they blocked, and what reads their results.
 fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     let mut after = run.clone();
     for slug in asked {
@@ -57,8 +57,8 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
         // One that came back with another is refused, and is back.
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
-    let problems = run.tasks().filter(|task| is_without(task));
-    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !is_without(now)));
+    let ended = run.tasks().filter(|task| task.state().is_ended());
+    let back = ended.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state().is_ended()));
     back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Undoing a run (spec 3.10).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,7 +65,8 @@ struct Applied {
 
 /// Takes the changes of a run back, newest first, each set as a whole (spec 3.10). A
 /// set whose files were changed since is left alone, and so are older sets of the same files. What an interrupted apply
-/// left is put back first. `state` is the folder of the store; `tell` hears whom this waits for.
+/// left is put back first. `of`: only those of these tasks. `state` is the folder of the store; `tell` hears whom this waits
+/// for.
 ///
 /// # Errors
 /// If another process writes the run, or the disk fails.
@@ -73,6 +75,7 @@ pub fn undo(
     project: &Path,
     state: &Path,
     id: &RunId,
+    of: Option<&BTreeSet<Slug>>,
     tell: &dyn Fn(&str),
 ) -> Result<Undone, DriveFault> {
     let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
@@ -89,6 +92,9 @@ pub fn undo(
         changes.files.iter().filter(|file| touched.contains(&file.path)).for_each(|file| undone.took_back(file));
     }
     for Applied { task, run, set, changes } in applied(store, &session, id)?.into_iter().rev() {
+        if of.is_some_and(|of| !of.contains(&task)) {
+            continue;
+        }
         match disk::revert(&changes, &Journal::new(&kept, &task, &run, set), means) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));

@@ -47,6 +47,9 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
         Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
+    if asked.reuses {
+        work.services.earlier_calls.note(run);
+    }
     let policy = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
     let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
@@ -135,6 +138,11 @@ async fn first_that_answers(
         };
         let failed = |fault: &ModelFault| failed(asked.key.clone(), fault, sends_before);
         let prompt = parts.render(&work.services, &work.cancel).await;
+        if let Ok(prompt) = &prompt
+            && let Some(end) = reused(&work.services, asked, prompt, &*model, accepts)?
+        {
+            return Ok(end);
+        }
         end = match prompt.and_then(|prompt| affordable(asked, prompt, &*model)) {
             Ok(prompt) => match slot(work, &model.info().provider, left_ms()).await {
                 Ok(_slot) => {
@@ -171,6 +179,28 @@ async fn first_that_answers(
         }
     }
     Ok(end)
+}
+
+/// The reply of an earlier call that asked the same, where the call may have it.
+fn reused(
+    services: &Services,
+    asked: &ModelCall,
+    prompt: &PromptRecord,
+    model: &dyn Model,
+    accepts: Accepts,
+) -> Result<Option<CallEnd>, DriveFault> {
+    if !asked.reuses {
+        return Ok(None);
+    }
+    let found = services.earlier_calls.find(&*services.store, &model.info().id, &prompt.request)?;
+    let Some((number, mut reply)) = found else { return Ok(None) };
+    reply.usage = Usage { cost_usd: Some(0.0), ..Usage::default() };
+    let sizes = sizes(prompt.size, Some(&reply), accepts);
+    let mut received = received(services, asked, (prompt, &reply), services.clock.now_ms(), 0, sizes)?;
+    if let CallEnd::Replied(event) = &mut received {
+        event.reused = Some(number);
+    }
+    Ok(Some(received))
 }
 
 /// Refuses a prompt that alone would cost what the limits of cost leave.
@@ -342,6 +372,7 @@ fn received(
         ms: services.clock.now_ms().saturating_sub(begun),
         sends,
         stop: reply.stop,
+        reused: None,
         sizes: Some(sizes),
     }))
 }

@@ -25,6 +25,7 @@ use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 use crate::transport_policy::Slots;
 
+pub use crate::effects::EarlierCalls;
 use crate::fault::DriveFault;
 use crate::ports::ModelSource;
 
@@ -137,6 +138,8 @@ pub struct Services {
     pub pinned_skills: PinnedSkills,
     /// Models whose provider refused a constraint, whatever they say: they are asked for free text from then on.
     pub refused_constraints: ModelSet,
+    /// Calls whose replies others may have that ask the same.
+    pub earlier_calls: EarlierCalls,
     /// Models whose price was asked for and is not known.
     pub unpriced: Arc<ModelSet>,
     /// Models whose window was asked for and is not known.

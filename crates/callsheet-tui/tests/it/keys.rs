@@ -179,7 +179,10 @@ fn changes_are_reverted_after_a_yes_that_names_them() {
     recorded.type_in(&mut app, "n");
     assert_eq!(recorded.sent(), []);
     recorded.type_in(&mut app, "uy");
-    assert_eq!((recorded.sent().as_slice(), app.notice.as_str()), ([RunCommand::Undo].as_slice(), "restored plan.md"));
+    assert_eq!(
+        (recorded.sent().as_slice(), app.notice.as_str()),
+        ([RunCommand::Undo { tasks: Vec::new() }].as_slice(), "restored plan.md")
+    );
 }
 
 #[test]

@@ -196,6 +196,7 @@ impl Story<'_> {
             usage,
             ms: 1_700,
             sends: 1,
+            reused: None,
             stop: StopReason::End,
             sizes: None,
         }

@@ -88,10 +88,10 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
             p { strong { "Now: " } (readable(&why_words(page.run, &now, page.is_driven()))) "." }
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
-        @if state.is_problem() && page.run.may_retry(slug) {
+        @if (state.is_problem() || state == State::Done) && page.run.may_retry(slug) {
             form method="post" action=(page.action("retry")) {
                 input type="hidden" name="task" value=(slug);
-                button { "Retry this task" }
+                button title="Asks for this task anew, and runs what reads its result again." { "Retry this task" }
             }
         }
     }

@@ -72,7 +72,7 @@ impl RunControl for TestRuns {
     }
 
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
-        if order.command == RunCommand::Undo {
+        if matches!(order.command, RunCommand::Undo { .. }) {
             return Err(Refusal::usage("notes.md <changed> after the run", "fix it by hand"));
         }
         Ok(self.note(run, serde_json::to_string(order).unwrap()))
@@ -151,6 +151,7 @@ impl Recorded {
                             usage: Usage { input: 1_200, output: 34, cached: 200, cost_usd: Some(0.002) },
                             ms: 900,
                             sends: 1,
+                            reused: None,
                             stop: StopReason::End,
                             sizes: None,
                         }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{CallKey, CallSizes, EffectKey, StopReason, Usage};
+use crate::record::{CallKey, CallNo, CallSizes, EffectKey, StopReason, Usage};
 use crate::record::words::call_words;
 use crate::run::{limits, Run};
 use crate::run::replies::Replies;
@@ -32,6 +32,9 @@ pub struct ReplyReceived {
     pub sends: u32,
     /// Why the model stopped.
     pub stop: StopReason,
+    /// The earlier call of this run that asked the same and whose reply this is: nothing was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused: Option<CallNo>,
     /// How large prompt and reply were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<CallSizes>,
@@ -65,6 +68,10 @@ impl Recorded for ReplyReceived {
             task.measure(self.sizes, Some(now));
         }
         run.ledger.charged(key.task.as_ref(), &self.usage);
+        if self.reused.is_some() {
+            run.ledger.not_sent(key.task.as_ref());
+            run.calls.need_one_less();
+        }
         if cut {
             Replies(run).note_no_room(key, !short);
         }
@@ -80,6 +87,10 @@ impl Recorded for ReplyReceived {
     }
 
     fn line(&self, run: &Run) -> Option<Line> {
+        if let Some(number) = self.reused {
+            let words = call_words(&self.key, run.part(&self.key));
+            return Some(Line::new(format!("{words}: asks what call {number} asked, and has its reply")));
+        }
         let cost = self.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost)));
         Some(Line::new(format!(
             "{}: {} input tokens, {} output tokens, {}{}",
@@ -103,6 +114,7 @@ impl ReplyReceived {
             usage: self.usage,
             ms: self.ms,
             sends: self.sends,
+            reused: self.reused,
             stop: self.stop,
             prompt: self.prompt.clone(),
             reply: self.reply.clone(),

@@ -5,16 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, State};
-use crate::run::commands::Commands;
+use crate::run::commands::{Commands, check_redo};
 use crate::run::lists::{check_applies, transition};
 use crate::run::mounts::{call_of, failed_calls};
 use crate::run::operators::{TreeCheck, Trees};
+use crate::run::task::{CallReuse, TaskRun};
 use crate::spec::{BlobId, SkillPolicy, Slug};
 
 use super::check::{require, Check};
 use super::{blobs, Checked, Line, Recorded, Stale};
 
-/// A person has a failed, blocked or denied task done again (spec 2.18).
+/// A person has a task done again that has ended (spec 2.18).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskRetried {
     /// Task.
@@ -35,9 +36,18 @@ impl Recorded for TaskRetried {
             return call_of(run, slug).map(|_| ());
         }
         let task = Check(run).task(slug)?;
-        let again = task.state().is_problem() || task.state() == State::Dropped && task.is_own();
+        if comes_back(task) {
+            return Ok(());
+        }
+        let again = match task.state() {
+            State::Done | State::Dropped => task.is_own(),
+            state => state.is_problem(),
+        };
         require(again, || transition(slug, task.state(), State::Planned))?;
         check_applies(run, slug)?;
+        if task.state() == State::Done {
+            return check_redo(run, slug);
+        }
         let calls = failed_calls(run, slug, &self.skills).unwrap_or_default();
         calls.iter().try_for_each(|call| run.operators.retried(call.op).map(|_| ()))
     }
@@ -47,6 +57,8 @@ impl Recorded for TaskRetried {
             Trees(run).retry(&self.task);
         } else if run.operators.named(&self.task).is_some() {
             Commands(run).retry_in_call(&self.task, &self.skills);
+        } else if run.tasks.get(&self.task).is_some_and(comes_back) {
+            Commands(run).ask_anew(&self.task);
         } else {
             Commands(run).retry(&self.task, &self.skills);
         }
@@ -63,4 +75,10 @@ impl Recorded for TaskRetried {
     fn line(&self, _run: &Run) -> Option<Line> {
         Some(Line::new(format!("{}: retried", self.task)))
     }
+}
+
+/// It was planned again because of another task and has not begun: a person may still have it asked anew.
+fn comes_back(task: &TaskRun) -> bool {
+    let unbegun = matches!(task.state(), State::Planned | State::Waiting | State::Ready) && !task.has_begun();
+    task.reuse == CallReuse::Allowed && unbegun
 }

@@ -21,13 +21,13 @@ impl<'a> TreeCheck<'a> {
         if awaited && template && known { Ok(()) } else { Err(Reject::ListNotAwaited) }
     }
 
-    /// A failed task of the run's own tree begins again, by its name or that of its handler.
+    /// A task of the run's own tree begins again, by its name or that of its handler.
     pub fn retried(self, slug: &Slug) -> Result<(), Reject> {
         let operators = &self.0.operators;
         let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
         let works = matches!(self.0.stage(), Stage::Operate | Stage::Conclude(_));
-        if !works || !op.failed() || op.former {
-            return Err(Reject::NotFailed(slug.clone()));
+        if !works || op.closed.is_none() || op.former {
+            return Err(Reject::NotEndedOrRead(slug.clone()));
         }
         operators.retried(op.number).map(|_| ())
     }

@@ -11,7 +11,7 @@ use crate::template::{InputSource, Node};
 use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
 use super::{Caller, Mount, NodeInstance, OpState, Reparse};
-use crate::run::{Stage, Stopwatch};
+use crate::run::{CallReuse, Stage, Stopwatch};
 
 impl Trees<'_> {
     /// The tree is what this run executes; its top task begins.
@@ -85,6 +85,7 @@ impl Trees<'_> {
             attempt: 1,
             retried: 0,
             former: false,
+            asked_anew: false,
             attempts: Vec::new(),
             issues: None,
             reparse: None,
@@ -162,6 +163,7 @@ impl Trees<'_> {
         if let Some(node) = node {
             super::leaf::limit(&mut task, &node.limits);
         }
+        task.reuse = self.0.operators.call_reuse(op);
         let slug = task.task.slug.clone();
         self.0.ledger.open_task(&slug, Some(number));
         self.0.operators.leaves.insert(slug.clone(), number);
@@ -193,6 +195,23 @@ impl super::Operators {
             tree.templates.extend(known.map(|known| (name.clone(), known.clone())));
         }
         tree
+    }
+
+    /// Whether calls of a leaf may have replies of earlier calls: those of what a person had done again may not, those of
+    /// anything that is opened behind it may.
+    fn call_reuse(&self, op: &NodeInstance) -> CallReuse {
+        match self.ancestry(op).any(|op| op.asked_anew) {
+            true => CallReuse::Forbidden,
+            false if self.retries => CallReuse::Allowed,
+            false => CallReuse::AsRun,
+        }
+    }
+
+    /// A task is done again as a whole: the trees of its calls count no more.
+    pub(in crate::run) fn retire(&mut self, task: &Slug) {
+        let is_of = |op: &NodeInstance| self.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let former: Vec<usize> = self.list.iter().filter(|op| !op.former && is_of(op)).map(|op| op.number).collect();
+        former.into_iter().for_each(|number| self.list.change(number, |op| op.former = true));
     }
 
     /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.

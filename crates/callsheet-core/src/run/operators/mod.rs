@@ -116,6 +116,8 @@ pub struct NodeInstance {
     pub retried: u32,
     /// What it is part of begins anew without it.
     pub former: bool,
+    /// A person had it done again last: no call of it or below it has the reply of an earlier call.
+    pub asked_anew: bool,
     /// Results of failed attempts, as JSON.
     pub attempts: Vec<BlobId>,
     /// What the next handler is told of the last error.
@@ -131,6 +133,11 @@ impl NodeInstance {
     pub fn leaf(&self) -> Option<Slug> {
         let leaf = matches!(self.opened.as_ref()?.plan, Plan::Handler(_) | Plan::Process { .. });
         leaf.then(|| leaf::slug(&self.id, self.attempt))
+    }
+
+    /// Whether a person had done again what a leaf of its did.
+    pub fn is_replaced(&self, leaf: &Slug) -> bool {
+        self.former || (1..=self.retried).any(|attempt| leaf::slug(&self.id, attempt) == *leaf)
     }
 
     /// It came back and is no success.
@@ -170,6 +177,8 @@ pub struct Operators {
     leaves: BTreeMap<Slug, usize>,
     /// Somebody was told that the index is empty.
     empty_index_told: bool,
+    /// A person had something done again.
+    retries: bool,
 }
 
 impl Operators {

@@ -1,5 +1,6 @@
-//! A person has failed tasks of the tree done again (spec "Templates" 15). Finished results stay: what failed begins
-//! again, what stands around it is open again, and what had read its result is done anew.
+//! A person has tasks of the tree done again (spec "Templates" 15). Of a failed one, finished results stay and what failed
+//! begins again; one that succeeded is done as a whole. What stands around it is open again, and what had read its result is
+//! done anew.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl Trees<'_> {
         }
     }
 
-    /// A failed task of the run's own tree begins again, by its name or that of its handler.
+    /// A task of the run's own tree begins again, by its name or that of its handler.
     pub fn retry(&mut self, slug: &Slug) {
         let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
         self.retry_op(number);
@@ -60,7 +61,7 @@ impl Trees<'_> {
         self.0.flights.end(&EffectKey::Conclude);
     }
 
-    /// A task of a tree that came back failed begins again, with what stands around it.
+    /// A task of a tree that came back begins again, with what stands around it.
     pub fn retry_op(&mut self, number: usize) {
         let Ok((after, begun)) = self.0.operators.retried(number) else { return };
         self.0.operators = after;
@@ -69,14 +70,22 @@ impl Trees<'_> {
 }
 
 impl Operators {
-    /// What the trees are when a failed task begins again, and the leaves with a new handler or process.
+    /// What the trees are when a task that came back begins again, and the leaves with a new handler or process.
     ///
     /// # Errors
     /// What read its result is still at work.
     pub(in crate::run) fn retried(&self, number: usize) -> Result<(Self, Vec<usize>), Reject> {
         let mut after = self.clone();
         let mut begun = Vec::new();
-        after.begin_again(number, &mut begun)?;
+        after.retries = true;
+        let asked: Vec<usize> =
+            after.list.iter().filter(|op| op.asked_anew && op.closed.is_some()).map(|op| op.number).collect();
+        asked.into_iter().for_each(|number| after.change(number, |op| op.asked_anew = false));
+        if after.at(number).is_some_and(NodeInstance::failed) {
+            after.begin_again(number, &mut begun)?;
+        } else {
+            after.begin_anew(number, &mut begun)?;
+        }
         after.open_above(number, &mut begun)?;
         Ok((after, begun))
     }
@@ -106,14 +115,23 @@ impl Operators {
             _ if !opened => return self.gather_again(number, begun),
             // All parts came back well, and what they gave does not do: the one whose result it is, or all.
             Some(last) if gives_its_last => again.push(*last),
-            _ => {
-                self.detach(number, |part| !part.place.is_nested())?;
-                self.change(number, |op| op.iteration = 1);
-            }
+            _ => return self.begin_anew(number, begun),
         }
         for part in again {
             self.begin_again(part, begun)?;
         }
+        self.open_again(number);
+        Ok(())
+    }
+
+    /// Does a task anew as a whole. Its inputs stay as they were bound.
+    fn begin_anew(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+        let Some(op) = self.at(number) else { return Ok(()) };
+        if op.leaf().is_some() {
+            return self.begin_leaf(number, begun);
+        }
+        self.detach(number, |part| !part.place.is_nested())?;
+        self.change(number, |op| (op.iteration, op.reparse, op.asked_anew) = (1, None, true));
         self.open_again(number);
         Ok(())
     }
@@ -133,7 +151,7 @@ impl Operators {
             let (is_opened, is_closed) = (op.opened.is_some(), op.closed.is_some());
             // A model was told that its subtask failed.
             if place.is_subtask() || seeks || place.is_nested() && is_opened && !is_closed {
-                return Err(Reject::NotFailed(id));
+                return Err(Reject::NotEndedOrRead(id));
             }
             match place {
                 _ if place.is_nested() && is_opened => self.gather_again(above, begun)?,
@@ -167,6 +185,7 @@ impl Operators {
     fn begin_leaf(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         self.detach(number, |part| matches!(part.place, ChildSlot::Split | ChildSlot::Regrown))?;
         self.next_handler(number);
+        self.change(number, |op| op.asked_anew = true);
         self.open_again(number);
         begun.push(number);
         Ok(())
@@ -208,7 +227,7 @@ impl Operators {
         let Some(op) = self.at(number) else { return Ok(()) };
         let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();
         if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| part.closed.is_none()) {
-            return Err(Reject::NotFailed(working.id.clone()));
+            return Err(Reject::NotEndedOrRead(working.id.clone()));
         }
         self.change(number, |op| op.children.retain(|part| !gone.contains(part)));
         let mut former = gone;

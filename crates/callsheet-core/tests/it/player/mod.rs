@@ -425,7 +425,8 @@ impl Player {
         assert_eq!(key.phase, Phase::Execute);
         let task = key.task.clone().unwrap();
         let turn = self.received.iter().filter(|other| other.task == key.task).count();
-        self.tell(EffectKey::Ask(key.clone()), &self.prompt_line(&task));
+        let reuses = if asked.reuses { ", or use an earlier reply" } else { "" };
+        self.tell(EffectKey::Ask(key.clone()), &format!("{}{reuses}", self.prompt_line(&task)));
         *self.asked.entry(key.clone()).or_insert(0) += 1;
         // `*` replies for every task that has none of its own, with its depth filled in.
         let depth = self.run.operators().of_leaf(&task).map_or(0, |op| op.depth).to_string();
@@ -476,7 +477,10 @@ impl Player {
             reply: u64::try_from(text.len()).unwrap(),
             reply_limit: 100,
         });
-        self.happens(events::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, sizes }.into());
+        self.happens(
+            events::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, reused: None, sizes }
+                .into(),
+        );
     }
 
     /// What the subtasks of the last turn gave, in the order of their calls.

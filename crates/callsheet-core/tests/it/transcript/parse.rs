@@ -308,6 +308,7 @@ impl Player {
                 usage: Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.5) },
                 ms: 1_000,
                 sends: 1,
+                reused: None,
                 stop: StopReason::End,
                 sizes: None,
             })?;

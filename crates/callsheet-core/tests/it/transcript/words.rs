@@ -38,6 +38,9 @@ fn asked(asked: &ModelCall) -> String {
     if asked.attempt > 1 {
         text.push_str(&format!(", attempt {}", asked.attempt));
     }
+    if asked.reuses {
+        text.push_str(", or use an earlier reply");
+    }
     if asked.without_tools {
         text.push_str(", without tools");
     }

@@ -1,0 +1,102 @@
+//! Earlier calls of a run, by what they asked. A task that comes back because of another one that a person had done again
+//! asks a model only what was not asked before, byte for byte (spec 2.18).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use callsheet_core::record::{CallNo, StopReason};
+use callsheet_core::run::{CallRecord, Run};
+use callsheet_core::spec::BlobId;
+
+use crate::ports::{ModelReply, ModelRequest, Store, StoreFault};
+use crate::prompting::PromptRecord;
+
+/// A call whose reply was accepted.
+#[derive(Clone, Debug)]
+struct EarlierCall {
+    number: CallNo,
+    model: String,
+    prompt: BlobId,
+    reply: BlobId,
+    stop: StopReason,
+}
+
+/// The accepted calls of a run. They are read only once one is looked for.
+#[derive(Debug, Default)]
+pub struct EarlierCalls(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// Records of the run that were looked at.
+    seen: usize,
+    /// Of these, places of those that nobody had read then.
+    unread: Vec<usize>,
+    /// Accepted calls whose prompts were not read yet.
+    unindexed: Vec<EarlierCall>,
+    /// By model and request. Of equal ones the latest.
+    by_request: BTreeMap<(String, BlobId), EarlierCall>,
+}
+
+impl EarlierCalls {
+    /// Takes note of the calls that were accepted since the last time.
+    pub fn note(&self, run: &Run) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = run.calls();
+        let mut open = std::mem::take(&mut known.unread);
+        open.extend(known.seen..records.len());
+        known.seen = records.len();
+        for place in open {
+            match records.get(place).map(|record| (record.accepted, record)) {
+                Some((None, _)) => known.unread.push(place),
+                Some((Some(true), record)) if record.reused.is_none() => known.unindexed.push(EarlierCall::of(record)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The latest accepted call that asked the same of this model, with its reply.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    pub fn find(
+        &self,
+        store: &dyn Store,
+        model: &str,
+        request: &ModelRequest,
+    ) -> Result<Option<(CallNo, ModelReply)>, StoreFault> {
+        let found = {
+            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            for call in std::mem::take(&mut known.unindexed) {
+                let prompt = store.blob(&call.prompt)?;
+                // A prompt that this build cannot read equals none that it writes.
+                let Ok(prompt) = serde_json::from_slice::<PromptRecord>(&prompt) else { continue };
+                if let Some(asked) = digest(&prompt.request) {
+                    known.by_request.insert((call.model.clone(), asked), call);
+                }
+            }
+            digest(request).and_then(|asked| known.by_request.get(&(model.to_owned(), asked)).cloned())
+        };
+        let Some(call) = found else { return Ok(None) };
+        let reply = store.blob(&call.reply)?;
+        let said: Option<ModelReply> = serde_json::from_slice(&reply).ok();
+        Ok(said.map(|said| (call.number, ModelReply { stop: call.stop, model: call.model, ..said })))
+    }
+}
+
+impl EarlierCall {
+    fn of(record: &CallRecord) -> Self {
+        Self {
+            number: record.number,
+            model: record.model.clone(),
+            prompt: record.prompt.clone(),
+            reply: record.reply.clone(),
+            stop: record.stop,
+        }
+    }
+}
+
+/// Hash of a request without its label, which no model reads.
+fn digest(request: &ModelRequest) -> Option<BlobId> {
+    let request = ModelRequest { label: String::new(), ..request.clone() };
+    serde_json::to_vec(&request).ok().map(|bytes| BlobId::of(&bytes))
+}

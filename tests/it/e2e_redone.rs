@@ -1,0 +1,71 @@
+//! Tasks that are done and done again: what is asked anew, what is used again, and what happens to changes in files.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use crate::support::garden::TestProject;
+
+fn run_of(garden: &TestProject) -> String {
+    garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// Calls that were sent, and those that have the reply of an earlier one.
+fn calls(garden: &TestProject) -> (usize, usize) {
+    let received: Vec<_> = garden.facts().into_iter().filter(|fact| fact["event"] == "reply_received").collect();
+    let reused = received.iter().filter(|fact| !fact["reused"].is_null()).count();
+    (received.len() - reused, reused)
+}
+
+/// Tasks whose changes stand in files are not done again by chance: `retry` names the ways, and each works.
+///
+/// covers: 2.18 retry, 3.10 undo
+#[test]
+fn what_changed_files_is_done_again_only_if_told_how() {
+    let garden = TestProject::with("steered");
+    garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
+    let run = run_of(&garden);
+    let refused = garden.expect(2, &["retry", &run, "read-water-1"]);
+    let undo = format!("callsheet undo {run} write-rota-1 write-thanks-1");
+    assert!(refused.err.contains(&undo) && refused.err.contains("--keep-changes"), "{}", refused.err);
+    let unknown = garden.expect(2, &["undo", &run, "write-tea-1"]);
+    assert!(unknown.err.contains("no task write-tea-1"), "{}", unknown.err);
+
+    let undone = garden.expect(0, &["undo", &run, "write-rota-1"]);
+    assert!(undone.err.contains("deleted rota.md"), "{}", undone.err);
+    assert!(!garden.path("rota.md").exists() && garden.path("thanks.md").exists(), "only what is named is taken back");
+    let refused = garden.expect(2, &["retry", &run, "read-water-1"]);
+    assert!(refused.err.contains("undo") && !refused.err.contains("write-rota-1"), "{}", refused.err);
+
+    garden.expect(0, &["undo", &run, "write-thanks-1"]);
+    let (sent, _) = calls(&garden);
+    let again = garden.expect(0, &["retry", &run, "read-water-1", "--headless", "approve"]);
+    assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists(), "{}", again.err);
+    assert_eq!(calls(&garden), (sent + 1, 2), "the writers ask what they had asked: {}", again.err);
+
+    let kept = garden.expect(5, &["retry", &run, "write-thanks-1", "--keep-changes", "--headless", "approve"]);
+    assert!(kept.err.contains("thanks.md exists already"), "its file stands there: {}", kept.err);
+}
+
+const NAMES: &str = "template: names\nabout: Names\ntasks:\n  - id: list\n    ask: Say a list\n    gives: \"string[]\"\n  \
+    - id: every\n    each: thing in list\n    ask: \"Look at {{thing}}\"\n  - id: say\n    ask: \"Sum up: {{every}}\"\n";
+const REPLIES: &str = "[[rule]]\nprompt = \"Say a list\"\ntext = '[\"a\", \"b\", \"c\"]'\n\
+    [[rule]]\nprompt = \"Look at b\"\ntext = \"B-LOOK\"\n[[rule]]\nprompt = \"Look at\"\ntext = \"fine\"\n[default]\ntext = \"Summed up.\"\n";
+
+/// One item of a fan-out is asked anew, with what reads the whole; a step whose new result is the old one costs one call.
+///
+/// covers: T 15, 2.18 retry
+#[test]
+fn an_item_of_a_template_is_done_again_and_equal_calls_are_used_again() {
+    let mut garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "wrong"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    assert_eq!(calls(&garden), (5, 0));
+    garden.follow_text(&REPLIES.replace("B-LOOK", "right"));
+    let run = run_of(&garden);
+    garden.expect(0, &["retry", &run, "names-every-2"]);
+    assert_eq!(calls(&garden), (7, 0), "the item and the summary, whose prompt is another");
+    let ended = garden.expect(0, &["retry", &run, "names-list"]);
+    assert_eq!(calls(&garden), (8, 4), "the list alone: {}", ended.err);
+    assert!(ended.err.contains("asks what call 6 asked"), "the newer of two equal calls: {}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("- tasks: 5 done\n") && shown.contains("reply of call 6"), "{shown}");
+    assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n");
+}

@@ -90,6 +90,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         outline: outline(),
         refused_constraints: ModelSet::default(),
         earlier_calls: EarlierCalls::default(),
+        reuse: None,
         unpriced: Arc::default(),
         unknown_windows: Arc::default(),
         commands: Commands::default(),

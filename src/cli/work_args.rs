@@ -47,6 +47,11 @@ pub struct WorkArgs {
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub output_format: Option<OutputFormat>,
 
+    /// Make no model call that this earlier run has made, byte for byte: its replies count. For a template, sheet, skill or prompt
+    /// that you changed.
+    #[arg(long, value_name = "RUN")]
+    pub reuse: Option<String>,
+
     /// Files that are open.
     #[command(flatten)]
     pub opened: OpenArgs,

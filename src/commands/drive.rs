@@ -24,7 +24,7 @@ use crate::cli::{Exit, Failure, WorkArgs};
 use crate::models::{Choice, Models, Tape, is_forced, recorded_environment};
 use crate::notify::notify;
 use crate::relay;
-use crate::setup::Setup;
+use crate::setup::{Setup, find_run};
 use crate::term;
 use crate::wiring::{Parts, services, set_aside_left, without_model};
 
@@ -101,10 +101,20 @@ pub(super) async fn prepare(
         open: work.opened.clone(),
     };
     let mut services = services(setup, run, settings, parts)?;
+    services.reuse = work.reuse.as_deref().map(|name| run_to_reuse(setup, run, name)).transpose()?;
     services.environment = recorded_environment(work, services.environment)?;
     tell_first(&services, &known);
     check_prompts(&services)?;
     Ok(Arc::new(services))
+}
+
+/// The run whose replies this one may use.
+fn run_to_reuse(setup: &Setup, run: &RunId, name: &str) -> Result<RunId, Failure> {
+    let found = find_run(&setup.existing_store()?, Some(name), |_| true, "")?;
+    if found.run == *run {
+        return Err(Failure::usage("a run can't reuse its own calls", "name another run; `callsheet runs` lists them"));
+    }
+    Ok(found.run)
 }
 
 /// What a person should know before anything is sent.

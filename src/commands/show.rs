@@ -283,9 +283,10 @@ pub(super) fn call_line(call: &CallRecord) -> String {
         Some(false) => format!("rejected, {}", counted(call.issues.len(), "issue")),
         None => "not read".to_owned(),
     };
-    if let Some(number) = call.reused {
+    if let Some(earlier) = &call.reused {
         let words = call_words(&call.key, &call.part);
-        return format!("  {:>3} {words} attempt {}: {how}, reply of call {number}\n", call.number, call.attempt);
+        let earlier = earlier.words();
+        return format!("  {:>3} {words} attempt {}: {how}, reply of {earlier}\n", call.number, call.attempt);
     }
     format!(
         "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}{}\n",

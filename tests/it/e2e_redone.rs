@@ -69,3 +69,20 @@ fn an_item_of_a_template_is_done_again_and_equal_calls_are_used_again() {
     assert!(shown.contains("- tasks: 5 done\n") && shown.contains("reply of call 6"), "{shown}");
     assert_eq!(garden.expect(0, &["resume", &run]).out, "Summed up.\n");
 }
+
+/// A prompt of a late step is edited: a new run that may use the replies of the old one pays for what changed alone.
+///
+/// covers: T 15, 2.18 retry
+#[test]
+fn a_new_run_uses_the_replies_of_another_where_it_asks_the_same() {
+    let garden = TestProject::scripted(&REPLIES.replace("B-LOOK", "right"));
+    garden.write(".callsheet/templates/names.yaml", NAMES);
+    garden.expect(0, &["template", "run", "names"]);
+    let first = run_of(&garden);
+    garden.write(".callsheet/templates/names.yaml", NAMES.replace("Sum up:", "Sum up in one line:"));
+    let unknown = garden.expect(2, &["template", "run", "names", "--reuse", "20200101-none"]);
+    assert!(unknown.err.contains("20200101-none"), "{}", unknown.err);
+    let ended = garden.expect(0, &["template", "run", "names", "--reuse", &first]);
+    assert!(ended.err.contains(&format!("asks what call 1 of {first} asked")), "{}", ended.err);
+    assert!(ended.err.contains("model calls: 1, none wasted, 4 more answered by earlier replies"), "{}", ended.err);
+}

@@ -188,6 +188,7 @@ fn may_come_twice(event: &Event) -> bool {
             | Event::LimitsChanged(_)
             | Event::SheetRendered(_)
             | Event::PromptsUsed(_)
+            | Event::ReuseAllowed(_)
             | Event::CancelRequested(_)
     )
 }

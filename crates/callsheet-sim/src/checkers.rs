@@ -123,7 +123,10 @@ impl Witness {
                 self.removed.remove(retried);
                 self.note_retried(run, retried);
             }
-            Event::ReplyReceived(events::ReplyReceived { key, usage, .. }) => {
+            Event::ReplyReceived(events::ReplyReceived { key, usage, reused, .. }) => {
+                if reused.is_some() {
+                    self.note_unsent(key);
+                }
                 self.finished_calls.insert(key.clone());
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
@@ -209,8 +212,10 @@ impl Witness {
     }
 
     fn note_retried(&mut self, run: &Run, retried: &Slug) {
-        let ended =
-            |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem() || *state == State::Dropped);
+        let ended = |slug: &Slug| {
+            let known = self.states.get(slug);
+            known.is_some_and(|state| state.is_problem() || matches!(state, State::Dropped | State::Done))
+        };
         // The one that is named may be blocked again at once.
         let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
         // A call that waits for its tree again goes on with what is finished, under the approval of the same text
@@ -553,7 +558,8 @@ impl Witness {
         }
     }
 
-    /// Done is final, and of what was dropped a person alone puts something back (spec 2.10).
+    /// A person alone has something done again that is done, with what reads it, and puts something back that was dropped
+    /// (spec 2.10).
     fn ended_tasks_stay_ended(&mut self, run: &Run, event: &Event) -> Kept {
         let listed =
             |list: &AdoptedList, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
@@ -562,17 +568,41 @@ impl Witness {
             Event::TaskRetried(events::TaskRetried { task, .. }) => task == slug,
             _ => false,
         };
+        let is_redone = |slug: &Slug| match event {
+            Event::TaskRetried(events::TaskRetried { task, .. }) => {
+                let caller = run.operators().get(task).or_else(|| run.operators().of_leaf(task));
+                let caller = caller.and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
+                reads(run, slug, caller.unwrap_or(task))
+            }
+            _ => false,
+        };
         for task in run.tasks() {
             let before = self.states.insert(task.task.slug.clone(), task.state());
             if let Some(before @ (State::Done | State::Dropped)) = before
                 && before != task.state()
-                && (before == State::Done || !is_back(&task.task.slug))
+                && !(if before == State::Done { is_redone(&task.task.slug) } else { is_back(&task.task.slug) })
             {
                 return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state()));
             }
         }
         Ok(())
     }
+}
+
+/// Whether a task is the other one, or reads its result, directly or not.
+fn reads(run: &Run, slug: &Slug, other: &Slug) -> bool {
+    let mut new = vec![slug.clone()];
+    let mut seen = BTreeSet::new();
+    while let Some(slug) = new.pop() {
+        if slug == *other {
+            return true;
+        }
+        if seen.insert(slug.clone()) {
+            let read = run.task(&slug).into_iter().flat_map(TaskRun::producers);
+            new.extend(read.filter_map(|producer| run.task(producer)).map(|producer| producer.task.slug.clone()));
+        }
+    }
+    false
 }
 
 /// The words of a process of a template.

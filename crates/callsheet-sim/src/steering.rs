@@ -72,11 +72,12 @@ impl World {
             return Some(events::LimitRaised { limit: "max_calls".to_owned(), max }.into());
         }
         let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
+        let ended = run.operators().iter().filter(|op| op.closed.is_some()).map(|op| op.id.clone());
         let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
         let problems: Vec<Slug> =
             run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();
         if self.random.chance(60) {
-            let slugs = if self.random.chance(80) { problems } else { slugs };
+            let slugs = if self.random.chance(80) { problems } else { slugs.into_iter().chain(ended).collect() };
             return self
                 .random
                 .pick(&slugs)

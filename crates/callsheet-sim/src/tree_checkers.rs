@@ -44,9 +44,12 @@ impl TreeWitness {
             Event::RunResumed(_) | Event::RunContinued(_) if run.check(fact).is_ok() => {
                 std::mem::take(&mut self.started).iter().for_each(|key| self.uncharge(run, key));
             }
-            Event::ReplyReceived(events::ReplyReceived { key, usage, .. })
+            Event::ReplyReceived(events::ReplyReceived { key, usage, reused, .. })
                 if run.is_in_flight(&EffectKey::Ask(key.clone())) =>
             {
+                if reused.is_some() {
+                    self.uncharge(run, key);
+                }
                 let Some(task) = &key.task else { return Ok(()) };
                 self.charge(run, task, 0, usage.input + usage.output);
                 self.no_token_is_overspent(run, task)?;

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{
-    Answer, CallFault, Entry, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
+    Answer, CallFault, Entry, Gate, GateKind, ResultParts, Retrieval, ReusedCall, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
@@ -161,8 +161,10 @@ impl Trees {
         let stop = if wanted > room { StopReason::Budget } else { stop };
         let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::world::COST) };
         let model = "test/model".to_owned();
-        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, reused: None, sizes: None }
-            .into()
+        let reused = (asked.reuses && random.chance(50)).then_some(ReusedCall { run: None, call: 1 });
+        let usage = if reused.is_some() { Usage { cost_usd: Some(0.0), ..Usage::default() } } else { usage };
+        let sends = u32::from(reused.is_none());
+        events::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends, stop, reused, sizes: None }.into()
     }
 
     /// Reads what it answered.

@@ -9,7 +9,7 @@ use callsheet_core::links::link_target;
 use callsheet_core::placement::place;
 use callsheet_core::record::{
     AdoptedList, Apart, CallFault, CallKey, Entry, Gate, GateKind, Outcome, PlannedTask, Removal, ResultParts,
-    StopReason, ToolPolicy, ToolRecord, Usage,
+    ReusedCall, StopReason, ToolPolicy, ToolRecord, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -427,6 +427,7 @@ impl World {
             let message = "no room".to_owned();
             return events::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None }.into();
         }
+        let reused = asked.reuses && self.random.chance(50);
         // Some repeat the one before.
         let reply = blob(&format!("reply {}", key.n - u32::from(key.n % 5 == 4)));
         events::ReplyReceived {
@@ -434,10 +435,13 @@ impl World {
             prompt: blob("prompt"),
             reply,
             model: "test/model".to_owned(),
-            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(COST) },
+            usage: match reused {
+                true => Usage { cost_usd: Some(0.0), ..Usage::default() },
+                false => Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(COST) },
+            },
             ms: 500,
-            sends: 1,
-            reused: None,
+            sends: u32::from(!reused),
+            reused: reused.then_some(ReusedCall { run: None, call: 1 }),
             stop: StopReason::End,
             sizes: None,
         }

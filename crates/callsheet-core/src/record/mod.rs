@@ -13,7 +13,7 @@ pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, 
 pub use list::{AdoptedList, Beside, PlannedTask, Removal};
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, CheckEnd, CheckReport, DetailBlob, EffectKey,
-    Entry, FileChange, Gate, GateKind, Outcome, PromptFile, ReferenceStage, RefusedPart, ResultParts, ToolPolicy,
-    ToolRecord, Usage, Verdict,
+    Entry, FileChange, Gate, GateKind, Outcome, PromptFile, ReferenceStage, RefusedPart, ResultParts, ReusedCall,
+    ToolPolicy, ToolRecord, Usage, Verdict,
 };
 pub use stop::StopReason;

@@ -4,10 +4,28 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{BlobId, ExecutionId, Phase, RepeatClass, Slug, ToolEffect, ToolSpec};
+use crate::spec::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffect, ToolSpec};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;
+
+/// The earlier call whose reply another call has, since both ask the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReusedCall {
+    /// Its run; `None`: this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunId>,
+    /// Its number there.
+    pub call: CallNo,
+}
+
+impl ReusedCall {
+    /// In words: `call 6 of 20260301-notes`.
+    pub fn words(&self) -> String {
+        let run = self.run.as_ref().map(|run| format!(" of {run}")).unwrap_or_default();
+        format!("call {}{run}", self.call)
+    }
+}
 
 /// Identity of one model call. `n` counts the calls of the same (phase, task, run) over the whole log, so a key is
 /// never used twice.

@@ -369,6 +369,11 @@ impl Run {
         self.changes.get(&key)?.check.as_ref()
     }
 
+    /// The other run whose replies calls may have.
+    pub fn reuses_run(&self) -> Option<&RunId> {
+        self.setup.reused()
+    }
+
     /// Model calls that gave a reply, in the order they were recorded.
     pub fn calls(&self) -> &[CallRecord] {
         self.calls.records()

@@ -16,6 +16,8 @@ pub(super) struct Setup {
     tools: BTreeMap<String, ToolPolicy>,
     /// Prompt files by key, as they were when they were used last (spec 8.1).
     prompts: BTreeMap<String, PromptFile>,
+    /// The run whose replies calls may have.
+    reused: Option<RunId>,
 }
 
 impl Setup {
@@ -24,6 +26,16 @@ impl Setup {
         self.entry = Some(entry.clone());
         self.settings = settings.clone();
         self.tools.clone_from(tools);
+    }
+
+    /// Calls may have replies of this run from here on.
+    pub fn reuse(&mut self, run: &RunId) {
+        self.reused = Some(run.clone());
+    }
+
+    /// The run whose replies calls may have.
+    pub fn reused(&self) -> Option<&RunId> {
+        self.reused.as_ref()
     }
 
     pub fn id(&self) -> Option<&RunId> {

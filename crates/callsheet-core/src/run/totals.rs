@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
-use crate::record::{CallKey, CallNo, StopReason, Usage};
+use crate::record::{CallKey, CallNo, ReusedCall, StopReason, Usage};
 use crate::spec::BlobId;
 
 /// One model call that gave a reply.
@@ -26,7 +26,7 @@ pub struct CallRecord {
     /// Sends it took.
     pub sends: u32,
     /// The earlier call whose reply it has, because it asks the same.
-    pub reused: Option<CallNo>,
+    pub reused: Option<ReusedCall>,
     /// Why the model stopped.
     pub stop: StopReason,
     /// The prompt as sent.

@@ -160,7 +160,11 @@ impl<'a> Units<'a> {
             max_cost_usd: limits::least_cost_left(self.0, task).map(|(_, left)| left),
             reserved: limits::reserve(self.0, task),
             may_wait: limits::may_wait(self.0, task),
-            reuses: task.is_some_and(|task| task.reuse == CallReuse::Allowed),
+            reuses: match task.map_or(CallReuse::AsRun, |task| task.reuse) {
+                CallReuse::AsRun => self.0.setup.reused().is_some(),
+                CallReuse::Allowed => true,
+                CallReuse::Forbidden => false,
+            },
         };
         let is_read = attempts.reading.is_some();
         if is_read { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }

@@ -25,6 +25,8 @@ pub struct Summary {
     pub refused: u32,
     /// Accepted replies that would have been refused without repairs: calls saved.
     pub saved_calls: u32,
+    /// Calls that were not sent, because an earlier one asked the same.
+    pub reused_calls: u32,
     /// Repairs made.
     pub repairs: u32,
     /// Tool calls made.
@@ -67,6 +69,7 @@ impl Summary {
             saved_calls: count(
                 run.calls().iter().filter(|call| call.accepted == Some(true) && !call.repairs.is_empty()).count(),
             ),
+            reused_calls: count(run.calls().iter().filter(|call| call.reused.is_some()).count()),
             repairs: totals.repairs.values().sum(),
             tools: totals.tools,
             input_tokens: totals.input,
@@ -123,6 +126,9 @@ impl fmt::Display for Summary {
         write!(f, "- model calls: {}, {}", self.calls, wasted_words(self.calls.saturating_sub(self.minimum_calls)))?;
         if self.refused > 0 {
             write!(f, ", {} retried", self.refused)?;
+        }
+        if self.reused_calls > 0 {
+            write!(f, ", {} more answered by earlier replies", self.reused_calls)?;
         }
         if self.failed_calls > 0 {
             write!(f, ", {} without a reply", self.failed_calls)?;

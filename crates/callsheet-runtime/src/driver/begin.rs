@@ -127,6 +127,7 @@ pub fn begin_in(
         }
         events.push(adopted);
     }
+    events.extend(services.reuse.clone().map(|run| events::ReuseAllowed { run }.into()));
     events.insert(0, events::RunStarted { run: id, entry, settings, tools }.into());
     session.record(services, events)?;
     Ok(session)

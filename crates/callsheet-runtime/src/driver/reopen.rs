@@ -74,6 +74,9 @@ pub fn reopen(
             session.record(services, vec![resumed])?;
         }
     }
+    if let Some(run) = services.reuse.clone().filter(|run| session.run().reuses_run() != Some(run)) {
+        session.record(services, vec![events::ReuseAllowed { run }.into()])?;
+    }
     apply_changed_limits(&mut session, services, ended)?;
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {

@@ -1,27 +1,29 @@
-//! Earlier calls of a run, by what they asked. A task that comes back because of another one that a person had done again
-//! asks a model only what was not asked before, byte for byte (spec 2.18).
+//! Earlier calls of this run, and of one whose replies a person lets it use, by what they asked. What may use them asks a model
+//! only what was not asked before, byte for byte (spec 2.18).
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::record::{CallNo, StopReason};
+use callsheet_core::record::{ReusedCall, StopReason};
 use callsheet_core::run::{CallRecord, Run};
-use callsheet_core::spec::BlobId;
+use callsheet_core::spec::{BlobId, RunId};
 
-use crate::ports::{ModelReply, ModelRequest, Store, StoreFault};
+use crate::fault::DriveFault;
+use crate::ports::{ModelReply, ModelRequest, Store};
 use crate::prompting::PromptRecord;
+use crate::replay::replay;
 
 /// A call whose reply was accepted.
 #[derive(Clone, Debug)]
 struct EarlierCall {
-    number: CallNo,
+    earlier: ReusedCall,
     model: String,
     prompt: BlobId,
     reply: BlobId,
     stop: StopReason,
 }
 
-/// The accepted calls of a run. They are read only once one is looked for.
+/// The accepted calls that others may have the replies of. They are read only once one is looked for.
 #[derive(Debug, Default)]
 pub struct EarlierCalls(Mutex<Known>);
 
@@ -33,6 +35,10 @@ struct Known {
     unread: Vec<usize>,
     /// Accepted calls whose prompts were not read yet.
     unindexed: Vec<EarlierCall>,
+    /// The other run whose calls count, as long as its record was not read.
+    unread_run: Option<RunId>,
+    /// The other run.
+    other: Option<RunId>,
     /// By model and request. Of equal ones the latest.
     by_request: BTreeMap<(String, BlobId), EarlierCall>,
 }
@@ -41,6 +47,10 @@ impl EarlierCalls {
     /// Takes note of the calls that were accepted since the last time.
     pub fn note(&self, run: &Run) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.other.as_ref() != run.reuses_run() {
+            known.other = run.reuses_run().cloned();
+            known.unread_run = known.other.clone();
+        }
         let records = run.calls();
         let mut open = std::mem::take(&mut known.unread);
         open.extend(known.seen..records.len());
@@ -48,7 +58,9 @@ impl EarlierCalls {
         for place in open {
             match records.get(place).map(|record| (record.accepted, record)) {
                 Some((None, _)) => known.unread.push(place),
-                Some((Some(true), record)) if record.reused.is_none() => known.unindexed.push(EarlierCall::of(record)),
+                Some((Some(true), record)) if record.reused.is_none() => {
+                    known.unindexed.push(EarlierCall::of(record, None))
+                }
                 _ => {}
             }
         }
@@ -60,12 +72,20 @@ impl EarlierCalls {
     /// The record cannot be read.
     pub fn find(
         &self,
-        store: &dyn Store,
+        store: &Arc<dyn Store>,
         model: &str,
         request: &ModelRequest,
-    ) -> Result<Option<(CallNo, ModelReply)>, StoreFault> {
+    ) -> Result<Option<(ReusedCall, ModelReply)>, DriveFault> {
         let found = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(id) = known.unread_run.take() {
+                let (other, _) = replay(store, &id)?;
+                let accepted = other.calls().iter().filter(|call| call.accepted == Some(true));
+                // Those of this run are newer.
+                let first = accepted.map(|record| EarlierCall::of(record, Some(&id))).collect();
+                let own = std::mem::replace(&mut known.unindexed, first);
+                known.unindexed.extend(own);
+            }
             for call in std::mem::take(&mut known.unindexed) {
                 let prompt = store.blob(&call.prompt)?;
                 // A prompt that this build cannot read equals none that it writes.
@@ -79,14 +99,16 @@ impl EarlierCalls {
         let Some(call) = found else { return Ok(None) };
         let reply = store.blob(&call.reply)?;
         let said: Option<ModelReply> = serde_json::from_slice(&reply).ok();
-        Ok(said.map(|said| (call.number, ModelReply { stop: call.stop, model: call.model, ..said })))
+        Ok(said.map(|said| (call.earlier, ModelReply { stop: call.stop, model: call.model, ..said })))
     }
 }
 
 impl EarlierCall {
-    fn of(record: &CallRecord) -> Self {
+    fn of(record: &CallRecord, run: Option<&RunId>) -> Self {
+        // What had the reply of a call itself names that call.
+        let own = || ReusedCall { run: run.cloned(), call: record.number };
         Self {
-            number: record.number,
+            earlier: record.reused.clone().unwrap_or_else(own),
             model: record.model.clone(),
             prompt: record.prompt.clone(),
             reply: record.reply.clone(),

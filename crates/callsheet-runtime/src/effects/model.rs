@@ -192,13 +192,13 @@ fn reused(
     if !asked.reuses {
         return Ok(None);
     }
-    let found = services.earlier_calls.find(&*services.store, &model.info().id, &prompt.request)?;
-    let Some((number, mut reply)) = found else { return Ok(None) };
+    let found = services.earlier_calls.find(&services.store, &model.info().id, &prompt.request)?;
+    let Some((earlier, mut reply)) = found else { return Ok(None) };
     reply.usage = Usage { cost_usd: Some(0.0), ..Usage::default() };
     let sizes = sizes(prompt.size, Some(&reply), accepts);
     let mut received = received(services, asked, (prompt, &reply), services.clock.now_ms(), 0, sizes)?;
     if let CallEnd::Replied(event) = &mut received {
-        event.reused = Some(number);
+        event.reused = Some(earlier);
     }
     Ok(Some(received))
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
-use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
+use callsheet_core::spec::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
@@ -140,6 +140,8 @@ pub struct Services {
     pub refused_constraints: ModelSet,
     /// Calls whose replies others may have that ask the same.
     pub earlier_calls: EarlierCalls,
+    /// The run whose replies a person lets this one use, as the command says.
+    pub reuse: Option<RunId>,
     /// Models whose price was asked for and is not known.
     pub unpriced: Arc<ModelSet>,
     /// Models whose window was asked for and is not known.

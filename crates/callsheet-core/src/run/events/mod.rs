@@ -183,6 +183,7 @@ events! {
     call_mounted::CallMounted,
     call_returned::CallReturned,
     limits_changed::LimitsChanged,
+    reuse_allowed::ReuseAllowed,
     run_concluded::RunConcluded,
 }
 

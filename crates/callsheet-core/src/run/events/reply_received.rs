@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{CallKey, CallNo, CallSizes, EffectKey, StopReason, Usage};
+use crate::record::{CallKey, CallSizes, EffectKey, ReusedCall, StopReason, Usage};
 use crate::record::words::call_words;
 use crate::run::{limits, Run};
 use crate::run::replies::Replies;
@@ -32,9 +32,9 @@ pub struct ReplyReceived {
     pub sends: u32,
     /// Why the model stopped.
     pub stop: StopReason,
-    /// The earlier call of this run that asked the same and whose reply this is: nothing was sent.
+    /// The earlier call that asked the same and whose reply this is: nothing was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reused: Option<CallNo>,
+    pub reused: Option<ReusedCall>,
     /// How large prompt and reply were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes: Option<CallSizes>,
@@ -87,9 +87,9 @@ impl Recorded for ReplyReceived {
     }
 
     fn line(&self, run: &Run) -> Option<Line> {
-        if let Some(number) = self.reused {
+        if let Some(earlier) = &self.reused {
             let words = call_words(&self.key, run.part(&self.key));
-            return Some(Line::new(format!("{words}: asks what call {number} asked, and has its reply")));
+            return Some(Line::new(format!("{words}: asks what {} asked, and has its reply", earlier.words())));
         }
         let cost = self.usage.cost_usd.filter(|cost| *cost > 0.0).map(|cost| format!(", {}", dollars(cost)));
         Some(Line::new(format!(
@@ -114,7 +114,7 @@ impl ReplyReceived {
             usage: self.usage,
             ms: self.ms,
             sends: self.sends,
-            reused: self.reused,
+            reused: self.reused.clone(),
             stop: self.stop,
             prompt: self.prompt.clone(),
             reply: self.reply.clone(),

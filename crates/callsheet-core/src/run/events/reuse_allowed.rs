@@ -1,0 +1,25 @@
+//! The event `reuse_allowed`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::run::Run;
+use crate::spec::RunId;
+
+use super::{Line, Recorded};
+
+/// A person lets calls of this run have the replies of another run's calls that asked the same, byte for byte (spec 2.18).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReuseAllowed {
+    /// The other run.
+    pub run: RunId,
+}
+
+impl Recorded for ReuseAllowed {
+    fn apply(&self, run: &mut Run, _at: u64) {
+        run.setup.reuse(&self.run);
+    }
+
+    fn line(&self, _run: &Run) -> Option<Line> {
+        Some(Line::new(format!("uses replies of {} where it asks the same", self.run)))
+    }
+}

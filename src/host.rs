@@ -9,8 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Host, Refusal, Started};
-use callsheet_core::run::Run;
-use callsheet_core::spec::{Phase, RunId, Task};
+use callsheet_core::spec::{Phase, RunId, Settings};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{LiveText, Observer, Store};
@@ -66,15 +65,13 @@ impl Host for Program {
         self.setup.no_runs()
     }
 
-    fn reading(&self, store: Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Services, Refusal> {
+    fn reading(&self, store: Arc<dyn Store>, id: &RunId, settings: &Settings) -> Result<Services, Refusal> {
         let observer = Arc::clone(&self.observer);
-        without_model(&self.setup, observer, store, id, run.settings(), &OpenArgs::default()).map_err(Refusal::from)
+        without_model(&self.setup, observer, store, id, settings, &OpenArgs::default()).map_err(Refusal::from)
     }
 
-    fn executing_model(&self, run: &Run, task: &Task) -> Option<String> {
-        let skill = run.task(&task.slug).and_then(|task| task.skill.as_ref());
-        let wish = skill.and_then(|skill| skill.model.as_deref());
-        configured(&self.setup.config, Phase::Execute, wish, run.settings().model.as_deref())
+    fn executing_model(&self, settings: &Settings, wish: Option<&str>) -> Option<String> {
+        configured(&self.setup.config, Phase::Execute, wish, settings.model.as_deref())
     }
 
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use callsheet_app::Stage;
 use callsheet_core::record::Outcome;
-use callsheet_core::run::Stage;
-use callsheet_runtime::driver::{ResumeKind, Session, withdraw};
+use callsheet_runtime::driver::{ResumeKind, withdraw};
 use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::cli::{ContinueArgs, Exit, Failure};
-use crate::setup::{Setup, find_run};
+use crate::setup::{Setup, find_run, recorded};
 use crate::term::{one_line, outcome_words};
 
 use super::drive::drive_failure;
@@ -25,10 +25,10 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     if text.trim().is_empty() {
         return Err(Failure::usage("the follow-up is empty", "write what to do next"));
     }
-    let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let run = recorded(&store, &found)?.run;
     let (id, call) = (&found.run, &setup.command);
-    if !matches!(run.stage(), Stage::Concluded(_) | Stage::Continue) {
-        let advice = match (&found.owner, run.outcome()) {
+    if !matches!(run.about().stage, Stage::Concluded(_) | Stage::Continue) {
+        let advice = match (&found.owner, run.about().outcome) {
             (Some(_), _) => format!("wait for it, or cancel it: {call} cancel {id}"),
             (None, Some(Outcome::ApprovalRequired)) => {
                 format!("answer it first: {call} approve {id} --resume, or {call} deny {id} --resume")
@@ -37,7 +37,7 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
         };
         return Err(Failure::usage(format!("run {id} has not ended, so you cannot continue it"), advice));
     }
-    if let Some(former) = run.pending_follow_up().filter(|former| *former != text) {
+    if let Some(former) = run.about().pending_follow_up.filter(|former| *former != text) {
         tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));
     }
     resume_run(setup, &arguments.work, store, id, run, ResumeKind::Continue(text))

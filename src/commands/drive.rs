@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{Refusal, RunControl, answer_text, join_json, questions, results_json, run_folder};
+use callsheet_app::{
+    Joined, Refusal, RunControl, RunView, State, TaskRun, answer_text, join_json, result_of_tree, results_json,
+    run_folder,
+};
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Joined, NodeInstance, Run, State, TaskRun};
 use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
-use callsheet_core::view::{
-    CALLS_FAILED, Summary, asked_files_words, joined, problem_line, removals, review_words, unsupported_line,
-    unsupported_of_answer,
-};
+use callsheet_core::view::{CALLS_FAILED, Summary, review_words};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_runtime::driver::{Session, drive};
@@ -164,6 +163,7 @@ pub(super) async fn to_the_end(
     front.begins(id);
     let ended = drive(services, session, stop).await;
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
+    let run = RunView::from(run);
     if relay::viewer_left().is_none_or(|left| left.is_cancelled()) {
         notify(setup, id, term::outcome_words(outcome));
     }
@@ -172,20 +172,20 @@ pub(super) async fn to_the_end(
 }
 
 /// The answer of a finished run on stdout; files, cost and what to do next on stderr.
-pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
-    let summary = Summary::of(run);
-    if let Some(result) = tree_result(setup, run) {
+pub(super) fn last_words(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
+    let summary = run.summary(true);
+    if let Some(result) = result_of_tree(&setup.runs(), run) {
         return tree_words(setup, run, id, outcome, &result, &summary);
     }
     let host = setup.program();
-    let answer = answer_text(&host, run, id);
+    let answer = answer_text(&host, run);
     if setup.json {
         let gates = setup.runs().gates(run)?;
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
-            "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(&host, run, id),
+            "result": outcome, "run": id, "answer": answer, "join": join_json(run), "results": results_json(&host, run),
             "read_only": run.is_read_only(), "unwritten": run.unwritten(), "unchanged": run.said_unchanged(),
-            "removed": removals(run), "remarks": run.remarks(), "files": run_folder(id), "summary": summary, "waits": gates,
+            "removed": run.removals(), "remarks": run.about().remarks, "files": run_folder(id), "summary": summary, "waits": gates,
             "next": next,
         }));
     }
@@ -195,7 +195,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         tell!();
     }
     let mut words = term::outcome_words(outcome).to_owned();
-    if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
+    if let Some(message) = run.about().message.filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
         let message = term::one_line(message, 600);
         // What a provider refuses is said by itself, and once.
         words = if outcome == Outcome::Misconfigured { message } else { format!("{words}: {message}") };
@@ -204,11 +204,11 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
         words.push_str(" (read only)");
     }
     tell!("{}", term::sentence(&words));
-    for words in asked_files_words(run).iter().filter(|_| outcome.is_finished()) {
+    for words in run.asked_files().iter().filter(|_| outcome.is_finished()) {
         tell!("  {}", term::one_line(words, 600));
     }
     for problem in run.all_problems() {
-        let line = term::one_line(&problem_line(run, &problem), 600);
+        let line = term::one_line(&run.problem_line(&problem), 600);
         if !line.contains(words.as_str()) {
             tell!("  {line}");
         }
@@ -222,10 +222,10 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     for task in run.tasks().filter(|task| task.is_done_without_calls()) {
         tell!("  {}: {CALLS_FAILED}", task.task.slug);
     }
-    if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
+    if let Some(line) = run.unsupported_line() {
         tell!("  {}", term::one_line(&line, 600));
     }
-    if let Some(Joined::Failed(why)) = joined(run) {
+    if let Some(Joined::Failed(why)) = run.joined() {
         tell!("  no answer was written from the results: {}", term::one_line(why, 300));
     }
     tell_of_held(setup, run, id, outcome);
@@ -237,18 +237,18 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
 }
 
 /// What was taken off the plan, and what reviews said of their changes.
-fn tell_of_plan(run: &Run) {
-    for line in removals(run) {
+fn tell_of_plan(run: &RunView) {
+    for line in run.removals() {
         tell!("  {}", term::one_line(&line, 600));
     }
-    for words in run.remarks() {
+    for words in run.about().remarks {
         tell!("  review of the plan: {}", term::one_line(words, 600));
     }
 }
 
 /// What waits for an edit of the sheet to be fixed.
-fn tell_of_held(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) {
-    if let Some(held) = run.held_by_edit().filter(|_| outcome == Outcome::InputRequired) {
+fn tell_of_held(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) {
+    if let Some(held) = run.about().held_by_edit.filter(|_| outcome == Outcome::InputRequired) {
         let held: Vec<&str> = held.iter().map(Slug::as_str).collect();
         let sheet = setup.seen_from_here(&run_folder(id));
         let waits = if held.is_empty() {
@@ -262,7 +262,7 @@ fn tell_of_held(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) {
 }
 
 /// What a person does next, each with its command.
-fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
+fn tell_next(setup: &Setup, run: &RunView, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
     let call = &setup.command;
     match outcome {
         Outcome::ApprovalRequired => {
@@ -274,10 +274,10 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => {
-            tell!("Next: {call} resume {id}{}", run.ended_by().map(flag_of).unwrap_or_default());
+            tell!("Next: {call} resume {id}{}", run.about().ended_by.map(flag_of).unwrap_or_default());
         }
         Outcome::Incomplete => tell_of_retry(setup, run, id),
-        _ if run.pending_follow_up().is_some() => tell_of_retry(setup, run, id),
+        _ if run.about().pending_follow_up.is_some() => tell_of_retry(setup, run, id),
         Outcome::Cancelled
         | Outcome::Unreachable
         | Outcome::MaxRounds
@@ -287,9 +287,9 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
         Outcome::Planned => tell!("Next: {call} resume {id}"),
         _ => {}
     }
-    if let Some(text) = run.pending_follow_up() {
+    if let Some(text) = run.about().pending_follow_up {
         tell!("The follow-up has no task list yet: {}", term::one_line(text, 300));
-        if run.follow_up_waits() {
+        if run.about().follow_up_waits {
             tell!("Run the other tasks first: {call} resume {id}");
         } else {
             tell!("Retry it: {call} resume {id}, or rephrase it: {call} continue {id} \"…\"");
@@ -300,7 +300,7 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
 }
 
 /// How tasks that ended without output are done again, and how files that were asked for get written.
-fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
+fn tell_of_retry(setup: &Setup, run: &RunView, id: &RunId) {
     let call = &setup.command;
     let (empty, problems): (Vec<&TaskRun>, Vec<&TaskRun>) =
         run.all_problems().map(|problem| problem.task).partition(|task| task.reads_nothing());
@@ -318,7 +318,7 @@ fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
 }
 
 /// What reads a dropped task, or one that is lost itself, does not come back.
-fn is_lost(run: &Run, task: &TaskRun) -> bool {
+fn is_lost(run: &RunView, task: &TaskRun) -> bool {
     let mut seen = std::collections::BTreeSet::new();
     let mut open = vec![task];
     while let Some(task) = open.pop() {
@@ -335,8 +335,8 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
 }
 
 /// The questions that wait, and how they are answered.
-fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) {
-    let asked = questions(run);
+fn tell_questions(setup: &Setup, run: &RunView, id: &RunId, verb: &str) {
+    let asked = run.questions();
     for question in &asked {
         tell!("{} {verb}: {}", question.task, term::one_line(&visible(&question.text), 600));
     }
@@ -344,57 +344,17 @@ fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) {
 }
 
 /// The gates that wait, and how they are answered. Beside questions, which of them ended the run is chance.
-fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
+fn tell_gates(setup: &Setup, run: &RunView, id: &RunId) -> Result<(), Failure> {
     let gates = setup.runs().gates(run)?;
     tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }
 
 /// How what the run changed on disk can be taken back.
-fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) {
+fn tell_of_changes(setup: &Setup, run: &RunView, id: &RunId) {
     if run.all_tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted) {
         tell!("Revert the changes: {} undo {id}", setup.command);
     }
-}
-
-/// The result of a template run.
-fn tree_result(setup: &Setup, run: &Run) -> Option<TaskResult> {
-    let store = setup.store().ok()?;
-    callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
-}
-
-/// Warnings of all tasks of the tree, each once, with the task it is of.
-fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
-    let Ok(store) = setup.store() else { return Vec::new() };
-    let mut seen = std::collections::BTreeSet::new();
-    let mut told = Vec::new();
-    for op in run.operators().iter() {
-        let bytes = op.closed.as_ref().and_then(|closed| store.blob(&closed.result).ok());
-        let result = bytes.and_then(|bytes| serde_json::from_slice::<TaskResult>(&bytes).ok()).unwrap_or_default();
-        for warning in result.notes.warnings {
-            if seen.insert(warning.message.clone()) {
-                told.push(format!("{}: {}", op.id, warning.message));
-            }
-        }
-    }
-    told
-}
-
-/// Operators that came back whole although parts of them failed, each in a line.
-fn collected(run: &Run) -> Vec<String> {
-    let operators = run.operators();
-    let collects = |op: &&NodeInstance| {
-        let node = operators.node(op);
-        let collects = node.is_some_and(|node| node.kind.operator().collects());
-        collects && op.closed.is_some() && !op.failed()
-    };
-    let line = |op: &NodeInstance| {
-        let parts = || operators.children(op).filter(|part| !part.place.is_nested());
-        let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
-        let words = format!("{}: {} of {} parts failed: {}", op.id, failed.len(), parts().count(), failed.join(", "));
-        (!failed.is_empty()).then_some(words)
-    };
-    operators.iter().filter(collects).filter_map(line).collect()
 }
 
 /// What the failed script complained, or printed; of several the first.
@@ -424,7 +384,7 @@ fn told_lines(text: &str) -> Vec<String> {
 /// The content of what is complete on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
-    run: &Run,
+    run: &RunView,
     id: &RunId,
     outcome: Outcome,
     result: &TaskResult,
@@ -454,17 +414,18 @@ fn tree_words(
         }
         tell!("  {}", term::one_line(&error.recovery.advice, 200));
     }
-    for line in collected(run) {
+    for line in run.collected_of_tree() {
         tell!("  {}", term::one_line(&line, 300));
     }
-    for warning in tree_warnings(setup, run) {
+    let runs = setup.runs();
+    for warning in run.warnings_of_tree(&|blob| runs.blob(blob).ok()) {
         tell!("  warning: {}", term::one_line(&warning, 300));
     }
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
         tell!("Next: {} resume {id}", setup.command);
-    } else if !run.failed_of_tree().is_empty() {
+    } else if run.may_retry_of_tree() {
         tell!("Next: {} retry {id}", setup.command);
     }
     tell_of_changes(setup, run, id);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::run::Run;
+use callsheet_app::RunView;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{Attendance, Observer, Signal, Unattended};
 use callsheet_store::is_looked_at;
@@ -50,8 +50,8 @@ impl Front {
     }
 
     /// A resumed run: the view starts from what is recorded.
-    pub fn begin_with(&self, run: &Run) {
-        self.facts.store(run.last_fact(), Ordering::Relaxed);
+    pub fn begin_with(&self, run: &RunView) {
+        self.facts.store(run.cursor().0, Ordering::Relaxed);
         if let Some(plain) = &self.plain {
             plain.begin_with(run);
         }

@@ -3,17 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::visible::visible_line;
-use callsheet_runtime::driver::Session;
 use callsheet_runtime::grants::{CommandCall, CommandLine, Grant, GrantedThing, Scope};
 use callsheet_runtime::paths::{Workspace, plain};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::transport_policy::withheld;
 
 use crate::cli::{Exit, Failure, GrantsAddArgs, GrantsArgs, GrantsCommand, GrantsWhat};
-use crate::setup::{Setup, civil, find_run};
+use crate::setup::{Setup, civil, find_run, recorded};
 use crate::wiring::from_home;
-
-use super::drive::drive_failure;
 
 pub(super) fn grants(setup: &Setup, arguments: &GrantsArgs) -> Result<Exit, Failure> {
     match &arguments.command {
@@ -41,10 +38,10 @@ fn scope(setup: &Setup, add: &GrantsAddArgs) -> Result<Scope, Failure> {
         return Ok(if add.everywhere { Scope::default() } else { setup.grants().here() });
     };
     let store = setup.existing_store()?;
-    let run = find_run(&store, Some(name), |_| true, "")?.run;
-    let (known, _) = Session::view(&store, &run).map_err(|fault| drive_failure(&fault, &run))?;
+    let found = find_run(&store, Some(name), |_| true, "")?;
+    let known = recorded(&store, &found)?.run;
     let task = add.task.as_deref().map(|slug| super::show_task::find(&known, slug)).transpose()?;
-    Ok(Scope { run: Some(run), task: task.map(|task| task.task.slug.clone()), ..setup.grants().here() })
+    Ok(Scope { run: Some(found.run), task: task.map(|task| task.task.slug.clone()), ..setup.grants().here() })
 }
 
 fn take_back(setup: &Setup, n: u32) -> Result<(), Failure> {

@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_app::{Order, Question, RunCommand, RunControl, questions, run_folder};
+use callsheet_app::{Order, Question, RunCommand, RunControl, RunView, run_folder};
 use callsheet_core::record::{AnsweredBy, Gate};
-use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::effects::open_gates;
-use callsheet_runtime::ports::{AskingCall, GateView, Observer, Signal, Store};
+use callsheet_runtime::ports::{AskingCall, GateView, Observer, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -43,7 +41,7 @@ pub(super) async fn watch_lines(
 ) -> Result<Exit, Failure> {
     let mut view = LinesView {
         follower: Follower::new(setup, store, id),
-        run: Run::new(),
+        run: RunView::default(),
         lines: PlainLines::default(),
         known: facts,
         asking: Asking::new(setup, id),
@@ -87,7 +85,7 @@ pub(super) async fn watch_lines(
     match driver {
         Some(driver) => driver.end(),
         None => {
-            let state = view.run.outcome().map_or("not running", outcome_words);
+            let state = view.run.about().outcome.map_or("not running", outcome_words);
             super::say(setup, &format!("run {id}: {state}")).map(|()| Exit::Complete)
         }
     }
@@ -95,7 +93,7 @@ pub(super) async fn watch_lines(
 
 struct LinesView {
     follower: Follower,
-    run: Run,
+    run: RunView,
     lines: PlainLines,
     known: u64,
     asking: Asking,
@@ -105,12 +103,12 @@ impl LinesView {
     /// Prints what was recorded since.
     fn look(&mut self) {
         for fact in self.follower.entries() {
-            if self.run.apply(&fact).is_err() {
+            if self.run.take(&fact).is_err() {
                 // The driver says what is wrong with its record.
                 continue;
             }
             if fact.n > self.known {
-                self.lines.see(&Signal::LogEntry { fact: &fact, run: &self.run });
+                self.lines.entry(&fact, &self.run);
             } else if fact.n == self.known {
                 self.lines.begin_with(&self.run);
             }
@@ -167,9 +165,9 @@ impl Asking {
     }
 
     /// Asks what waits next, and hears what was answered.
-    async fn go_on(&mut self, run: &Run) -> Attended {
-        let asked = questions(run);
-        let gates = open_gates(run).map(Ask::Gate);
+    async fn go_on(&mut self, run: &RunView) -> Attended {
+        let asked = run.questions();
+        let gates = run.open_gates().into_iter().map(Ask::Gate);
         let open: Vec<Ask> = gates.chain(asked.iter().map(|one| Ask::Question(one.asking.clone()))).collect();
         self.answered.retain(|ask| open.contains(ask));
         if let Some((ask, cancel, task)) = self.now.take() {
@@ -196,7 +194,7 @@ impl Asking {
 
     fn begin(
         &mut self,
-        run: &Run,
+        run: &RunView,
         ask: Ask,
         asked: &[Question],
     ) -> Option<(Ask, CancellationToken, JoinHandle<Asked>)> {

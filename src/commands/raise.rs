@@ -1,7 +1,6 @@
 //! Flags that raise limits of a run at work.
 
-use callsheet_app::{Receipt, RunCommand};
-use callsheet_core::run::Limit;
+use callsheet_app::{Limit, Receipt, RunCommand};
 use callsheet_core::spec::RunId;
 
 use crate::cli::Failure;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_app::{Folded, omitted_rules, report_html, result_of_tree, run_folder};
-use callsheet_core::view;
+use callsheet_app::{omitted_rules, result_of_tree, run_folder};
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::shown::Shown;
 
@@ -13,15 +12,16 @@ use crate::setup::{Setup, find_run, recorded};
 pub(super) fn report(setup: &Setup, arguments: &ReportArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let Folded { run, facts } = recorded(&store, &found)?;
+    let folded = recorded(&store, &found)?;
+    let (runs, run) = (setup.runs(), &folded.run);
     let format = arguments.format.unwrap_or_else(|| named_form(arguments.output.as_deref()));
     let text = match format {
         ReportFormat::Md => {
-            let lines = omitted_rules(&store, &run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
+            let lines = omitted_rules(&runs, run).into_iter().map(|line| format!("- {line}\n")).collect::<String>();
             let part = if lines.is_empty() { lines } else { format!("\n## Rules without room\n{lines}") };
-            Shown::markdown(&(view::report(&run, run.outcome(), result_of_tree(&store, &run).as_ref()) + &part))
+            Shown::markdown(&(run.report(result_of_tree(&runs, run).as_ref()) + &part))
         }
-        ReportFormat::Html => report_html(&store, &found, &Folded { run, facts }),
+        ReportFormat::Html => callsheet_report::report(&runs, &found, &folded),
     };
     let own = || {
         let name = if format == ReportFormat::Md { "report.md" } else { "report.html" };

@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{Refusal, questions};
+use callsheet_app::{Refusal, RunView};
 use callsheet_core::record::Outcome;
-use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_runtime::driver::{ResumeKind, Session, reopen};
-use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::driver::{ResumeKind, reopen};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
-use callsheet_runtime::runfiles::RunFiles;
-use callsheet_runtime::sheetfile::is_edited;
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
-use crate::setup::{Setup, config_failure, find_run, store_failure};
+use crate::setup::{Setup, config_failure, find_run, recorded, store_failure};
 
 use super::answer::order;
 use super::drive::{Front, drive_failure, last_words, prepare, to_the_end};
@@ -24,8 +20,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let store = setup.existing_store()?;
     let fits = |run: &RunSummary| goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
-    let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
-    let asked = questions(&run);
+    let run = recorded(&store, &found)?.run;
+    let asked = run.questions();
     if arguments.answer.is_some() && asked.is_empty() {
         return Err(Failure::usage(
             format!("run {} asks nothing now, so the answer was not used", found.run),
@@ -62,7 +58,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
 fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<bool, Failure> {
     match found.outcome {
         Some(outcome) if outcome.is_finished() || outcome == Outcome::Planned => {
-            let (run, _) = Session::view(store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+            let run = recorded(store, found)?.run;
             has_more(setup, store, &found.run, &run)
         }
         _ => Ok(true),
@@ -70,15 +66,9 @@ fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<
 }
 
 /// Whether a person left something for a run that has ended: a follow-up without a list, an edit, an answer.
-fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<bool, Failure> {
-    let left = run.pending_follow_up().is_some() || store.has_messages(id).map_err(store_failure)?;
-    Ok(left || sheet_is_edited(setup, id, run)?)
-}
-
-fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
-    let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
-    let files = RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
-    Ok(is_edited(&files, run))
+fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &RunView) -> Result<bool, Failure> {
+    let left = run.about().pending_follow_up.is_some() || store.has_messages(id).map_err(store_failure)?;
+    Ok(left || setup.runs().is_edited(id, run)?)
 }
 
 /// Takes a run up again and drives it to its end. `run` is what its log says.
@@ -87,15 +77,15 @@ pub(super) fn resume_run(
     work: &WorkArgs,
     store: Arc<dyn Store>,
     id: &RunId,
-    run: Run,
+    run: RunView,
     how: ResumeKind,
 ) -> Result<Exit, Failure> {
     let front = Front::new(setup, work);
     // What the run was started with stays, unless this command says otherwise.
     let given = setup.config.given();
-    let mut settings = given.over(run.settings()).map_err(config_failure)?;
-    settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
-    let tree = run.operators().tree().cloned();
+    let mut settings = given.over(run.about().settings).map_err(config_failure)?;
+    settings.plan_only &= how == ResumeKind::Resume && !run.about().has_list;
+    let tree = run.about().tree.cloned();
     front.begin_with(&run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
@@ -107,7 +97,7 @@ pub(super) fn resume_run(
             // The same values were laid over the settings above.
             given.over(&settings).unwrap_or(settings)
         };
-        let session = reopen(&services, id, run, how, change).map_err(|fault| match &fault {
+        let session = reopen(&services, id, run.into_run(), how, change).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
             fault if follows_up => {
                 Refusal::of_drive(fault, id, &format!("{} continue {id} \"…\"", setup.command)).into()

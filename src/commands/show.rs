@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use callsheet_app::{
-    Folded, Question, RunControl, answer_text, asked_about, joined_results, questions, result_of_tree, run_folder,
+    CallRecord, Folded, Question, RunControl, RunView, State, TaskRun, answer_text, asked_about, joined_results,
+    result_of_tree, run_folder,
 };
 use callsheet_core::events::LogEntry;
-use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, counted, problem_line, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::{call_words, counted};
 use callsheet_core::visible::visible;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 use callsheet_runtime::prompting::PromptRecord;
-use callsheet_runtime::sheetfile::sheet_text;
 use serde_json::{Value, json};
 
 use crate::cli::{Exit, Failure, ShowArgs};
@@ -29,13 +28,13 @@ use super::waits::{addresses, waits_text};
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let Folded { run, facts } = now(setup, &store, &found)?;
+    let Folded { run, entries, .. } = now(setup, &store, &found)?;
     let text = if arguments.events {
-        return events(&facts);
+        return events(&entries);
     } else if let Some(task) = &arguments.why {
         return super::why::why(setup, &run, &found, task.as_deref());
     } else if arguments.timeline {
-        return super::show_timeline::show(setup, &run, &facts, arguments.plain);
+        return super::show_timeline::show(setup, &run, &entries, arguments.plain);
     } else if setup.json {
         return super::print_json(&as_json(setup, &store, &run, arguments, &found)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.hunk {
@@ -47,18 +46,18 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
     } else if arguments.plan {
-        sheet_text(&run)
+        run.plan_text()
     } else {
         let gates = setup.runs().gates(&run)?;
         let saved = is_answered(&*store, &found)?;
-        let mut text = run_text(setup, &run, &found, &gates, &questions(&run));
+        let mut text = run_text(setup, &run, &found, &gates, &run.questions());
         if saved {
             text.push_str(&format!(
                 "\nYour answer is saved. It takes effect with: {} resume {}\n",
                 setup.command, found.run
             ));
         }
-        if let Some(result) = result_of_tree(&store, &run) {
+        if let Some(result) = result_of_tree(&setup.runs(), &run) {
             text.push_str(&tree_text(&result));
         }
         text
@@ -75,7 +74,7 @@ pub(super) fn paged(text: &str, plain: bool) -> Result<Exit, Failure> {
 fn as_json(
     setup: &Setup,
     store: &Arc<dyn Store>,
-    run: &Run,
+    run: &RunView,
     arguments: &ShowArgs,
     found: &RunSummary,
 ) -> Result<Value, Failure> {
@@ -102,14 +101,14 @@ fn as_json(
         let tasks =
             |step: &Vec<Slug>| step.iter().filter_map(|slug| run.task(slug)).map(|task| json!(task.task)).collect();
         let sections: Vec<Value> = run.steps().iter().map(tasks).collect();
-        let text = sheet_text(run);
-        return Ok(json!({ "run": found.run, "goals": run.goals(), "sections": sections, "text": text }));
+        let text = run.plan_text();
+        return Ok(json!({ "run": found.run, "goals": run.about().goals, "sections": sections, "text": text }));
     }
     let mut shown = run_json(setup, run, found);
     shown["saved_answer"] = json!(is_answered(&**store, found)?);
-    shown["task_result"] = json!(result_of_tree(store, run));
+    shown["task_result"] = json!(result_of_tree(&setup.runs(), run));
     shown["waits"] = json!(setup.runs().gates(run)?);
-    let asked: Vec<Value> = questions(run).iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
+    let asked: Vec<Value> = run.questions().iter().map(|one| json!({ "task": one.task, "text": one.text })).collect();
     shown["question"] = asked.first().cloned().into();
     shown["questions"] = asked.into();
     Ok(shown)
@@ -162,12 +161,12 @@ fn events(facts: &[LogEntry]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(setup: &Setup, run: &Run, found: &RunSummary, waits: &[GateView], questions: &[Question]) -> String {
+fn run_text(setup: &Setup, run: &RunView, found: &RunSummary, waits: &[GateView], questions: &[Question]) -> String {
     let (id, driven) = (&found.run, found.owner.is_some());
-    let state = run.outcome().map_or("not finished", outcome_words);
-    let mut text = format!("Run {id}: {state}\nRequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
-    if !run.goals().text.trim().is_empty() {
-        text.push_str(&format!("Goals: {}\n", one_line(&run.goals().text, 300)));
+    let state = run.about().outcome.map_or("not finished", outcome_words);
+    let mut text = format!("Run {id}: {state}\nRequest: {}\n{}", one_line(run.about().prompt, 300), models_text(run));
+    if !run.about().goals.text.trim().is_empty() {
+        text.push_str(&format!("Goals: {}\n", one_line(&run.about().goals.text, 300)));
     }
     for (index, step) in run.steps().iter().enumerate() {
         text.push_str(&format!("Step {}\n", index + 1));
@@ -181,7 +180,7 @@ fn run_text(setup: &Setup, run: &Run, found: &RunSummary, waits: &[GateView], qu
         earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task, driven)));
     }
     for problem in run.all_problems() {
-        text.push_str(&format!("Problem: {}\n", one_line(&problem_line(run, &problem), 400)));
+        text.push_str(&format!("Problem: {}\n", one_line(&run.problem_line(&problem), 400)));
     }
     text.push_str(&waits_text(setup, waits, id));
     for question in questions {
@@ -194,16 +193,16 @@ fn run_text(setup: &Setup, run: &Run, found: &RunSummary, waits: &[GateView], qu
     for call in run.calls() {
         text.push_str(&call_line(call));
     }
-    let summary = if driven { Summary::of(run) } else { Summary::at_rest(run) };
+    let summary = run.summary(driven);
     text.push_str(&format!("{summary}Files: {}\n", setup.seen_from_here(&run_folder(id))));
-    let answer = answer_text(&setup.program(), run, id);
+    let answer = answer_text(&setup.program(), run);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
     }
-    if let Some(line) = unsupported_line(unsupported_of_answer(run)) {
+    if let Some(line) = run.unsupported_line() {
         text.push_str(&format!("\nWarning: {}\n", one_line(&line, 600)));
     }
-    let results = joined_results(&setup.program(), run, id);
+    let results = joined_results(&setup.program(), run);
     if !results.is_empty() {
         text.push_str(&format!("\nSingle results\n\n{results}\n"));
     }
@@ -223,7 +222,7 @@ fn tree_text(result: &TaskResult) -> String {
 }
 
 /// The models that answered, each with the phases it answered in if there were several.
-fn models_text(run: &Run) -> String {
+fn models_text(run: &RunView) -> String {
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
     for call in run.calls() {
         let phase = call_words(&call.key, "").split(' ').next().unwrap_or_default().to_owned();
@@ -245,19 +244,19 @@ fn models_text(run: &Run) -> String {
 }
 
 /// A task, and those of the templates that it calls.
-fn task_lines(run: &Run, task: &TaskRun, driven: bool) -> String {
+fn task_lines(run: &RunView, task: &TaskRun, driven: bool) -> String {
     let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
     let below: String = below.map(|task| format!("  {}", task_line(run, task, driven))).collect();
     format!("{}{below}", task_line(run, task, driven))
 }
 
 /// Where a task stands. `driven`: a process works at the run; without one nothing runs.
-pub(super) fn standing(run: &Run, task: &TaskRun, driven: bool) -> State {
+pub(super) fn standing(run: &RunView, task: &TaskRun, driven: bool) -> State {
     let state = run.standing(task);
     if driven { state } else { state.at_rest() }
 }
 
-pub(super) fn task_line(run: &Run, task: &TaskRun, driven: bool) -> String {
+pub(super) fn task_line(run: &RunView, task: &TaskRun, driven: bool) -> String {
     let (mark, word) = state_mark(standing(run, task, driven));
     let writes = match task.writer {
         Some(_) if task.may_change() => " (writes)",
@@ -300,7 +299,7 @@ pub(super) fn call_line(call: &CallRecord) -> String {
     )
 }
 
-fn call(run: &Run, number: u32) -> Result<&CallRecord, Failure> {
+fn call(run: &RunView, number: u32) -> Result<&CallRecord, Failure> {
     run.calls().iter().find(|call| call.number == number).ok_or_else(|| {
         Failure::usage(
             format!("there is no call {number}"),

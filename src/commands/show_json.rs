@@ -1,9 +1,8 @@
 //! `show --json`: a run as one JSON object, with all that the text says.
 
-use callsheet_app::{answer_text, join_json, results_json, run_folder};
+use callsheet_app::{CallRecord, Review, RunView, TaskRun, answer_text, join_json, results_json, run_folder};
 use callsheet_core::record::CallKey;
-use callsheet_core::run::{CallRecord, Review, Run, TaskRun};
-use callsheet_core::view::{Summary, call_words, problem_line};
+use callsheet_core::view::call_words;
 use callsheet_runtime::ports::RunSummary;
 use serde_json::{Value, json};
 
@@ -12,31 +11,32 @@ use crate::setup::Setup;
 use super::show::standing;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
-pub(super) fn run_json(setup: &Setup, run: &Run, found: &RunSummary) -> Value {
+pub(super) fn run_json(setup: &Setup, run: &RunView, found: &RunSummary) -> Value {
     let (id, driven) = (&found.run, found.owner.is_some());
     let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task, driven)).collect();
     let problems: Vec<Value> = run
         .all_problems()
-        .map(|problem| json!({ "task": problem.task.task.slug, "message": problem_line(run, &problem) }))
+        .map(|problem| json!({ "task": problem.task.task.slug, "message": run.problem_line(&problem) }))
         .collect();
+    let about = run.about();
     json!({
         "run": id,
-        "outcome": run.outcome(),
-        "request": run.prompt(),
-        "follow_ups": run.follow_ups(),
-        "goals": run.goals().text,
+        "outcome": about.outcome,
+        "request": about.prompt,
+        "follow_ups": about.follow_ups,
+        "goals": about.goals.text,
         "tasks": tasks,
         "problems": problems,
         "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
-        "answer": answer_text(&setup.program(), run, id),
+        "answer": answer_text(&setup.program(), run),
         "join": join_json(run),
-        "results": results_json(&setup.program(), run, id),
-        "summary": if driven { Summary::of(run) } else { Summary::at_rest(run) },
+        "results": results_json(&setup.program(), run),
+        "summary": run.summary(driven),
         "files": run_folder(id),
     })
 }
 
-pub(super) fn task_json(run: &Run, task: &TaskRun, driven: bool) -> Value {
+pub(super) fn task_json(run: &RunView, task: &TaskRun, driven: bool) -> Value {
     // Of an earlier list: in no step.
     let step = run.step_of(&task.task.slug).map(|step| step + 1);
     json!({

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use callsheet_app::{CallRecord, Execution, RunView, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::links::link_target;
-use callsheet_core::run::{CallRecord, Execution, Run, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::Reference;
 use callsheet_core::view::{counted, review_words, thousands, unsupported_line};
 use callsheet_format::sheet;
@@ -16,7 +16,7 @@ use crate::term::one_line;
 use super::show::{blob, call_line, task_line};
 use super::show_json::{call_json, review_json, task_json};
 
-pub(super) fn find<'a>(run: &'a Run, slug: &str) -> Result<&'a TaskRun, Failure> {
+pub(super) fn find<'a>(run: &'a RunView, slug: &str) -> Result<&'a TaskRun, Failure> {
     run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
         let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
@@ -28,7 +28,7 @@ pub(super) fn find<'a>(run: &'a Run, slug: &str) -> Result<&'a TaskRun, Failure>
     })
 }
 
-pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bool) -> Result<String, Failure> {
+pub(super) fn text(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven: bool) -> Result<String, Failure> {
     let mut text = task_line(run, task, driven);
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
     text.push('\n');
@@ -78,7 +78,7 @@ pub(super) fn text(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bo
 }
 
 /// The same as one object.
-pub(super) fn json(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bool) -> Result<Value, Failure> {
+pub(super) fn json(store: &Arc<dyn Store>, run: &RunView, task: &TaskRun, driven: bool) -> Result<Value, Failure> {
     let mut shown = task_json(run, task, driven);
     let changes: Vec<Value> =
         task.applied
@@ -119,7 +119,7 @@ pub(super) fn json(store: &Arc<dyn Store>, run: &Run, task: &TaskRun, driven: bo
     Ok(shown)
 }
 
-fn calls<'a>(run: &'a Run, task: &'a TaskRun) -> impl Iterator<Item = &'a CallRecord> {
+fn calls<'a>(run: &'a RunView, task: &'a TaskRun) -> impl Iterator<Item = &'a CallRecord> {
     run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug))
 }
 

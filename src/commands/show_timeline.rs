@@ -1,7 +1,7 @@
 //! `show --timeline`: when each piece of work ran and what tasks waited for, beside the ideal time.
 
+use callsheet_app::RunView;
 use callsheet_core::events::LogEntry;
-use callsheet_core::run::Run;
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, timeline, waits};
 use serde_json::json;
 
@@ -15,7 +15,7 @@ use super::show::paged;
 const WIDTH: u64 = 50;
 
 /// A line for each bar, then one for each wait; of programs the times of the whole last.
-pub(super) fn show(setup: &Setup, run: &Run, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
+pub(super) fn show(setup: &Setup, run: &RunView, facts: &[LogEntry], plain: bool) -> Result<Exit, Failure> {
     let (bars, waits) = (timeline(facts), waits(facts));
     if !setup.json {
         return paged(&text(run, &bars, &waits), plain);
@@ -25,10 +25,10 @@ pub(super) fn show(setup: &Setup, run: &Run, facts: &[LogEntry], plain: bool) ->
         let Wait { task, kind, what, from, to } = wait;
         super::print_json(&json!({ "wait": kind, "task": task, "what": what, "from": from, "to": to }))?;
     }
-    super::print_json(&json!({ "ideal_ms": run.ideal_ms(), "actual_ms": run.busy_ms() })).map(|()| Exit::Complete)
+    super::print_json(&json!({ "ideal_ms": run.ideal_ms(), "actual_ms": run.about().busy_ms })).map(|()| Exit::Complete)
 }
 
-fn text(run: &Run, bars: &[Bar], waits: &[Wait]) -> String {
+fn text(run: &RunView, bars: &[Bar], waits: &[Wait]) -> String {
     let ends = bars.iter().filter_map(|bar| bar.to).chain(waits.iter().filter_map(|wait| wait.to));
     let end = ends.max().unwrap_or(1).max(1);
     let took = |from: u64, to: Option<u64>| {
@@ -39,7 +39,7 @@ fn text(run: &Run, bars: &[Bar], waits: &[Wait]) -> String {
         text.push_str(&format!(
             "Ideal: {}, with a slot for every call at once. Actual: {} at work, without waiting for you.\n",
             duration(run.ideal_ms()),
-            duration(run.busy_ms())
+            duration(run.about().busy_ms)
         ));
     }
     for bar in bars {

@@ -5,11 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use callsheet_app::RunView;
 use callsheet_core::issue::Severity;
 use callsheet_core::record::Outcome;
-use callsheet_core::run::Run;
 use callsheet_core::spec::{ApprovalMode, Headless, Policy, RunId, Settings};
-use callsheet_core::view::{answer, problem_line};
 use callsheet_runtime::driver::{EntrySpec, begin, drive};
 use callsheet_runtime::ports::{Observer, Signal};
 use callsheet_store::MemoryStore;
@@ -123,14 +122,14 @@ impl Job {
     }
 
     /// What is not right about the ended run.
-    fn wrong(self, run: &Run, outcome: Outcome, project: &Path, skill: Option<&str>) -> Option<String> {
+    fn wrong(self, run: &RunView, outcome: Outcome, project: &Path, skill: Option<&str>) -> Option<String> {
         if let Some(needed) = skill {
             let chosen = run.tasks().next().and_then(|task| task.task.skill.as_deref()).unwrap_or("no skill");
-            return (chosen != needed).then(|| format!("{chosen}, not {needed}: {}", run.prompt()));
+            return (chosen != needed).then(|| format!("{chosen}, not {needed}: {}", run.about().prompt));
         }
         if !matches!(outcome, Outcome::Complete | Outcome::Planned) {
-            let problem = || run.all_problems().next().map(|problem| problem_line(run, &problem));
-            let words = refused(run).or_else(problem).or_else(|| run.message().map(str::to_owned));
+            let problem = || run.all_problems().next().map(|problem| run.problem_line(&problem));
+            let words = refused(run).or_else(problem).or_else(|| run.about().message.map(str::to_owned));
             return Some(words.unwrap_or_default());
         }
         match self {
@@ -141,7 +140,7 @@ impl Job {
                 (text.trim_end() != CHANGED.trim_end()).then(|| format!("{GREETING} is not as the request says"))
             }
             Self::Read => {
-                let answer = answer(run, &|_, summary| summary.to_owned());
+                let answer = run.answer();
                 let low = answer.to_lowercase();
                 (!ANSWER.iter().all(|word| low.contains(word))).then(|| format!("the answer was: {answer}"))
             }
@@ -150,7 +149,7 @@ impl Job {
 }
 
 /// What was wrong with the reply.
-fn refused(run: &Run) -> Option<String> {
+fn refused(run: &RunView) -> Option<String> {
     let mut issues = run.calls().iter().flat_map(|call| call.issues.iter().chain(&call.rejected));
     let error = issues.rfind(|issue| issue.severity == Severity::Error)?;
     Some(error.what.clone())
@@ -192,7 +191,7 @@ impl Trial<'_> {
         for (entry, skill) in job.runs() {
             let (run, not_right) = self.run(job, entry, skill).await?;
             ms += run.calls().iter().map(|call| call.ms).sum::<u64>();
-            written += run.totals().output;
+            written += run.summary(true).output_tokens;
             wrong = wrong.or(not_right);
             if self.stop.is_cancelled() {
                 break;
@@ -204,7 +203,7 @@ impl Trial<'_> {
     }
 
     /// One run in a project of its own, and what is not right about it.
-    async fn run(&self, job: Job, entry: EntrySpec, skill: Option<&str>) -> Result<(Run, Option<String>), Failure> {
+    async fn run(&self, job: Job, entry: EntrySpec, skill: Option<&str>) -> Result<(RunView, Option<String>), Failure> {
         let own = Permissions::from_mode(0o700);
         let folder = tempfile::Builder::new().permissions(own).tempdir().map_err(unwritten)?;
         let setup = self.project(folder.path()).map_err(unwritten)?;
@@ -222,6 +221,7 @@ impl Trial<'_> {
         let session = begin(&services, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         let ended = drive(services, session, self.stop.clone()).await;
         let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, &id))?;
+        let run = RunView::from(run);
         let wrong = job.wrong(&run, outcome, &setup.project, skill).map(|words| one_line(&words, SHOWN));
         Ok((run, wrong))
     }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use callsheet_core::run::Run;
+use callsheet_app::RunView;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{Observer, RunSummary};
 use callsheet_tui::{Leave, News, Wire};
@@ -73,7 +73,7 @@ pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>
             let found = find_run(&store, Some(id.as_str()), |_| true, "")?;
             let run = recorded(&store, &found)?.run;
             match (driver, told) {
-                (Some(driver), Some(told)) if run.outcome().is_some() || found.owner.is_none() => {
+                (Some(driver), Some(told)) if run.about().outcome.is_some() || found.owner.is_none() => {
                     let exit = driver.end()?;
                     let _panicked = told.join();
                     last_words.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(print_relayed);
@@ -86,9 +86,9 @@ pub(super) fn watch_screen(setup: &Setup, id: &RunId, mut driver: Option<Driver>
 }
 
 /// How the run stands that the person leaves.
-fn say_left(setup: &Setup, found: &RunSummary, run: &Run) -> Result<Exit, Failure> {
+fn say_left(setup: &Setup, found: &RunSummary, run: &RunView) -> Result<Exit, Failure> {
     let (id, call) = (&found.run, &setup.command);
-    let state = match (run.outcome(), &found.owner) {
+    let state = match (run.about().outcome, &found.owner) {
         (Some(outcome), _) => outcome_words(outcome).to_owned(),
         (None, Some(owner)) => {
             format!(

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_app::asked_about;
+use callsheet_app::{RunView, State, TaskRun, Why, asked_about};
 use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
-use callsheet_core::run::{Explainer, Run, State, TaskRun, Why};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_core::view::why_line;
 use callsheet_runtime::ports::RunSummary;
 
 use crate::cli::{Exit, Failure};
@@ -17,17 +15,12 @@ use crate::term::one_line;
 use super::raise::flag_of;
 
 /// Says it of a task and of those it waits for, or of each task that is not done.
-pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
-    let explainer = run.explainer();
-    let tasks = match task {
-        Some(task) => chain(&explainer, named(run, task)?),
-        None => run.not_done().into_iter().cloned().collect(),
-    };
+pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
+    let tasks = run.explain_all(task.map(|task| named(run, task)).transpose()?);
     let at_work = found.owner.is_some();
-    for task in &tasks {
-        let why = explainer.why(task);
-        let text = one_line(&why_line(run, task, &why, at_work), 600);
-        let advice = advice(&setup.command, &found.run, task, &why, at_work).filter(|_| !is_lost(run, task, &why));
+    for (task, why) in &tasks {
+        let text = one_line(&run.why_line(task, why, at_work), 600);
+        let advice = advice(&setup.command, &found.run, task, why, at_work).filter(|_| !is_lost(run, task, why));
         if setup.json {
             let mut shown = serde_json::json!(why);
             shown["task"] = serde_json::json!(task);
@@ -49,18 +42,18 @@ pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&st
             None => format!("no tasks: {} resume {}", setup.command, found.run),
         };
         super::print(&format!("run {}: {words}\n", found.run))?;
-    } else if !at_work && run.outcome().is_none() {
+    } else if !at_work && run.about().outcome.is_none() {
         super::print(&format!("nothing works at the run now: {} resume {}\n", setup.command, found.run))?;
     }
     Ok(Exit::Complete)
 }
 
-fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
+fn named(run: &RunView, name: &str) -> Result<Slug, Failure> {
     let slug = Slug::new(name);
-    if run.task(&slug).is_some() || run.operators().get(&slug).is_some() {
+    if run.task(&slug).is_some() || run.names_of_tree().any(|name| *name == slug) {
         return Ok(slug);
     }
-    let known = run.tasks().map(|task| &task.task.slug).chain(run.operators().iter().map(|op| &op.id));
+    let known = run.tasks().map(|task| &task.task.slug).chain(run.names_of_tree());
     let names: BTreeSet<&str> = known.map(Slug::as_str).collect();
     let near = fuzzy::did_you_mean(name, names.iter().copied());
     let all = || format!("there are: {}", one_line(&names.iter().copied().collect::<Vec<_>>().join(", "), 600));
@@ -69,25 +62,9 @@ fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
 }
 
 /// Whether it failed and cannot be done again: what read its result has gone on without it.
-fn is_lost(run: &Run, task: &Slug, why: &Why) -> bool {
+fn is_lost(run: &RunView, task: &Slug, why: &Why) -> bool {
     let again = run.may_retry(task) && !run.task(task).is_some_and(TaskRun::reads_nothing);
     matches!(why, Why::Ended { state: State::Failed | State::Denied, .. }) && !again
-}
-
-/// A task, and all that it waits for, each once.
-fn chain(explainer: &Explainer<'_>, task: Slug) -> Vec<Slug> {
-    let mut chain = vec![task];
-    let mut at = 0;
-    while let Some(task) = chain.get(at) {
-        let why = explainer.why(task);
-        for awaited in why.awaited() {
-            if !chain.contains(awaited) {
-                chain.push(awaited.clone());
-            }
-        }
-        at += 1;
-    }
-    chain
 }
 
 /// What a person can do about it, as a command.

@@ -5,7 +5,6 @@ mod always;
 mod bar;
 mod hunks;
 mod json;
-mod lines;
 mod out;
 mod pager;
 mod person;

@@ -17,14 +17,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-tools", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
     ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
-    ("callsheet-report", &["callsheet-core"]),
     ("callsheet-lsp", &["callsheet-core", "callsheet-format"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-format", "callsheet-runtime", "callsheet-store"]),
-    ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"]),
-    (
-        "callsheet-tui",
-        &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"],
-    ),
+    ("callsheet-app", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-report", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-tui", &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-runtime"]),
     (
         "callsheet-web",
         &["callsheet-app", "callsheet-core", "callsheet-format", "callsheet-report", "callsheet-runtime"],
@@ -457,4 +454,41 @@ fn each_surface_has_one_printer() {
             }
         }
     }
+}
+
+/// What a face may not name: it has no run, only what [`callsheet_app::RunView`] shows of one.
+const OF_THE_MACHINE: [&str; 3] = ["callsheet_core::run", "Session::view", ".into_run()"];
+
+/// Who names it all the same, and why. This list only shrinks.
+const DRIVERS: [(&str, &str); 4] = [
+    ("src/library.rs", "the name of the tool that asks for a task"),
+    ("src/wiring.rs", "the name of the prompt of that tool"),
+    ("src/commands/resume.rs", "hands the run to the driver"),
+    ("src/commands/stored.rs", "`doctor` looks at the record for faults of the machine itself"),
+];
+
+/// Screen, page, report, language server, command line and plain mode see a run through the application layer, so a run on
+/// another machine can look the same.
+#[test]
+fn faces_do_not_have_the_run_itself() {
+    let crates = ["callsheet-tui", "callsheet-web", "callsheet-report", "callsheet-lsp"];
+    let mut folders: Vec<PathBuf> = crates.iter().map(|name| root().join("crates").join(name).join("src")).collect();
+    folders.push(root().join("src"));
+    let mut named: BTreeSet<String> = BTreeSet::new();
+    for file in folders.iter().flat_map(|folder| rust_files(folder)) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        // A path may be imported in several pieces.
+        let code: String = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+        let code: String = code.split_whitespace().collect();
+        let nested = code.contains("callsheet_core::{") && code.contains("run::");
+        if nested || OF_THE_MACHINE.iter().any(|word| code.contains(word)) {
+            named.insert(relative(&file).display().to_string());
+        }
+    }
+    let allowed: BTreeSet<String> = DRIVERS.iter().map(|(file, _)| (*file).to_owned()).collect();
+    let new: Vec<_> = named.difference(&allowed).collect();
+    assert!(new.is_empty(), "these faces have the run itself; ask `RunView`: {new:?}");
+    let gone: Vec<_> = allowed.difference(&named).collect();
+    assert!(gone.is_empty(), "take these off the list: {gone:?}");
 }

@@ -1,30 +1,31 @@
 //! The answer of a run, with links that lead to files from where the person stands.
 
 use callsheet_core::links::{link_target, parse_name};
-use callsheet_core::run::{Joined, Run, TaskRun};
+use callsheet_core::run::{Joined, TaskRun};
 use callsheet_core::spec::{Fragment, RunId, Target};
-use callsheet_core::view::{answer, joined, listed, results, unsupported_of_answer};
+use callsheet_core::view::{answer, listed, results, unsupported_of_answer};
 use callsheet_format::reply::task::relinked;
 use serde_json::{Value, json};
 
 use crate::host::Host;
+use crate::view::RunView;
 
 /// The answer of a run that is finished; empty for another.
-pub fn answer_text(host: &dyn Host, run: &Run, id: &RunId) -> String {
-    answer(run, &|tasks, text| relinked(text, &|target| place(host, run, id, (tasks, target))))
+pub fn answer_text(host: &dyn Host, run: &RunView) -> String {
+    answer(run.run(), &|tasks, text| relinked(text, &|target| place(host, run, (tasks, target))))
 }
 
 /// The results behind the answer of a run that is finished, if a model joined them: a list, as the answer would be without.
-pub fn joined_results(host: &dyn Host, run: &Run, id: &RunId) -> String {
-    match joined(run) {
-        Some(Joined::Answer { .. }) => listed(&relinked_results(host, run, id)),
+pub fn joined_results(host: &dyn Host, run: &RunView) -> String {
+    match run.joined() {
+        Some(Joined::Answer { .. }) => listed(&relinked_results(host, run)),
         Some(Joined::Failed(_)) | None => String::new(),
     }
 }
 
 /// The results that answer the request.
-pub fn results_json(host: &dyn Host, run: &Run, id: &RunId) -> Value {
-    let results = relinked_results(host, run, id).into_iter().map(|(task, text)| {
+pub fn results_json(host: &dyn Host, run: &RunView) -> Value {
+    let results = relinked_results(host, run).into_iter().map(|(task, text)| {
         let unsupported = task.result().map(|result| result.unsupported.as_slice()).unwrap_or_default();
         json!({ "task": task.task.slug, "name": task.task.name, "text": text, "unsupported": unsupported })
     });
@@ -32,22 +33,22 @@ pub fn results_json(host: &dyn Host, run: &Run, id: &RunId) -> Value {
 }
 
 /// Whether a model joined the results: `joined`, and `failed`, why it did not.
-pub fn join_json(run: &Run) -> Value {
-    let failed = match joined(run) {
+pub fn join_json(run: &RunView) -> Value {
+    let failed = match run.joined() {
         Some(Joined::Failed(why)) => Some(why),
         _ => None,
     };
-    let joined = matches!(joined(run), Some(Joined::Answer { .. }));
-    json!({ "joined": joined, "failed": failed, "unsupported": unsupported_of_answer(run) })
+    let joined = matches!(run.joined(), Some(Joined::Answer { .. }));
+    json!({ "joined": joined, "failed": failed, "unsupported": unsupported_of_answer(run.run()) })
 }
 
-fn relinked_results<'a>(host: &dyn Host, run: &'a Run, id: &RunId) -> Vec<(&'a TaskRun, String)> {
-    results(run, &|tasks, text| relinked(text, &|target| place(host, run, id, (tasks, target))))
+fn relinked_results<'a>(host: &dyn Host, run: &'a RunView) -> Vec<(&'a TaskRun, String)> {
+    results(run.run(), &|tasks, text| relinked(text, &|target| place(host, run, (tasks, target))))
 }
 
 /// The file that a link of these tasks means, as a link from where the person stands; `None`: there is none.
-fn place(host: &dyn Host, run: &Run, id: &RunId, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
-    let folder = run_folder(id);
+fn place(host: &dyn Host, run: &RunView, (tasks, target): (&[&TaskRun], &str)) -> Option<String> {
+    let folder = run_folder(run.about().id?);
     let detail = |slug: &str, file: &str| format!("{folder}details/{slug}/{file}");
     let (path, fragment) = match parse_name(target).ok()? {
         Target::Http(_) => return Some(target.to_owned()),

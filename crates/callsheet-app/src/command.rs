@@ -139,7 +139,7 @@ pub enum Arrival {
 }
 
 /// What came of a command.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The run.
     pub run: RunId,

@@ -1,21 +1,19 @@
 //! The port between faces and runs.
 
-use std::sync::Arc;
-
+use callsheet_core::events::LogEntry;
 use callsheet_core::issue::Severity;
 use callsheet_core::record::Gate;
-use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
-use callsheet_runtime::ports::{GateView, LiveText, Store};
-use callsheet_runtime::shown::Shown;
+use callsheet_runtime::ports::{GateView, LiveText, RunSummary};
 use serde::{Deserialize, Serialize};
 
 use crate::command::{Order, Receipt};
 use crate::refusal::Refusal;
+use crate::view::{Cursor, RunView};
 
 /// An issue of a plan file, with its place in the text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetIssue {
     /// Line from 1.
     pub line: u32,
@@ -28,7 +26,7 @@ pub struct SheetIssue {
 }
 
 /// What an edit of a plan file would do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SheetCheck {
     /// In the order of lines.
     pub issues: Vec<SheetIssue>,
@@ -57,23 +55,41 @@ pub trait RunControl: Send + Sync {
     /// The project's name for a person.
     fn project(&self) -> String;
 
-    /// The record of the project, to be read. `None`: there are no runs yet.
+    /// All runs, newest first.
     ///
     /// # Errors
-    /// It cannot be used.
-    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal>;
+    /// The record cannot be read.
+    fn list(&self) -> Result<Vec<RunSummary>, Refusal>;
+
+    /// What was recorded of a run after `seen`, in order. [`RunView::take`] folds it.
+    ///
+    /// # Errors
+    /// There is no such run, or the record cannot be read.
+    fn watch(&self, run: &RunId, seen: Cursor) -> Result<Vec<LogEntry>, Refusal>;
+
+    /// A recorded text.
+    ///
+    /// # Errors
+    /// There is none, or the record cannot be read.
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal>;
+
+    /// Whether something was left for a run that it has not taken yet.
+    ///
+    /// # Errors
+    /// The record cannot be read.
+    fn has_messages(&self, run: &RunId) -> Result<bool, Refusal>;
 
     /// What an open gate shows.
     ///
     /// # Errors
     /// The record cannot be read.
-    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal>;
+    fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal>;
 
     /// What the open gates of a run show, in the order they were opened.
     ///
     /// # Errors
     /// The record cannot be read.
-    fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal>;
+    fn gates(&self, run: &RunView) -> Result<Vec<GateView>, Refusal>;
 
     /// What the process that drives the run, as the record names it, has streamed of calls in progress.
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;
@@ -82,7 +98,7 @@ pub trait RunControl: Send + Sync {
     fn colours(&self, path: &str, text: &str) -> Vec<Coloured>;
 
     /// The answer of a run that is finished; empty for another.
-    fn answer(&self, run: &Run, id: &RunId) -> String;
+    fn answer(&self, run: &RunView) -> String;
 
     /// Carries a command out, or leaves it for the process that drives the run.
     ///
@@ -99,21 +115,15 @@ pub trait RunControl: Send + Sync {
     /// What became of the process that was started last for a run from here.
     fn started(&self, run: &RunId) -> Option<Started>;
 
-    /// A run as one HTML file.
-    ///
-    /// # Errors
-    /// The record cannot be read.
-    fn report(&self, run: &RunId) -> Result<Shown, Refusal>;
-
     /// The text of a run's plan file as it is on disk; the rendered one if there is no file.
     ///
     /// # Errors
     /// It cannot be read.
-    fn sheet(&self, run: &Run, id: &RunId) -> Result<String, Refusal>;
+    fn sheet(&self, run: &RunView) -> Result<String, Refusal>;
 
     /// What an edit of the plan file would do. Changes nothing.
     ///
     /// # Errors
     /// The project cannot be read.
-    fn check_sheet(&self, run: &Run, id: &RunId, text: &str) -> Result<SheetCheck, Refusal>;
+    fn check_sheet(&self, run: &RunView, text: &str) -> Result<SheetCheck, Refusal>;
 }

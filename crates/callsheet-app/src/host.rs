@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_core::run::Run;
-use callsheet_core::spec::{RunId, Task};
+use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{LiveText, Store};
@@ -33,14 +32,14 @@ pub trait Host: Send + Sync {
     /// That the project has no runs, and what to do about it.
     fn no_runs(&self) -> Refusal;
 
-    /// What reading a plan file of a run needs. No model can be called.
+    /// What reading a plan file of a run with these settings needs. No model can be called.
     ///
     /// # Errors
     /// The project cannot be read.
-    fn reading(&self, store: Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Services, Refusal>;
+    fn reading(&self, store: Arc<dyn Store>, id: &RunId, settings: &Settings) -> Result<Services, Refusal>;
 
-    /// The model that will execute a task; `None`: the record says it.
-    fn executing_model(&self, run: &Run, task: &Task) -> Option<String>;
+    /// The model that will execute a task; `None`: the record says it. `wish`: what its skill asks for.
+    fn executing_model(&self, settings: &Settings, wish: Option<&str>) -> Option<String>;
 
     /// What a process has streamed of calls in progress.
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText>;

@@ -1,8 +1,6 @@
 //! What happened, in one line: the same words in plain lines, on the screen and on the page.
 
-use callsheet_core::events::{Event, Piece};
 use callsheet_core::record::CallKey;
-use callsheet_core::run::Run;
 use callsheet_core::view::{call_words, duration};
 use callsheet_runtime::shown::Shown;
 
@@ -25,16 +23,6 @@ pub fn one_line(text: &str, width: usize) -> String {
     cut.truncate(cut.trim_end().len());
     cut.push('…');
     cut
-}
-
-/// An event in words, if it is worth a line. `run`: the run after it.
-pub fn event_line(event: &Event, run: &Run) -> Option<EventLine> {
-    let line = event.line(run)?;
-    let shown = |piece: &Piece| match piece {
-        Piece::Own(words) => words.clone(),
-        Piece::Quoted { text, most } => one_line(text, *most),
-    };
-    Some(EventLine { text: line.pieces.iter().map(shown).collect(), is_detail: line.is_detail })
 }
 
 /// A call without an answer.

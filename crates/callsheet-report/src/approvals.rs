@@ -1,8 +1,8 @@
 //! Who approved what, with what words: the answers to gates and questions, from the log.
 
+use callsheet_app::RunView;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
-use callsheet_core::run::Run;
 use callsheet_core::spec::{ApprovalMode, Headless, Slug};
 
 /// One answer of a person to one gate, about one task.
@@ -58,8 +58,8 @@ fn said(answer: &Answer, task: &Slug) -> Option<(bool, &'static str, String)> {
 }
 
 /// How the run was set up to ask, where that is not a person at each gate.
-pub(crate) fn standing(run: &Run) -> Option<&'static str> {
-    let settings = run.settings();
+pub(crate) fn standing(run: &RunView) -> Option<&'static str> {
+    let settings = run.about().settings;
     match (settings.approval, &settings.headless) {
         (ApprovalMode::Never, _) => Some("Approval was switched off for this run: nobody was asked."),
         (_, Headless::Approve) => Some("Approval was given in advance for everything (--headless approve)."),

@@ -1,6 +1,6 @@
 //! What was changed: diffs by task, and who approved them.
 
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_app::{RunView, TaskRun};
 use callsheet_core::view::{DiffKind, diff_lines};
 use maud::{Markup, html};
 
@@ -9,7 +9,7 @@ use crate::{Source, shown};
 
 /// The section; nothing if nothing was to be changed.
 pub(crate) fn changes(source: &Source<'_>) -> Markup {
-    let answers = approvals(source.facts);
+    let answers = approvals(source.entries);
     let changed: Vec<&TaskRun> = source.run.all_tasks().filter(|task| !task.applied.is_empty()).collect();
     let other: Vec<&Approval> =
         answers.iter().filter(|answer| changed.iter().all(|task| task.task.slug != answer.task)).collect();
@@ -27,7 +27,7 @@ pub(crate) fn changes(source: &Source<'_>) -> Markup {
     }
 }
 
-fn name(run: &Run, answer: &Approval) -> String {
+fn name(run: &RunView, answer: &Approval) -> String {
     run.task(&answer.task).map_or_else(|| answer.task.to_string(), |task| shown(&task.task.name))
 }
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::run::Run;
-use callsheet_core::view::{Summary, counted, dollars, duration, thousands, time_parts};
+use callsheet_app::RunView;
+use callsheet_core::view::{counted, dollars, duration, thousands, time_parts};
 use maud::{Markup, html};
 
 use crate::shown;
 
 /// The section.
-pub(crate) fn cost(run: &Run) -> Markup {
-    let summary = Summary::of(run);
+pub(crate) fn cost(run: &RunView) -> Markup {
+    let summary = run.summary(true);
     let total = summary.time.total_ms().max(1);
     html! {
         section {
@@ -65,7 +65,7 @@ fn model_name(model: &str) -> String {
 }
 
 /// Which models answered, and what each cost.
-fn models(run: &Run) -> Markup {
+fn models(run: &RunView) -> Markup {
     let mut rows: BTreeMap<&str, (usize, u64, u64, f64, u64)> = BTreeMap::new();
     for call in run.calls() {
         let row = rows.entry(&call.model).or_default();

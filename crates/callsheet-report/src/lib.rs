@@ -1,5 +1,5 @@
-//! A run as one HTML file that opens anywhere, and its timeline as a picture. Pure: from a record to text. Nothing that a
-//! model, a tool or a file said becomes markup.
+//! A run as one HTML file that opens anywhere, and its timeline as a picture. Nothing that a model, a tool or a file said
+//! becomes markup.
 
 mod approvals;
 mod changes;
@@ -14,34 +14,53 @@ mod troubles;
 mod zoom;
 
 pub use markdown::markdown;
-pub use page::html;
 pub use timeline::{TIMELINE_STYLE, timeline};
 pub use zoom::Zoom;
 
+use callsheet_app::{Folded, RunControl, RunView, omitted_rules, result_of_tree};
 use callsheet_core::events::LogEntry;
-use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
 use callsheet_core::template::TaskResult;
+use callsheet_core::view::civil;
 use callsheet_core::visible::readable;
+use callsheet_runtime::ports::RunSummary;
+use callsheet_runtime::shown::{Shown, mask};
 
 /// What a report is made of.
-pub struct Source<'a> {
+struct Source<'a> {
     /// Name of the run.
-    pub name: &'a str,
+    name: &'a str,
     /// When it began, in words.
-    pub began: &'a str,
-    /// The run, folded from `facts`.
-    pub run: &'a Run,
+    began: String,
+    /// The run, folded from `entries`.
+    run: &'a RunView,
     /// Its log.
-    pub facts: &'a [LogEntry],
+    entries: &'a [LogEntry],
     /// The result of the run of a template.
-    pub of_tree: Option<&'a TaskResult>,
+    of_tree: Option<TaskResult>,
     /// Texts of the record.
-    pub blob: &'a dyn Fn(&BlobId) -> Option<String>,
+    blob: &'a dyn Fn(&BlobId) -> Option<String>,
     /// Rules of the project that prompts had no room for.
-    pub omitted: &'a [String],
-    /// The version that makes the report.
-    pub version: &'a str,
+    omitted: Vec<String>,
+}
+
+/// A run as one self-contained HTML file, without script.
+pub fn report(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .. }: &Folded) -> Shown {
+    Shown::html(&page::html(&Source {
+        name: found.run.as_str(),
+        began: began(run, found.started_at),
+        run,
+        entries,
+        of_tree: result_of_tree(runs, run),
+        blob: &|blob| runs.blob(blob).ok().map(|bytes| mask(&String::from_utf8_lossy(&bytes)).into_owned()),
+        omitted: omitted_rules(runs, run),
+    }))
+}
+
+fn began(run: &RunView, at: u64) -> String {
+    let (year, month, day, seconds) = civil(at);
+    let date = format!("{year:04}-{month:02}-{day:02}, {:02}:{:02} UTC", seconds / 3_600, seconds / 60 % 60);
+    if run.about().follow_ups.is_empty() { date } else { format!("{date}, continued later") }
 }
 
 /// Untrusted text, its hidden characters shown. `maud` escapes what would be markup.

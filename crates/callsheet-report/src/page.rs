@@ -1,9 +1,9 @@
 //! The whole page, in the order in which a colleague reads it.
 
+use callsheet_app::{Joined, RunView};
 use callsheet_core::record::Outcome;
-use callsheet_core::run::{Joined, Run};
 use callsheet_core::spec::Slug;
-use callsheet_core::view::{answer, joined, outcome_word, results, unsupported_line, unsupported_of_answer};
+use callsheet_core::view::outcome_word;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::changes::changes;
@@ -18,11 +18,11 @@ const PAGE: &str = include_str!("page.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// One self-contained HTML file, without script.
-pub fn html(source: &Source<'_>) -> String {
+pub(crate) fn html(source: &Source<'_>) -> String {
     let run = source.run;
-    let title = run.prompt().lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
+    let title = run.about().prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
     let link = |task: &Slug| run.task(task).map(|task| format!("#task-{}", task.task.slug));
-    let timeline = timeline(run, source.facts, &link, None);
+    let timeline = timeline(run, source.entries, &link, None);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,8 +40,8 @@ pub fn html(source: &Source<'_>) -> String {
                 (cost(run))
                 @if !timeline.0.is_empty() { section { h2 { "Timeline" } (timeline) } }
                 (tasks(source))
-                (troubles(run, source.omitted))
-                footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (source.version) " from the record of the run." }
+                (troubles(run, &source.omitted))
+                footer { "Run " (source.name) ", started " (source.began) ". Made by Callsheet " (env!("CARGO_PKG_VERSION")) " from the record of the run." }
             }
         }
     };
@@ -49,19 +49,19 @@ pub fn html(source: &Source<'_>) -> String {
 }
 
 fn asked(source: &Source<'_>) -> Markup {
-    let run = source.run;
+    let about = source.run.about();
     // What is long is no heading.
-    let prompt = shown(run.prompt().trim());
+    let prompt = shown(about.prompt.trim());
     let short = prompt.chars().count() <= 200;
     html! {
         header {
             p.lead { "What was asked" }
             @if short { h1 { (prompt) } } @else { h1 { (cut(&prompt, 120)) } div.need { (prompt) } }
-            @for words in run.follow_ups() { p { "Then: " (shown(words)) } }
+            @for words in about.follow_ups { p { "Then: " (shown(words)) } }
             p.lead {
-                span class=(format!("state {}", if run.outcome().is_some_and(Outcome::is_finished) { "good" } else { "open" })) { (outcome(run)) }
+                span class=(format!("state {}", if about.outcome.is_some_and(Outcome::is_finished) { "good" } else { "open" })) { (outcome(source.run)) }
                 (source.began)
-                @if let Some(message) = run.message() { ". " (shown(message)) }
+                @if let Some(message) = about.message { ". " (shown(message)) }
             }
         }
     }
@@ -75,34 +75,32 @@ fn cut(text: &str, letters: usize) -> String {
     cut
 }
 
-fn outcome(run: &Run) -> String {
-    let word = run.outcome().map_or("not finished", outcome_word);
+fn outcome(run: &RunView) -> String {
+    let word = run.about().outcome.map_or("not finished", outcome_word);
     word.replace('_', " ")
 }
 
 fn answered(source: &Source<'_>) -> Markup {
     let run = source.run;
-    let own = |_: &[&callsheet_core::run::TaskRun], text: &str| text.to_owned();
-    let text = answer(run, &own);
-    let results = results(run, &own);
+    let (text, results) = (run.answer(), run.results());
     html! {
         section {
             h2 { "Answer" }
             div.answer {
-                @if let Some(result) = source.of_tree {
+                @if let Some(result) = &source.of_tree {
                     @let words = result.words();
                     @if words.trim().is_empty() { p { "The template gave no text." } } @else { (markdown(&words)) }
                     @if let Some(error) = &result.error { p.bad { "Failed: " (shown(&error.message)) } }
                 } @else if text.is_empty() {
                     p { "There is no answer: the run is not finished." }
-                } @else if results.len() > 1 && !matches!(joined(run), Some(Joined::Answer { .. })) {
+                } @else if results.len() > 1 && !matches!(run.joined(), Some(Joined::Answer { .. })) {
                     @for (task, text) in &results { h3 { (shown(&task.task.name)) } (markdown(text)) }
                 } @else {
                     (markdown(&text))
                 }
             }
-            @if let Some(line) = unsupported_line(unsupported_of_answer(run)) { p.warning { "Warning: " (shown(&line)) } }
-            @if let Some(Joined::Failed(why)) = joined(run) { p.warning { "No answer was written from the results: " (shown(why)) } }
+            @if let Some(line) = run.unsupported_line() { p.warning { "Warning: " (shown(&line)) } }
+            @if let Some(Joined::Failed(why)) = run.joined() { p.warning { "No answer was written from the results: " (shown(why)) } }
         }
     }
 }

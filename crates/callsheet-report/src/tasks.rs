@@ -1,7 +1,7 @@
 //! Each task with its result and what it read.
 
+use callsheet_app::{RunView, State, TaskRun};
 use callsheet_core::links::link_target;
-use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::Target;
 use callsheet_core::view::{counted, dollars, duration, review_words, thousands, unsupported_line};
 use maud::{Markup, html};
@@ -70,7 +70,7 @@ fn one(source: &Source<'_>, task: &TaskRun) -> Markup {
 }
 
 /// Skill, calls, tokens, dollars, time.
-fn meta(run: &Run, task: &TaskRun) -> String {
+fn meta(run: &RunView, task: &TaskRun) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(task.task.skill.as_ref().map(|skill| shown(skill)));
     let calls: Vec<_> = run.calls_of(&task.task.slug).collect();
@@ -92,7 +92,7 @@ fn meta(run: &Run, task: &TaskRun) -> String {
 }
 
 /// What a reference means, in words; a task is a link inside the page.
-fn target(run: &Run, target: &Target) -> Markup {
+fn target(run: &RunView, target: &Target) -> Markup {
     match target.producer().and_then(|slug| run.task(slug)) {
         Some(producer) => html! { a href=(format!("#task-{}", producer.task.slug)) { (shown(&producer.task.name)) } },
         None => html! { code { (shown(&link_target(target))) } },

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_app::RunView;
 use callsheet_core::events::LogEntry;
-use callsheet_core::run::Run;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::{self, Bar, BarKind, Wait, WaitKind, duration};
 use maud::{Markup, html};
@@ -18,7 +18,7 @@ pub const TIMELINE_STYLE: &str = include_str!("timeline.css");
 
 /// What the picture, its words and its table are made of.
 pub(crate) struct Timeline<'a> {
-    run: &'a Run,
+    run: &'a RunView,
     /// Where a page tells of a task.
     pub link: &'a dyn Fn(&Slug) -> Option<String>,
     pub bars: Vec<Bar>,
@@ -34,16 +34,17 @@ pub(crate) struct Timeline<'a> {
 /// The timeline of a run; nothing without work. `link`: the address at which a page tells of a task, if it does. `zoom`: of a
 /// page that can show a stretch of it.
 pub fn timeline(
-    run: &Run,
+    run: &RunView,
     facts: &[LogEntry],
     link: &dyn Fn(&Slug) -> Option<String>,
     zoom: Option<&Zoom<'_>>,
 ) -> Markup {
+    let about = run.about();
     let bars = view::timeline(facts);
     let waits = view::waits(facts);
-    let last = facts.first().map_or(0, |first| run.now_ms().saturating_sub(first.at));
+    let last = facts.first().map_or(0, |first| about.now_ms.saturating_sub(first.at));
     let end = bars.iter().filter_map(|bar| bar.to).fold(last, u64::max);
-    let (ideal_ms, busy_ms) = (run.ideal_ms(), run.busy_ms());
+    let (ideal_ms, busy_ms) = (run.ideal_ms(), about.busy_ms);
     let stretch = zoom.and_then(|zoom| zoom.shown);
     let timeline = Timeline { run, link, bars, waits, end, ideal_ms, busy_ms, stretch };
     let picture = picture(&timeline);
@@ -187,7 +188,7 @@ fn row(timeline: &Timeline<'_>, line: &Line<'_>) -> Markup {
 mod tests {
     use callsheet_core::events::{self, Event, ListOrigin, VERSION};
     use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
-    use callsheet_core::run::Effect;
+    use callsheet_core::run::{Effect, Run};
     use callsheet_core::spec::{Goals, Policy, RunId, Settings, Task};
 
     use super::*;
@@ -195,10 +196,11 @@ mod tests {
     #[test]
     fn names_of_tasks_are_text() {
         let (run, facts) = waiting();
+        let run = RunView::from(run);
         let html = timeline(&run, &facts, &|task| Some(format!("#task-{task}")), None).into_string();
         assert!(html.contains("Read &lt;script&gt;&amp;&lt;U+202E&gt;") && !html.contains("<script"), "{html}");
         assert!(html.contains("waits for a slot") && html.contains("href=\"#task-read-2\""), "{html}");
-        assert!(timeline(&Run::new(), &[], &|_| None, None).into_string().is_empty());
+        assert!(timeline(&RunView::default(), &[], &|_| None, None).into_string().is_empty());
     }
 
     /// Two tasks and one slot: the first is at work.

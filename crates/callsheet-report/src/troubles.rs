@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::run::{CallRecord, Run};
-use callsheet_core::view::{call_words, counted, problem_line};
+use callsheet_app::{CallRecord, RunView};
+use callsheet_core::view::{call_words, counted};
 use maud::{Markup, html};
 
 use crate::shown;
 
 /// The section; nothing if all went well.
-pub(crate) fn troubles(run: &Run, omitted: &[String]) -> Markup {
-    let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
+pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
+    let problems: Vec<String> = run.all_problems().map(|problem| run.problem_line(&problem)).collect();
     let refused: Vec<&CallRecord> = run.calls().iter().filter(|call| call.accepted == Some(false)).collect();
     let repaired: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.repairs.is_empty()).collect();
     let rejected: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.rejected.is_empty()).collect();

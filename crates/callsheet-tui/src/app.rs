@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use callsheet_app::event_line;
+use callsheet_app::{LimitUse, RunView, Stage};
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{CallKey, EffectKey, Gate, GateKind};
-use callsheet_core::run::{LimitUse, Run, Stage};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
 use callsheet_core::view::board::{Ask, Row};
@@ -129,7 +128,7 @@ pub struct Stream {
 /// All of it.
 pub struct App {
     /// The run so far.
-    pub run: Run,
+    pub run: RunView,
     /// The same as a board.
     pub board: Board,
     /// Replies under way.
@@ -179,9 +178,9 @@ pub struct App {
 impl Default for App {
     /// Before anything is known.
     fn default() -> Self {
-        let run = Run::new();
+        let run = RunView::default();
         Self {
-            board: Board::of(&run, false),
+            board: run.board(false),
             run,
             streams: BTreeMap::new(),
             log: VecDeque::new(),
@@ -213,7 +212,7 @@ impl App {
     pub fn take(&mut self, news: News) {
         match news {
             News::Entry(entry) => {
-                if self.run.apply(&entry).is_ok() {
+                if self.run.take(&entry).is_ok() {
                     self.note(&entry.event);
                     self.changed();
                 }
@@ -230,7 +229,7 @@ impl App {
 
     /// What another process streams takes the place of what it streamed before. A call that has ended since is left out.
     fn show_streams(&mut self, calls: Vec<LiveText>) {
-        let calls = calls.into_iter().filter(|call| self.run.is_in_flight(&EffectKey::Ask(call.key.clone())));
+        let calls = calls.into_iter().filter(|call| self.run.is_in_flight(&call.key));
         let streams: BTreeMap<CallKey, Stream> =
             calls.map(|LiveText { key, text, count }| (key, Stream { text, count })).collect();
         if self.streams != streams {
@@ -257,7 +256,7 @@ impl App {
             Event::RunResumed(_) => self.streams.clear(),
             _ => {}
         }
-        if let Some(line) = event_line(event, &self.run) {
+        if let Some(line) = self.run.event_line(event) {
             self.log.push_back(text::one_line(&line.text));
             if self.log.len() > LOGGED {
                 self.log.pop_front();
@@ -277,7 +276,7 @@ impl App {
             return false;
         }
         let former: BTreeSet<EffectKey> = self.board.queue.iter().map(|ask| ask.key.clone()).collect();
-        self.board = Board::of(&self.run, self.driven);
+        self.board = self.run.board(self.driven);
         let open: BTreeSet<&EffectKey> = self.board.queue.iter().map(|ask| &ask.key).collect();
         self.sent.retain(|key| open.contains(key));
         if self.review.as_ref().is_some_and(|review| !open.contains(&review.ask.key)) {
@@ -310,7 +309,7 @@ impl App {
 
     /// The run ended, and nothing of it is outstanding.
     pub fn is_over(&self) -> bool {
-        matches!(self.run.stage(), Stage::Concluded(_))
+        matches!(self.run.about().stage, Stage::Concluded(_))
     }
 
     /// The row that is shown in the pane.

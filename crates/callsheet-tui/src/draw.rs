@@ -1,6 +1,6 @@
 //! The screen: the run above, the tree left or on top, the chosen task beside or below it, the keys at the foot.
 
-use callsheet_core::view::{amount, dollars, limit_unit, pressing_limit, thousands};
+use callsheet_core::view::{amount, dollars, limit_unit, thousands};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
@@ -250,7 +250,7 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
     if header.problems > 0 {
         figures.push((format!("{} failed", header.problems), theme.bad()));
     }
-    if let Some(one) = pressing_limit(&app.run) {
+    if let Some(one) = app.run.pressing_limit() {
         let (used, max) = (amount(one.used), amount(one.max));
         let words = format!("{used} of {max} {}", limit_unit(one.limit.name()));
         figures.push((words, theme.bad()));
@@ -269,7 +269,7 @@ fn figures(app: &App, theme: Theme) -> Vec<(String, Style)> {
 fn clock(app: &App) -> String {
     let header = &app.board.header;
     let works = app.driven && header.running > 0 && header.outcome.is_none();
-    let since = if works { app.now_ms.saturating_sub(app.run.now_ms()) } else { 0 };
+    let since = if works { app.now_ms.saturating_sub(app.run.about().now_ms) } else { 0 };
     let spent = minutes(header.busy_ms.saturating_add(since));
     let left = header.left_ms.filter(|_| works).map(|left| left.saturating_sub(since)).filter(|left| *left >= 1_000);
     left.map_or_else(|| spent.clone(), |left| format!("{spent}, about {} left", minutes(left)))

@@ -2,7 +2,6 @@
 
 use callsheet_app::grantable;
 use callsheet_core::record::{EffectKey, GateKind};
-use callsheet_core::view::pressing_limit;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -126,7 +125,7 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         None if !app.board.queue.is_empty() => keys.push(("g", "go to what waits")),
         None => {}
     }
-    if pressing_limit(&app.run).is_some() {
+    if app.run.pressing_limit().is_some() {
         keys.push(("+", "raise the limit"));
     }
     if app.rests() {
@@ -136,7 +135,7 @@ fn keys(app: &App) -> Vec<(&'static str, &'static str)> {
         keys.extend(app.is_over().then_some(("f", "follow up")));
     }
     keys.extend([("?", "keys"), ("q", if app.driven { "detach" } else { "leave" }), ("↑↓", "task")]);
-    if app.run.has_list() && !app.is_over() {
+    if app.run.about().has_list && !app.is_over() {
         keys.push(("e", "edit sheet"));
     }
     keys.extend([("⏎", "open"), ("Tab", "view"), ("t", "timeline"), ("s", "sheet"), ("/", "search")]);

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_app::{Receipt, RunCommand, WordCount, grantable};
+use callsheet_app::{Receipt, RunCommand, State, WordCount, grantable};
 use callsheet_core::record::{EffectKey, GateKind};
-use callsheet_core::run::State;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkVerdict};
@@ -333,7 +332,7 @@ fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
     match code {
         KeyCode::Char('q') => return Next::Leave(Leave::Quit),
         KeyCode::Char('x') if app.driven => app.sure = Some(Sure::Cancel),
-        KeyCode::Char('e') if app.run.has_list() => return Next::EditSheet,
+        KeyCode::Char('e') if app.run.about().has_list => return Next::EditSheet,
         KeyCode::Char('r') if app.rests() => return Next::Leave(Leave::Resume),
         KeyCode::Char('f') if app.rests() && app.is_over() => {
             app.input = Some((Purpose::FollowUp, Input::default()));

@@ -1,8 +1,8 @@
 //! A limit of the run that the person raises: what is asked, and what is typed for it.
 
+use callsheet_app::LimitUse;
 use callsheet_app::RunCommand;
-use callsheet_core::run::LimitUse;
-use callsheet_core::view::{amount, limit_unit, limit_words, most_used_limit};
+use callsheet_core::view::{amount, limit_unit, limit_words};
 
 use crate::app::{App, Purpose};
 use crate::input::Input;
@@ -11,7 +11,7 @@ use crate::viewer::Viewer;
 
 /// Asks for a new bound; twice as much is there to be taken.
 pub fn ask(app: &mut App) {
-    match most_used_limit(&app.run) {
+    match app.run.most_used_limit() {
         Some(one) => {
             let twice = amount(one.max * 2.0);
             app.input = Some((Purpose::Raise(one), Input::with(&twice)));

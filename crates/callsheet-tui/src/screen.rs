@@ -149,7 +149,8 @@ impl Loop {
     }
 
     fn ring(&mut self) -> std::io::Result<()> {
-        let words = format!("waits for you: {}", crate::text::cut(&crate::text::one_line(self.app.run.prompt()), 60));
+        let words =
+            format!("waits for you: {}", crate::text::cut(&crate::text::one_line(self.app.run.about().prompt), 60));
         execute!(self.terminal.backend_mut(), Print(BELL), SetTitle(words))
     }
 

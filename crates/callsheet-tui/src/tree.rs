@@ -1,6 +1,6 @@
 //! The rows of the left side.
 
-use callsheet_core::run::Stage;
+use callsheet_app::Stage;
 use callsheet_core::view::board::{Need, Row};
 use callsheet_core::view::{counted, state_mark};
 
@@ -77,7 +77,7 @@ pub fn stay_in_sight(app: &mut App) {
 
 fn of_run(app: &App) -> Item {
     let header = &app.board.header;
-    let (mark, title, need) = match app.run.stage() {
+    let (mark, title, need) = match app.run.about().stage {
         Stage::Concluded(outcome) if outcome.is_finished() => ("✓", "Answer", Need::Over),
         Stage::Concluded(_) => ("✗", "Run", Need::Problem),
         Stage::Pass | Stage::Operate => ("≡", "Plan", Need::Next),
@@ -86,7 +86,7 @@ fn of_run(app: &App) -> Item {
     let stream = app.streams.iter().find(|(key, _)| key.task.is_none()).map(|(_, stream)| stream.count);
     let line = match (header.outcome, stream) {
         (Some(_), _) => {
-            let answer = callsheet_core::view::answer(&app.run, &|_, text| text.to_owned());
+            let answer = app.run.answer();
             let shown = Some(answer).filter(|answer| !answer.trim().is_empty()).or_else(|| header.message.clone());
             shown.unwrap_or_else(|| counted(header.total, "task"))
         }

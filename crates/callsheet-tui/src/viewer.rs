@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callsheet_app::{Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::events::LogEntry;
 use callsheet_core::record::{AnsweredBy, Gate};
-use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
@@ -49,24 +48,22 @@ pub struct Viewer {
 impl Viewer {
     /// A recorded text.
     pub(crate) fn blob(&self, id: &BlobId) -> Option<String> {
-        let store = self.runs.record().ok()??;
-        store.blob(id).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        self.runs.blob(id).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// All log entries of the run so far.
     pub(crate) fn entries(&self) -> Vec<LogEntry> {
-        let store = self.runs.record().ok().flatten();
-        store.and_then(|store| store.read(&self.run, 1).ok()).unwrap_or_default()
+        self.runs.watch(&self.run, Cursor::default()).unwrap_or_default()
     }
 
     /// What an open gate shows.
-    pub(crate) fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, String> {
+    pub(crate) fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, String> {
         self.runs.gate(run, gate).map_err(|refusal| words(&refusal))
     }
 
     /// The answer of a run that has ended; empty: there is none.
-    pub(crate) fn answer(&self, run: &Run) -> String {
-        self.runs.answer(run, &self.run)
+    pub(crate) fn answer(&self, run: &RunView) -> String {
+        self.runs.answer(run)
     }
 
     /// The kinds of the pieces of a code text.

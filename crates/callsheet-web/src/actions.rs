@@ -243,7 +243,7 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
 
 fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<Drawn, Refusal> {
     app.with_run(id, |page| {
-        let check = app.runs.check_sheet(page.run, id, text).unwrap_or_default();
+        let check = app.runs.check_sheet(page.run, text).unwrap_or_default();
         let body = html! {
             p.crumbs { a href="./" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
             h1 { "Sheet" }
@@ -266,7 +266,7 @@ pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fiel
             return editor(app, &id, (&seen, &text), None);
         }
         app.with_run(&id, |page| {
-            let check: SheetCheck = app.runs.check_sheet(page.run, &id, &text)?;
+            let check: SheetCheck = app.runs.check_sheet(page.run, &text)?;
             Ok(Drawn::page(sheet::checked(&check)))
         })
     });

@@ -9,7 +9,6 @@ use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
 use callsheet_core::spec::RunId;
-use callsheet_core::view::Board;
 use callsheet_runtime::ports::GateView;
 use callsheet_runtime::shown::mask;
 
@@ -96,22 +95,20 @@ impl Visit {
     /// There is no such run, or what the store says.
     pub fn with_run<T>(&self, id: &RunId, see: impl FnOnce(&RunPage<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let summary = self.record.summary(id)?;
-        let store = self.record.store(id)?;
         let folded = self.record.folded(id)?;
         let folded = locked(&folded);
         let gates: Vec<GateView> = self.runs.gates(&folded.run)?.into_iter().map(masked).collect();
-        let board = Board::of(&folded.run, summary.owner.is_some());
+        let board = folded.run.board(summary.owner.is_some());
         see(&RunPage {
             visit: self,
             runs: &*self.runs,
-            store: &*store,
             summary: &summary,
             run: &folded.run,
             entries: &folded.entries,
             broken: folded.broken.as_deref(),
             board: &board,
             gates: &gates,
-            saved: store.has_messages(id).unwrap_or(false),
+            saved: self.runs.has_messages(id).unwrap_or(false),
             started: self.runs.started(id),
             typed: None,
             at: String::new(),

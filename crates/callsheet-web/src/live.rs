@@ -145,7 +145,7 @@ fn mark(app: &Visit, id: &RunId, view: &View) -> Result<Mark, Refusal> {
         last: summary.facts,
         owner: summary.owner,
         outcome: summary.outcome,
-        saved: app.record.store(id)?.has_messages(id).unwrap_or(false),
+        saved: app.runs.has_messages(id).unwrap_or(false),
         started: app.runs.started(id),
         writing,
     })

@@ -5,11 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::RunSummary;
 
-use callsheet_app::{Refusal, RunControl};
+use callsheet_app::{Cursor, Folded, Refusal, RunControl};
 
 /// Runs that are kept folded.
 const KEPT: usize = 8;
@@ -20,39 +19,11 @@ const FRESH: Duration = Duration::from_millis(500);
 /// Characters of a run's own words that are searched.
 const WORDS: usize = 64 * 1_024;
 
-/// A run and its log.
-#[derive(Default)]
-pub(crate) struct Folded {
-    /// As its log says.
-    pub run: Run,
-    /// The log.
-    pub entries: Vec<LogEntry>,
-    /// An entry that does not fit: what follows it is not shown.
-    pub broken: Option<String>,
-}
-
-impl Folded {
-    fn catch_up(&mut self, store: &dyn Store, id: &RunId) -> Result<(), StoreFault> {
-        if self.broken.is_some() {
-            return Ok(());
-        }
-        let from = self.entries.last().map_or(1, |entry| entry.n + 1);
-        for entry in store.read(id, from)? {
-            if let Err(reject) = self.run.apply(&entry) {
-                self.broken = Some(format!("event {} of the record does not fit: {reject}", entry.n));
-                break;
-            }
-            self.entries.push(entry);
-        }
-        Ok(())
-    }
-}
-
 /// What is known of a run without folding it.
 #[derive(Clone, Default)]
 pub(crate) struct Gist {
-    /// Number of the last entry that was read.
-    facts: u64,
+    /// What has been read of its log.
+    seen: Cursor,
     /// Tokens read and written.
     pub tokens: u64,
     /// US dollars, as far as known.
@@ -64,7 +35,7 @@ pub(crate) struct Gist {
 impl Gist {
     fn read(&mut self, entries: &[LogEntry]) {
         for entry in entries {
-            self.facts = self.facts.max(entry.n);
+            self.seen = Cursor(entry.n);
             match &entry.event {
                 Event::ReplyReceived(events::ReplyReceived { usage, .. }) => {
                     self.tokens = self.tokens.saturating_add(usage.tokens());
@@ -106,13 +77,8 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn refusal(fault: &StoreFault) -> Refusal {
-    let advice = match fault {
-        StoreFault::NoRun(_) => "the list of runs shows all there are",
-        StoreFault::TooNew { .. } => "use a newer Callsheet",
-        _ => "`callsheet doctor` shows where Callsheet stores runs",
-    };
-    Refusal { advice: advice.to_owned(), ..Refusal::internal(fault.to_string(), "") }
+fn no_such_run(id: &RunId) -> Refusal {
+    Refusal::usage(format!("there is no run {id}"), "the list of runs shows all there are")
 }
 
 impl Record {
@@ -128,8 +94,7 @@ impl Record {
         {
             return Ok(runs.clone());
         }
-        let Some(store) = self.control.record()? else { return Ok(Vec::new()) };
-        let runs = store.runs().map_err(|fault| refusal(&fault))?;
+        let runs = self.control.list()?;
         *listed = Some((Instant::now(), runs.clone()));
         Ok(runs)
     }
@@ -141,12 +106,11 @@ impl Record {
 
     /// A run as it is listed.
     pub fn summary(&self, id: &RunId) -> Result<RunSummary, Refusal> {
-        self.list()?.into_iter().find(|run| run.run == *id).ok_or_else(|| refusal(&StoreFault::NoRun(id.clone())))
+        self.list()?.into_iter().find(|run| run.run == *id).ok_or_else(|| no_such_run(id))
     }
 
     /// A run, up to date.
     pub fn folded(&self, id: &RunId) -> Result<Arc<Mutex<Folded>>, Refusal> {
-        let store = self.store(id)?;
         let folded = {
             let mut runs = locked(&self.runs);
             let known = runs.iter().position(|(known, _)| known == id).map(|at| runs.remove(at).1);
@@ -157,20 +121,21 @@ impl Record {
             }
             folded
         };
-        locked(&folded).catch_up(&*store, id).map_err(|fault| refusal(&fault))?;
+        {
+            let mut folded = locked(&folded);
+            if folded.broken.is_none() {
+                let new = self.control.watch(id, folded.cursor())?;
+                folded.take(new);
+            }
+        }
         Ok(folded)
-    }
-
-    /// The store, which has the run.
-    pub fn store(&self, id: &RunId) -> Result<Arc<dyn Store>, Refusal> {
-        self.control.record()?.ok_or_else(|| refusal(&StoreFault::NoRun(id.clone())))
     }
 
     /// What a run cost and says. Of its log only what is new is read.
     pub fn gist(&self, run: &RunSummary) -> Result<Gist, Refusal> {
         let mut gist = locked(&self.gists).get(&run.run).cloned().unwrap_or_default();
-        if gist.facts < run.facts {
-            let new = self.store(&run.run)?.read(&run.run, gist.facts + 1).map_err(|fault| refusal(&fault))?;
+        if gist.seen.0 < run.facts {
+            let new = self.control.watch(&run.run, gist.seen)?;
             gist.read(&new);
             locked(&self.gists).insert(run.run.clone(), gist.clone());
         }

@@ -28,6 +28,7 @@ use crate::page::layout::{self, Frame};
 use crate::page::run::View;
 use crate::page::runs::{self, Which};
 use crate::page::{board, call};
+use crate::record::locked;
 use callsheet_app::{Refusal, RunControl};
 
 /// Bytes of a form: that of a change has the text of each hunk.
@@ -247,8 +248,8 @@ async fn one_call(visit: Visit, Path((run, number)): Path<(String, u32)>, Query(
 async fn text(visit: Visit, Path((run, blob)): Path<(String, String)>) -> Response {
     let (id, blob) = (RunId::new(run), BlobId::new(blob));
     let read = blocking(&visit, move |app| {
-        let bytes = app.record.store(&id)?.blob(&blob);
-        let bytes = bytes.map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
+        app.record.summary(&id)?;
+        let bytes = app.runs.blob(&blob)?;
         Ok(Shown::text(&String::from_utf8_lossy(&bytes)))
     });
     plain(&visit, read.await)
@@ -271,7 +272,9 @@ async fn report(visit: Visit, Path(run): Path<String>) -> Response {
     let id = RunId::new(run);
     let made = blocking(&visit, move |app| {
         let summary = app.record.summary(&id)?;
-        Ok((format!("attachment; filename=\"{}.html\"", summary.run), app.runs.report(&id)?))
+        let folded = app.record.folded(&id)?;
+        let report = callsheet_report::report(&*app.runs, &summary, &locked(&folded));
+        Ok((format!("attachment; filename=\"{}.html\"", summary.run), report))
     });
     match made.await {
         Ok((name, text)) => ([(header::CONTENT_DISPOSITION, name)], Drawn::whole(text)).into_response(),

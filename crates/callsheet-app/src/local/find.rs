@@ -2,20 +2,11 @@
 
 use std::sync::Arc;
 
-use callsheet_core::events::LogEntry;
-use callsheet_core::run::Run;
 use callsheet_runtime::driver::Session;
 use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::refusal::Refusal;
-
-/// A run as it is recorded.
-pub struct Folded {
-    /// Its state.
-    pub run: Run,
-    /// Its record.
-    pub facts: Vec<LogEntry>,
-}
+use crate::view::Folded;
 
 /// A run as it is recorded. An edit of its plan file that nobody read yet is not in it.
 ///
@@ -24,8 +15,8 @@ pub struct Folded {
 pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Refusal> {
     let id = &found.run;
     let viewed = Session::view(store, id);
-    let (run, facts) = viewed.map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
-    Ok(Folded { run, facts })
+    let (run, entries) = viewed.map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
+    Ok(Folded { run: run.into(), entries, broken: None })
 }
 
 /// Finds a run by a unique beginning of its name; without one, the newest that fits. `which`: a word for those that fit.

@@ -106,6 +106,7 @@ impl Asked {
             (_, found) = runs.found(id)?;
             run = recorded(&store, &found)?.run;
         }
+        let run = run.into_run();
         let open: Vec<Gate> = open_gates(&run).collect();
         if open.is_empty() && edited {
             return Err(Refusal::usage(

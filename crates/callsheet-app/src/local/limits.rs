@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 
 pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
-    let run = recorded(&store, &found)?.run;
+    let run = recorded(&store, &found)?.run.into_run();
     let uses = run.limit_uses();
     for (name, max) in limits {
         let is_it = |one: &&LimitUse| one.limit.name() == *name;

@@ -11,11 +11,11 @@ mod undo;
 
 use std::sync::{Arc, OnceLock};
 
+use callsheet_core::events::LogEntry;
 use callsheet_core::record::Gate;
-use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
-use callsheet_runtime::effects::{gate_view, open_gates};
+use callsheet_runtime::effects::gate_view;
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, RunSummary, Store};
 use callsheet_runtime::shown::Shown;
 
@@ -24,11 +24,10 @@ use crate::command::{Order, Receipt, RunCommand};
 use crate::control::{RunControl, SheetCheck, Started};
 use crate::host::Host;
 use crate::refusal::Refusal;
-use crate::report::report_html;
+use crate::view::{Cursor, RunView};
 
-pub use find::{Folded, find_run, recorded};
+pub use find::{find_run, recorded};
 pub use gates::{asked_about, grantable};
-pub use questions::{Question, questions};
 pub use undo::undo_lines;
 
 /// The runs of a project on this machine.
@@ -66,8 +65,16 @@ impl LocalRuns {
     ///
     /// # Errors
     /// The edited file has errors, or it cannot be looked at.
-    pub fn take_in(&self, found: &RunSummary, run: &Run) -> Result<bool, Refusal> {
+    pub fn take_in(&self, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
         sheet::take_in(self, found, run)
+    }
+
+    /// Whether the plan file of a run is not as the run wrote it.
+    ///
+    /// # Errors
+    /// The file cannot be looked at.
+    pub fn is_edited(&self, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
+        sheet::edited_on_disk(self, id, run)
     }
 
     /// Leaves messages for the run.
@@ -95,25 +102,40 @@ impl RunControl for LocalRuns {
         Shown::text(&name.unwrap_or_else(|| project.display().to_string())).into_string()
     }
 
-    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
+    fn list(&self) -> Result<Vec<RunSummary>, Refusal> {
         if self.store.get().is_none() && self.host.store()?.is_none() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        self.store().map(Some)
+        self.store()?.runs().map_err(Refusal::from)
     }
 
-    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
-        let mut view = gate_view(&*self.store()?, self.host.project(), run, gate)?;
+    fn watch(&self, run: &RunId, seen: Cursor) -> Result<Vec<LogEntry>, Refusal> {
+        self.store()?.read(run, seen.0.saturating_add(1)).map_err(Refusal::from)
+    }
+
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal> {
+        self.store()?.blob(id).map_err(Refusal::from)
+    }
+
+    fn has_messages(&self, run: &RunId) -> Result<bool, Refusal> {
+        self.store()?.has_messages(run).map_err(Refusal::from)
+    }
+
+    fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal> {
+        let mut view = gate_view(&*self.store()?, self.host.project(), run.run(), gate)?;
+        let settings = run.about().settings;
         for writer in &mut view.writers {
-            if let Some(model) = self.host.executing_model(run, &writer.task) {
+            let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+            let wish = skill.and_then(|skill| skill.model.as_deref());
+            if let Some(model) = self.host.executing_model(settings, wish) {
                 writer.model = model;
             }
         }
         Ok(view)
     }
 
-    fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
-        open_gates(run).map(|gate| self.gate(run, &gate)).collect()
+    fn gates(&self, run: &RunView) -> Result<Vec<GateView>, Refusal> {
+        run.open_gates().iter().map(|gate| self.gate(run, gate)).collect()
     }
 
     fn writing(&self, run: &RunId, owner: &str) -> Vec<LiveText> {
@@ -124,8 +146,8 @@ impl RunControl for LocalRuns {
         self.host.colours(path, text)
     }
 
-    fn answer(&self, run: &Run, id: &RunId) -> String {
-        answer_text(&*self.host, run, id)
+    fn answer(&self, run: &RunView) -> String {
+        answer_text(&*self.host, run)
     }
 
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
@@ -155,17 +177,11 @@ impl RunControl for LocalRuns {
         self.host.started(run)
     }
 
-    fn report(&self, run: &RunId) -> Result<Shown, Refusal> {
-        let (store, found) = self.found(run)?;
-        let folded = recorded(&store, &found)?;
-        Ok(report_html(&store, &found, &folded))
+    fn sheet(&self, run: &RunView) -> Result<String, Refusal> {
+        sheet::text(self, run)
     }
 
-    fn sheet(&self, run: &Run, id: &RunId) -> Result<String, Refusal> {
-        sheet::text(self, run, id)
-    }
-
-    fn check_sheet(&self, run: &Run, id: &RunId, text: &str) -> Result<SheetCheck, Refusal> {
-        sheet::check(self, run, id, text)
+    fn check_sheet(&self, run: &RunView, text: &str) -> Result<SheetCheck, Refusal> {
+        sheet::check(self, run, text)
     }
 }

@@ -1,23 +1,27 @@
 //! The plan file of a run, edited by a person.
 
 use callsheet_core::issue::Severity;
-use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::runfiles::{RunFileFault, RunFiles};
-use callsheet_runtime::sheetfile::{is_edited, preview_edit, sheet_text};
+use callsheet_runtime::sheetfile::{is_edited, preview_edit};
 use callsheet_runtime::shown::{Shown, edited};
 
 use super::{LocalRuns, recorded};
 use crate::command::Receipt;
 use crate::control::{SheetCheck, SheetIssue};
 use crate::refusal::Refusal;
+use crate::view::RunView;
 
 fn files(runs: &LocalRuns, id: &RunId) -> Result<RunFiles, Refusal> {
     let workspace = Workspace::new(runs.host.project(), &[]).map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
     RunFiles::new(&workspace, id).map_err(|fault| Refusal::usage(fault.to_string(), ""))
+}
+
+fn named(run: &RunView) -> Result<&RunId, Refusal> {
+    run.about().id.ok_or_else(|| Refusal::usage("nothing is recorded of this run yet", ""))
 }
 
 fn unusable(fault: &RunFileFault) -> Refusal {
@@ -28,29 +32,35 @@ fn of_drive(fault: &callsheet_runtime::fault::DriveFault, id: &RunId) -> Refusal
     Refusal::of_drive(fault, id, &format!("callsheet resume {id}"))
 }
 
-pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &Run) -> Result<bool, Refusal> {
-    if found.owner.is_some() || !run.may_edit() || !is_edited(&files(runs, &found.run)?, run) {
+pub(super) fn take_in(runs: &LocalRuns, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
+    if found.owner.is_some() || !run.run().may_edit() || !edited_on_disk(runs, &found.run, run)? {
         return Ok(false);
     }
-    let services = runs.host.reading(runs.store()?, &found.run, run)?;
+    let services = runs.host.reading(runs.store()?, &found.run, run.about().settings)?;
     driver::apply_edit_if_idle(&services, &found.run).map_err(|fault| of_drive(&fault, &found.run))
 }
 
-pub(super) fn text(runs: &LocalRuns, run: &Run, id: &RunId) -> Result<String, Refusal> {
-    let found = files(runs, id)?.sheet().map_err(|fault| unusable(&fault))?;
-    Ok(found.map_or_else(|| sheet_text(run), |file| String::from_utf8_lossy(&file.bytes).into_owned()))
+/// Whether the plan file is not as the run wrote it.
+pub(super) fn edited_on_disk(runs: &LocalRuns, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
+    Ok(is_edited(&files(runs, id)?, run.run()))
 }
 
-pub(super) fn check(runs: &LocalRuns, run: &Run, id: &RunId, text: &str) -> Result<SheetCheck, Refusal> {
-    let services = runs.host.reading(runs.store()?, id, run)?;
-    let preview = preview_edit(&services, run, text).map_err(|fault| of_drive(&fault, id))?;
+pub(super) fn text(runs: &LocalRuns, run: &RunView) -> Result<String, Refusal> {
+    let found = files(runs, named(run)?)?.sheet().map_err(|fault| unusable(&fault))?;
+    Ok(found.map_or_else(|| run.plan_text(), |file| String::from_utf8_lossy(&file.bytes).into_owned()))
+}
+
+pub(super) fn check(runs: &LocalRuns, run: &RunView, text: &str) -> Result<SheetCheck, Refusal> {
+    let id = named(run)?;
+    let services = runs.host.reading(runs.store()?, id, run.about().settings)?;
+    let preview = preview_edit(&services, run.run(), text).map_err(|fault| of_drive(&fault, id))?;
     let issues = preview.issues.into_iter().map(|(line, column, issue)| SheetIssue {
         line,
         column,
         severity: issue.severity,
         words: format!("{}: {issue}", issue.code),
     });
-    let done = run.done().count();
+    let done = run.run().done().count();
     let effect = preview.changes.map(|(added, changed, removed)| {
         let stay = if done == 1 { "1 finished task stays".to_owned() } else { format!("{done} finished tasks stay") };
         format!("This edit adds {added}, changes {changed} and removes {removed} tasks; {stay}.")
@@ -64,11 +74,11 @@ pub(super) fn save(runs: &LocalRuns, id: &RunId, seen: &str, text: &str) -> Resu
     let files = files(runs, id)?;
     let on_disk = files.sheet().map_err(|fault| unusable(&fault))?.map(|file| file.bytes);
     let is_seen = on_disk.as_deref().is_none_or(|bytes| same_text(bytes, seen));
-    if !is_seen && is_edited(&files, &run) {
+    if !is_seen && is_edited(&files, run.run()) {
         let what = format!("somebody else edited {}/sheet.md meanwhile", files.directory().display());
         return Err(Refusal::usage(what, "copy your text, reload the page, and edit again"));
     }
-    let check = check(runs, &run, id, text)?;
+    let check = check(runs, &run, text)?;
     if check.issues.iter().any(|issue| issue.severity == Severity::Error) {
         return Err(Refusal::usage("the sheet has errors; nothing was saved", "fix the lines below"));
     }
@@ -78,7 +88,7 @@ pub(super) fn save(runs: &LocalRuns, id: &RunId, seen: &str, text: &str) -> Resu
         take_in(runs, &found, &run)?;
     }
     let counts =
-        if found.owner.is_some() || run.may_edit() { "the run has it" } else { "it counts when the run resumes" };
+        if found.owner.is_some() || run.run().may_edit() { "the run has it" } else { "it counts when the run resumes" };
     let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
     Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
 }

@@ -58,7 +58,7 @@ pub(super) fn remove(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<R
 fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
-    let run = recorded(&store, &found)?.run;
+    let run = recorded(&store, &found)?.run.into_run();
     let of_template = run.operators().tree().is_some();
     if of_template && wish == SteerAction::Drop {
         return Err(of_a_template(&run, id));

@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 pub(super) fn undo(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
-    let of = if tasks.is_empty() { None } else { Some(named(&recorded(&store, &found)?.run, id, tasks)?) };
+    let of = if tasks.is_empty() { None } else { Some(named(recorded(&store, &found)?.run.run(), id, tasks)?) };
     let undone = take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
         .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;
     let words = undo_lines(&undone, id.as_str()).join("; ");

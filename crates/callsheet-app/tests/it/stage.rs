@@ -137,11 +137,11 @@ impl Host for Program {
         Refusal::usage("there are no runs", "")
     }
 
-    fn reading(&self, _: Arc<dyn Store>, _: &RunId, _: &Run) -> Result<Services, Refusal> {
+    fn reading(&self, _: Arc<dyn Store>, _: &RunId, _: &Settings) -> Result<Services, Refusal> {
         Err(Refusal::internal("no plan file is read here", ""))
     }
 
-    fn executing_model(&self, _: &Run, _: &Task) -> Option<String> {
+    fn executing_model(&self, _: &Settings, _: Option<&str>) -> Option<String> {
         None
     }
 

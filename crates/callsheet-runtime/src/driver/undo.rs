@@ -9,6 +9,7 @@ use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, FileChange};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
+use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::{self as disk, ApplyFault, Journal, Means};
@@ -22,7 +23,7 @@ use crate::effects::conclude::write_results;
 use crate::fault::{DriveFault, InputFault};
 
 /// What an undo did.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Undone {
     /// Paths that hold their former content again.
     pub restored: Vec<String>,

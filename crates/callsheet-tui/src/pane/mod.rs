@@ -4,7 +4,6 @@ mod calls;
 mod pages;
 mod task;
 
-use callsheet_core::view::Summary;
 use ratatui::text::Line;
 
 use crate::app::{App, Page, Pick, Tab};
@@ -101,15 +100,11 @@ impl Teller<'_> {
         let header = &self.app.board.header;
         self.value("request", &header.request);
         header.follow_ups.iter().for_each(|text| self.value("then", text));
-        let goals = self.app.run.goals().text.trim().to_owned();
+        let goals = self.app.run.about().goals.text.trim().to_owned();
         self.value("goals", &goals);
         self.value("message", header.message.as_deref().unwrap_or_default());
-        let problems: Vec<String> = self
-            .app
-            .run
-            .all_problems()
-            .map(|problem| callsheet_core::view::problem_line(&self.app.run, &problem))
-            .collect();
+        let problems: Vec<String> =
+            self.app.run.all_problems().map(|problem| self.app.run.problem_line(&problem)).collect();
         for problem in problems {
             self.bad(&one_line(&problem));
         }
@@ -120,7 +115,7 @@ impl Teller<'_> {
         }
         if header.outcome.is_some() {
             self.heading("what it took");
-            self.text(&Summary::of(&self.app.run).to_string());
+            self.text(&self.app.run.summary(true).to_string());
         }
         let streams: Vec<&str> = self
             .app

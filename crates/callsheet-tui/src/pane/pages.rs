@@ -2,7 +2,6 @@
 
 use callsheet_core::spec::Slug;
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, timeline, waits};
-use callsheet_runtime::sheetfile::sheet_text;
 use ratatui::style::Style;
 
 use super::Teller;
@@ -49,7 +48,7 @@ impl Teller<'_> {
         let (bars, waits) = (timeline(&entries), waits(&entries));
         let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
         let run = &self.app.run;
-        let (ideal, actual) = (duration(run.ideal_ms()), duration(run.busy_ms()));
+        let (ideal, actual) = (duration(run.ideal_ms()), duration(run.about().busy_ms));
         self.quiet(&format!("ideal {ideal}, actual {actual}; * what the end waited for"));
         self.quiet("█ work  ░ waits for the model  ▒ for you  ┄ for a slot, task or limit");
         for bar in &bars {
@@ -96,7 +95,7 @@ impl Teller<'_> {
     }
 
     pub(super) fn sheet(&mut self) {
-        let text = sheet_text(&self.app.run);
+        let text = self.app.run.plan_text();
         let file = self.viewer.outside.sheet_file().display().to_string();
         self.quiet(&format!("{} (e edits it)", cut(&one_line(&file), self.cells.saturating_sub(14))));
         self.blank();

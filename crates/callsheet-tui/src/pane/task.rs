@@ -1,9 +1,9 @@
 //! What a task is, does, gave, and waits for; and what it asks.
 
+use callsheet_app::{TaskRun, Why};
 use callsheet_core::record::{CheckEnd, EffectKey, GateKind};
-use callsheet_core::run::{TaskRun, Why};
 use callsheet_core::spec::{BlobId, Slug};
-use callsheet_core::view::{review_words, state_mark, unsupported_line, why_words};
+use callsheet_core::view::{review_words, state_mark, unsupported_line};
 use callsheet_runtime::ports::{CheckView, GateView};
 
 use super::Teller;
@@ -27,7 +27,7 @@ impl Teller<'_> {
         let why = self.app.run.explain(slug);
         if !matches!(why, Why::Ended { .. }) {
             let line = self.app.board.row(slug).map(|row| row.line.clone()).filter(|line| !line.is_empty());
-            self.value("now", &line.unwrap_or_else(|| why_words(&self.app.run, &why, !self.app.rests())));
+            self.value("now", &line.unwrap_or_else(|| self.app.run.why_words(&why, !self.app.rests())));
         }
         self.outcome(task);
         let streams: Vec<&str> = self

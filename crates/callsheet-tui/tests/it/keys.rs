@@ -35,7 +35,7 @@ fn deny(app: &App, because: &str) -> RunCommand {
 
 /// The number of the gate that waits first.
 fn gate(app: &App) -> u32 {
-    callsheet_runtime::effects::open_gates(&app.run).next().unwrap().n
+    app.run.open_gates()[0].n
 }
 
 #[test]

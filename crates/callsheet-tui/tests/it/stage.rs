@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
+use callsheet_app::{Arrival, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView, SheetCheck, Started};
 use callsheet_core::events::{Event, LogEntry};
 use callsheet_core::record::Gate;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::gate_view;
-use callsheet_runtime::ports::{GateView, LiveText, Store};
-use callsheet_runtime::shown::Shown;
+use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
 use callsheet_store::MemoryStore;
 use callsheet_tui::{App, News, Next, Outside, Painter, Viewer, press};
 use ratatui::Terminal;
@@ -81,7 +80,7 @@ impl Recorded {
         app.settle();
         app.look(&self.viewer);
         app.armed = app.shown_ask().map(|ask| ask.key.clone());
-        app.now_ms = app.run.now_ms() + 41_000;
+        app.now_ms = app.run.about().now_ms + 41_000;
     }
 
     /// Presses keys, one a character; others are `code`s.
@@ -133,15 +132,34 @@ impl RunControl for Runs {
         "garden".to_owned()
     }
 
-    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
-        Ok(Some(Arc::clone(&self.store) as Arc<dyn Store>))
+    fn list(&self) -> Result<Vec<RunSummary>, Refusal> {
+        Ok(self.store.runs()?)
     }
 
-    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
-        gate_view(&*self.store, Path::new("/project"), run, gate).map_err(Refusal::from)
+    fn watch(&self, run: &RunId, seen: Cursor) -> Result<Vec<LogEntry>, Refusal> {
+        Ok(self.store.read(run, seen.0 + 1)?)
     }
 
-    fn gates(&self, _: &Run) -> Result<Vec<GateView>, Refusal> {
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal> {
+        Ok(self.store.blob(id)?)
+    }
+
+    fn has_messages(&self, run: &RunId) -> Result<bool, Refusal> {
+        Ok(self.store.has_messages(run)?)
+    }
+
+    /// The run as it was when the person looked.
+    fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal> {
+        let mut folded = Run::new();
+        for entry in
+            self.store.read(run.about().id.unwrap(), 1)?.into_iter().take_while(|entry| entry.n <= run.cursor().0)
+        {
+            folded.apply(&entry).unwrap();
+        }
+        gate_view(&*self.store, Path::new("/project"), &folded, gate).map_err(Refusal::from)
+    }
+
+    fn gates(&self, _: &RunView) -> Result<Vec<GateView>, Refusal> {
         Ok(Vec::new())
     }
 
@@ -153,8 +171,8 @@ impl RunControl for Runs {
         Vec::new()
     }
 
-    fn answer(&self, run: &Run, _: &RunId) -> String {
-        callsheet_core::view::answer(run, &|_, text| text.to_owned())
+    fn answer(&self, run: &RunView) -> String {
+        run.answer()
     }
 
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
@@ -171,15 +189,11 @@ impl RunControl for Runs {
         None
     }
 
-    fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
-        Ok(Shown::html(""))
-    }
-
-    fn sheet(&self, _: &Run, _: &RunId) -> Result<String, Refusal> {
+    fn sheet(&self, _: &RunView) -> Result<String, Refusal> {
         Ok(String::new())
     }
 
-    fn check_sheet(&self, _: &Run, _: &RunId, _: &str) -> Result<SheetCheck, Refusal> {
+    fn check_sheet(&self, _: &RunView, _: &str) -> Result<SheetCheck, Refusal> {
         Ok(SheetCheck::default())
     }
 }

@@ -6,7 +6,6 @@ use callsheet_core::record::{CheckEnd, GateKind};
 use callsheet_core::view::diff_counts;
 use callsheet_core::visible::{hidden_count, visible};
 use callsheet_format::edit::Hunk;
-use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::ports::{GateView, UNHELD, WriterView};
 use callsheet_runtime::shown::MASK;
 use maud::{Markup, html};
@@ -45,10 +44,10 @@ pub(crate) fn pieces(page: &RunPage<'_>, open: bool, pieces: &mut Vec<Piece>) {
         let (title, form) = gate(page, view);
         add(format!("gate-{}", view.gate.n), title, form);
     }
-    for (number, open) in open_questions(page.run).enumerate() {
+    for (number, open) in page.run.questions().iter().enumerate() {
         let asking = &open.asking;
         let inner = html! {
-            pre.text { (visible(&open.question)) }
+            pre.text { (visible(&open.text)) }
             form method="post" action=(page.action("answer")) {
                 input type="hidden" name="task" value=(asking.task);
                 input type="hidden" name="execution" value=(asking.run);

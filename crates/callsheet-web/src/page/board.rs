@@ -1,9 +1,8 @@
 //! The board: sections with their tasks, one line each, and one task opened beside them.
 
-use callsheet_core::run::Stage;
 use callsheet_core::spec::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
-use callsheet_core::view::{Summary, counted, duration, problem_line, reuse_words, thousands, time_words};
+use callsheet_core::view::{Summary, counted, duration, reuse_words, thousands, time_words};
 use callsheet_core::visible::readable;
 use callsheet_report::markdown;
 use maud::{Markup, html};
@@ -12,11 +11,10 @@ use super::layout::WAITS;
 use super::run::RunPage;
 use super::task;
 use crate::piece::{Piece, Tag, listed};
-use callsheet_app::Refusal;
-use callsheet_app::one_line;
+use callsheet_app::{Refusal, Stage, one_line};
 
 pub(crate) fn pieces(page: &RunPage<'_>, open: Option<&Slug>, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
-    let answer = page.runs.answer(page.run, page.id());
+    let answer = page.runs.answer(page.run);
     pieces.push(Piece::new(Tag::Block, "answer-box", "answer", "answer-inner", answer_words(page, &answer)));
     for section in &page.board.sections {
         let empty = shell(section, |_| html! {});
@@ -114,7 +112,7 @@ fn state_word(row: &Row) -> &'static str {
 
 /// The answer of a run that has ended.
 fn answer_words(page: &RunPage<'_>, answer: &str) -> Markup {
-    let marks = callsheet_core::view::unsupported_line(callsheet_core::view::unsupported_of_answer(page.run));
+    let marks = page.run.unsupported_line();
     html! {
         @if !answer.trim().is_empty() {
             h2 { "Answer" }
@@ -145,7 +143,7 @@ pub(crate) fn page(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) ->
 fn nothing(page: &RunPage<'_>) -> Markup {
     html! {
         section.empty #no-sections {
-            @match page.run.stage() {
+            @match page.run.about().stage {
                 Stage::Concluded(_) | Stage::Conclude(_) => p { "This run has no tasks." },
                 _ => p { "The model is making the list of tasks. They appear here." },
             }
@@ -163,15 +161,15 @@ pub(crate) fn opened(page: &RunPage<'_>, open: Option<&Slug>, pieces: &[Piece]) 
 
 /// What the run is for, what went wrong, and what it cost.
 fn about(page: &RunPage<'_>) -> Markup {
-    let summary = Summary::of(page.run);
-    let goals = page.run.goals().text.trim();
+    let summary = page.run.summary(true);
+    let goals = page.run.about().goals.text.trim();
     let problems: Vec<_> = page.run.all_problems().collect();
     html! {
         h2 { "About this run" }
         @if !goals.is_empty() { p.text { (readable(goals)) } }
         @for problem in &problems {
             p.notice.bad {
-                (one_line(&problem_line(page.run, problem), 400)) " "
+                (one_line(&page.run.problem_line(problem), 400)) " "
                 a href=(page.address(&format!("tasks/{}", problem.task.task.slug))) data-task=(problem.task.task.slug) { "Open" }
             }
         }

@@ -2,7 +2,6 @@
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::StopReason;
-use callsheet_core::run::CallRecord;
 use callsheet_core::spec::tokens;
 use callsheet_core::view::{dollars, duration, thousands};
 use callsheet_core::visible::readable;
@@ -14,8 +13,7 @@ use super::asks::arguments;
 use super::layout::Frame;
 use super::run::RunPage;
 use super::task::{blob, call_line};
-use callsheet_app::Refusal;
-use callsheet_app::one_line;
+use callsheet_app::{CallRecord, Refusal, one_line};
 
 /// Lines of a reply beyond which notes stand below it and not in it.
 const LINES: usize = 2_000;

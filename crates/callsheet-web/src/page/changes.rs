@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
-use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, ExecutionId, Slug};
+use callsheet_core::record::{Answer, AnsweredBy, GateKind, Verdict};
+use callsheet_core::spec::{ExecutionId, Slug};
 use callsheet_core::view::diff_counts;
 use callsheet_core::visible::readable;
 use maud::{Markup, html};
@@ -15,21 +13,9 @@ use super::layout::{Standing, WAITS};
 use super::run::RunPage;
 use super::task::blob;
 use crate::piece::{Piece, Tag};
-use callsheet_app::Refusal;
-use callsheet_app::one_line;
+use callsheet_app::{Refusal, decisions, one_line};
 
 type Set = (Slug, ExecutionId, u32);
-
-/// A change set that a person was asked about.
-struct Decided {
-    set: Set,
-    gate: u32,
-    answer: Answer,
-    /// Where it was answered, if that is recorded.
-    by: Option<AnsweredBy>,
-    /// As it was shown.
-    shown: Option<BlobId>,
-}
 
 pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) -> Result<(), Refusal> {
     let decided = decisions(page.entries);
@@ -79,35 +65,6 @@ fn head(page: &RunPage<'_>, standing: usize) -> Markup {
             }
         } @else { p.soft { "No change of this run is in your files now." } }
     }
-}
-
-/// Every answer to a gate before a change, with the change as it was shown.
-fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
-    let is_asked = |entry: &LogEntry| {
-        matches!(
-            &entry.event,
-            Event::GateAnswered(events::GateAnswered { gate: Gate { kind: GateKind::BeforeApply { .. }, .. }, .. })
-        )
-    };
-    let Some(last) = entries.iter().rposition(is_asked) else { return Vec::new() };
-    let mut run = Run::new();
-    let mut decided = Vec::new();
-    for entry in entries.iter().take(last + 1) {
-        if let Event::GateAnswered(events::GateAnswered {
-            gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } },
-            answer,
-            by,
-        }) = &entry.event
-        {
-            let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
-            let set = (task.clone(), exec.clone(), *set);
-            decided.push(Decided { set, gate: *n, answer: answer.clone(), by: *by, shown });
-        }
-        if run.apply(entry).is_err() {
-            break;
-        }
-    }
-    decided
 }
 
 fn reverted_mark() -> Standing {

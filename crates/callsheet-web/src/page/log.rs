@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
-use callsheet_app::{event_line, one_line};
+use callsheet_app::one_line;
 
 /// Entries of one page.
 const PAGE: usize = 200;
@@ -46,7 +46,7 @@ fn line(page: &RunPage<'_>, entry: &LogEntry) -> Markup {
     let value = serde_json::to_value(&entry.event).unwrap_or_default();
     let name = value.get("event").and_then(Value::as_str).unwrap_or_default().replace('_', " ");
     let whole = visible_json(&serde_json::to_string_pretty(&value).unwrap_or_default());
-    let said = event_line(&entry.event, page.run).map(|line| one_line(&line.text, 160));
+    let said = page.run.event_line(&entry.event).map(|line| one_line(&line.text, 160));
     let shown: String = whole.chars().take(SHOWN).collect();
     html! {
         details {

@@ -1,13 +1,12 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::record::{EffectKey, Outcome};
-use callsheet_core::run::{LimitUse, Run};
+use callsheet_core::record::Outcome;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::symbols::Coloured;
-use callsheet_core::view::{Board, amount, dollars, duration, limit_unit, pressing_limit, thousands};
+use callsheet_core::view::{Board, amount, dollars, duration, limit_unit, thousands};
 use callsheet_core::visible::readable;
-use callsheet_runtime::ports::{GateView, LiveText, RunSummary, Store};
+use callsheet_runtime::ports::{GateView, LiveText, RunSummary};
 use maud::{Markup, html};
 
 use super::asks::Typed;
@@ -16,8 +15,7 @@ use super::runs::encoded;
 use super::{asks, board, changes, log, sheet, timeline};
 use crate::app::Visit;
 use crate::piece::{Piece, Tag, listed};
-use callsheet_app::one_line;
-use callsheet_app::{Refusal, RunControl, Started};
+use callsheet_app::{LimitUse, Refusal, RunControl, RunView, Started, one_line};
 
 /// Longest request that is shown whole above a page.
 const REQUEST: usize = 240;
@@ -66,9 +64,8 @@ impl View {
 pub(crate) struct RunPage<'a> {
     pub visit: &'a Visit,
     pub runs: &'a dyn RunControl,
-    pub store: &'a dyn Store,
     pub summary: &'a RunSummary,
-    pub run: &'a Run,
+    pub run: &'a RunView,
     pub entries: &'a [LogEntry],
     /// Why the record is not shown whole.
     pub broken: Option<&'a str>,
@@ -116,9 +113,7 @@ impl RunPage<'_> {
     /// What has been streamed of calls under way: of those of a task, or of those that are of none.
     pub fn writing(&self, task: Option<&Slug>) -> Vec<LiveText> {
         let calls = self.summary.owner.as_ref().map(|owner| self.runs.writing(self.id(), owner)).unwrap_or_default();
-        let is_meant = |call: &LiveText| {
-            call.key.task.as_ref() == task && self.run.is_in_flight(&EffectKey::Ask(call.key.clone()))
-        };
+        let is_meant = |call: &LiveText| call.key.task.as_ref() == task && self.run.is_in_flight(&call.key);
         calls.into_iter().filter(is_meant).collect()
     }
 
@@ -134,7 +129,7 @@ impl RunPage<'_> {
     /// The pieces of a page.
     ///
     /// # Errors
-    /// What the store says.
+    /// The record cannot be read.
     pub fn pieces(&self, view: &View) -> Result<Vec<Piece>, Refusal> {
         let page = &Self { at: view.at(), ..self.clone() };
         let mut pieces = vec![
@@ -160,7 +155,7 @@ impl RunPage<'_> {
     /// The whole page. `said`: what came of the last thing that was done.
     ///
     /// # Errors
-    /// What the store says.
+    /// The record cannot be read.
     pub fn page(&self, view: &View, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
         let project = self.runs.project();
         let pieces = self.pieces(view)?;
@@ -174,9 +169,9 @@ impl RunPage<'_> {
         let body = html! {
             div.run-head {
                 p.crumbs { a href="./" { "Runs" } " / " span.mono { (self.id()) } }
-                h1.request { (one_line(self.run.prompt(), REQUEST)) }
-                @if self.run.prompt().chars().count() > REQUEST {
-                    details.more { summary { "Whole request" } pre.text { (readable(self.run.prompt())) } }
+                h1.request { (one_line(self.run.about().prompt, REQUEST)) }
+                @if self.run.about().prompt.chars().count() > REQUEST {
+                    details.more { summary { "Whole request" } pre.text { (readable(self.run.about().prompt)) } }
                 }
                 @for follow_up in &self.board.header.follow_ups { p.follow-up { "Follow-up: " (one_line(follow_up, REQUEST)) } }
                 div #top.top { (listed(&pieces, "top")) }
@@ -194,7 +189,7 @@ impl RunPage<'_> {
             View::Timeline(stretch) => format!("{live}{}", timeline::stretch_query('&', *stretch)),
             _ => live,
         };
-        let title = format!("{} ({})", one_line(self.run.prompt(), 60), self.standing().words);
+        let title = format!("{} ({})", one_line(self.run.about().prompt, 60), self.standing().words);
         // What is typed there is not to be replaced.
         let live = Some(live).filter(|_| self.typed.is_none());
         Ok(Frame { visit: self.visit, title: &title, project: &project, query: "", live }.page(&body))
@@ -217,7 +212,7 @@ impl RunPage<'_> {
 
     fn state(&self) -> Markup {
         let header = &self.board.header;
-        let at = self.is_driven().then(|| self.run.now_ms()).filter(|_| header.running > 0 || header.total == 0);
+        let at = self.is_driven().then(|| self.run.about().now_ms).filter(|_| header.running > 0 || header.total == 0);
         html! {
             (self.standing().badge())
             @if header.total > 0 {
@@ -263,7 +258,7 @@ impl RunPage<'_> {
         html! {
             @if let Some(broken) = self.broken { p.notice.bad { strong { "Damaged record. " } (readable(broken)) } }
             @if let Some(message) = &self.board.header.message { p.notice { (readable(message)) } }
-            @if let Some(one) = pressing_limit(self.run) { (self.limit(&one)) }
+            @if let Some(one) = self.run.pressing_limit() { (self.limit(&one)) }
             @if self.saved && !self.is_driven() {
                 p.notice.wait { strong { "Your answer is saved. " } "It takes effect when the run resumes." }
             }

@@ -13,21 +13,21 @@ use callsheet_app::{Refusal, SheetCheck};
 pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
     let words = html! {
         @if page.summary.owner.is_some() { p.soft { "The run takes a saved edit over at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
-        @else if page.run.outcome() == Some(Outcome::Complete) { p.soft { "This run is complete. Tasks that you add run when it is resumed." } }
+        @else if page.run.about().outcome == Some(Outcome::Complete) { p.soft { "This run is complete. Tasks that you add run when it is resumed." } }
         @else { p.soft { "The run rests. A saved edit counts at once, and runs when the run is resumed." } }
     };
     pieces.push(Piece::new(Tag::Block, "sheet-notes", "sheet-note", "sheet-note", words));
 }
 
 pub(crate) fn page(page: &RunPage<'_>, pieces: &[Piece]) -> Result<Markup, Refusal> {
-    if page.run.operators().tree().is_some() {
+    if page.run.about().tree.is_some() {
         return Ok(html! { section.empty { p { "This run runs a template. It has no sheet." } } });
     }
-    if !page.run.has_list() {
+    if !page.run.about().has_list {
         return Ok(html! { section.empty { p { "There is no sheet yet: the model is making the list of tasks." } } });
     }
-    let text = page.runs.sheet(page.run, page.id())?;
-    let check = page.runs.check_sheet(page.run, page.id(), &text)?;
+    let text = page.runs.sheet(page.run)?;
+    let check = page.runs.check_sheet(page.run, &text)?;
     Ok(editor(page, pieces, (&text, &text), &check))
 }
 

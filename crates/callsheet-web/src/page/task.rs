@@ -2,10 +2,9 @@
 
 use callsheet_core::issue::Severity;
 use callsheet_core::record::Gate;
-use callsheet_core::run::{CallRecord, State, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::spec::{BlobId, Reference, Slug};
 use callsheet_core::view::{
-    call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line, why_words,
+    call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line,
 };
 use callsheet_core::visible::readable;
 use callsheet_report::markdown;
@@ -18,8 +17,7 @@ use super::diff;
 use super::layout::WAITS;
 use super::run::RunPage;
 use crate::piece::{Piece, Tag, listed};
-use callsheet_app::Refusal;
-use callsheet_app::one_line;
+use callsheet_app::{CallRecord, Refusal, State, TaskRun, ToolOutput, ToolRun, ToolState, one_line};
 
 /// Characters of a text that are shown at once; the whole of it is a page of its own.
 const SHOWN: usize = 12_000;
@@ -85,7 +83,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         @if let Some(reason) = &task.writer { p.soft { "Needs approval: " (readable(reason)) } }
         @if !state.is_ended() && asked.is_none() {
             @let now = page.run.explain(slug);
-            p { strong { "Now: " } (readable(&why_words(page.run, &now, page.is_driven()))) "." }
+            p { strong { "Now: " } (readable(&page.run.why_words(&now, page.is_driven()))) "." }
         }
         @if let Some(ask) = asked { p { strong { "Now: " } (one_line(&ask.line, 200)) ". " a href=(ask_link(page, slug)) { "Answer" } } }
         @if (state.is_problem() || state == State::Done) && page.run.may_retry(slug) {
@@ -201,7 +199,7 @@ fn document_words(page: &RunPage<'_>, text: &str, id: &BlobId) -> Markup {
 
 /// The text of a blob.
 pub(crate) fn blob(page: &RunPage<'_>, id: &BlobId) -> Result<String, Refusal> {
-    let bytes = page.store.blob(id).map_err(|fault| Refusal::usage(fault.to_string(), ""))?;
+    let bytes = page.runs.blob(id)?;
     Ok(mask(&String::from_utf8_lossy(&bytes)).into_owned())
 }
 

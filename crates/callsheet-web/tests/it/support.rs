@@ -6,17 +6,18 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
-use callsheet_app::{Arrival, Order, Receipt, Refusal, RunCommand, RunControl, SheetCheck, Started};
+use callsheet_app::{Arrival, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView, SheetCheck, Started};
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
 use callsheet_core::issue::{Repair, RepairCode, Span};
 use callsheet_core::record::{AdoptedList, CallKey, Entry, Gate, PlannedTask, ResultParts, StopReason, Usage};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{Goals, Reference, RunId, Settings, Slug, Target, Task};
+use callsheet_core::spec::{BlobId, Goals, Reference, RunId, Settings, Slug, Target, Task};
 use callsheet_core::symbols::Coloured;
-use callsheet_runtime::effects::{gate_view, open_gates};
-use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, Store};
+use callsheet_runtime::effects::gate_view;
+use callsheet_runtime::ports::{
+    GateView, InboxMessage, LiveText, Lock, Message, ModelReply, ModelRequest, RunSummary, Store,
+};
 use callsheet_runtime::prompting::PromptRecord;
-use callsheet_runtime::shown::Shown;
 use callsheet_store::MemoryStore;
 use callsheet_web::{Guard, router};
 use serde_json::json;
@@ -47,16 +48,34 @@ impl RunControl for TestRuns {
         "garden".to_owned()
     }
 
-    fn record(&self) -> Result<Option<Arc<dyn Store>>, Refusal> {
-        Ok(self.store.clone())
+    fn list(&self) -> Result<Vec<RunSummary>, Refusal> {
+        self.store.as_ref().map_or(Ok(Vec::new()), |store| Ok(store.runs()?))
     }
 
-    fn gate(&self, run: &Run, gate: &Gate) -> Result<GateView, Refusal> {
-        Ok(gate_view(&**self.store.as_ref().unwrap(), Path::new("."), run, gate).unwrap())
+    fn watch(&self, run: &RunId, seen: Cursor) -> Result<Vec<LogEntry>, Refusal> {
+        Ok(self.store.as_ref().unwrap().read(run, seen.0 + 1)?)
     }
 
-    fn gates(&self, run: &Run) -> Result<Vec<GateView>, Refusal> {
-        open_gates(run).map(|gate| self.gate(run, &gate)).collect()
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal> {
+        Ok(self.store.as_ref().unwrap().blob(id)?)
+    }
+
+    fn has_messages(&self, run: &RunId) -> Result<bool, Refusal> {
+        Ok(self.store.as_ref().unwrap().has_messages(run)?)
+    }
+
+    /// It folds the run anew, as one on another machine would.
+    fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal> {
+        let store = self.store.as_ref().unwrap();
+        let mut folded = Run::new();
+        for entry in store.read(run.about().id.unwrap(), 1)? {
+            folded.apply(&entry).unwrap();
+        }
+        Ok(gate_view(&**store, Path::new("."), &folded, gate).unwrap())
+    }
+
+    fn gates(&self, run: &RunView) -> Result<Vec<GateView>, Refusal> {
+        run.open_gates().iter().map(|gate| self.gate(run, gate)).collect()
     }
 
     fn writing(&self, _: &RunId, _: &str) -> Vec<LiveText> {
@@ -67,7 +86,7 @@ impl RunControl for TestRuns {
         Vec::new()
     }
 
-    fn answer(&self, _: &Run, _: &RunId) -> String {
+    fn answer(&self, _: &RunView) -> String {
         String::new()
     }
 
@@ -82,19 +101,15 @@ impl RunControl for TestRuns {
         Ok(self.note(run, "resume".to_owned()))
     }
 
-    fn report(&self, _: &RunId) -> Result<Shown, Refusal> {
-        Ok(Shown::html("<html>a report</html>"))
-    }
-
     fn started(&self, _: &RunId) -> Option<Started> {
         None
     }
 
-    fn sheet(&self, _: &Run, _: &RunId) -> Result<String, Refusal> {
+    fn sheet(&self, _: &RunView) -> Result<String, Refusal> {
         Ok("## Tasks\n</textarea><script>alert(3)</script>\n".to_owned())
     }
 
-    fn check_sheet(&self, _: &Run, _: &RunId, _: &str) -> Result<SheetCheck, Refusal> {
+    fn check_sheet(&self, _: &RunView, _: &str) -> Result<SheetCheck, Refusal> {
         Ok(SheetCheck::default())
     }
 }

@@ -1,0 +1,49 @@
+//! What persons said to changes.
+
+use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{BlobId, ExecutionId, Slug};
+
+/// An answer to a gate before a change.
+pub struct Decided {
+    /// The task whose change it is, its execution, and the number of the change.
+    pub set: (Slug, ExecutionId, u32),
+    /// Number of the gate.
+    pub gate: u32,
+    /// What was answered.
+    pub answer: Answer,
+    /// Where, if that is recorded.
+    pub by: Option<AnsweredBy>,
+    /// The diff as it was shown.
+    pub shown: Option<BlobId>,
+}
+
+/// Every answer to a gate before a change, in order.
+pub fn decisions(entries: &[LogEntry]) -> Vec<Decided> {
+    let is_asked = |entry: &LogEntry| {
+        matches!(
+            &entry.event,
+            Event::GateAnswered(events::GateAnswered { gate: Gate { kind: GateKind::BeforeApply { .. }, .. }, .. })
+        )
+    };
+    let Some(last) = entries.iter().rposition(is_asked) else { return Vec::new() };
+    let mut run = Run::new();
+    let mut decided = Vec::new();
+    for entry in entries.iter().take(last + 1) {
+        if let Event::GateAnswered(events::GateAnswered {
+            gate: Gate { n, kind: GateKind::BeforeApply { task, run: exec, set } },
+            answer,
+            by,
+        }) = &entry.event
+        {
+            let shown = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.clone());
+            let set = (task.clone(), exec.clone(), *set);
+            decided.push(Decided { set, gate: *n, answer: answer.clone(), by: *by, shown });
+        }
+        if run.apply(entry).is_err() {
+            break;
+        }
+    }
+    decided
+}

@@ -1,0 +1,296 @@
+//! What a face sees of a run. The log is folded here; no face has the run itself, so a run on another machine looks the same.
+
+mod about;
+mod decided;
+mod folded;
+mod lines;
+mod of_tree;
+
+use callsheet_core::events::{Event, LogEntry, Piece};
+use callsheet_core::record::{CallKey, EffectKey, Gate};
+use callsheet_core::run::{Reject, Run};
+use callsheet_core::spec::Slug;
+use callsheet_core::template::TaskResult;
+use callsheet_core::view::{self, Board, Summary};
+use callsheet_runtime::effects::{open_gates, open_questions};
+use callsheet_runtime::ports::AskingCall;
+use serde::{Deserialize, Serialize};
+
+use crate::words::{EventLine, one_line};
+
+pub use about::About;
+pub use callsheet_core::run::{
+    CallRecord, Execution, Joined, Limit, LimitUse, Problem, Review, Stage, State, TaskRun, ToolOutput, ToolRun,
+    ToolState, Why,
+};
+pub use decided::{Decided, decisions};
+pub use folded::Folded;
+pub use lines::RunLines;
+
+/// How much of a run's log somebody has seen: the number of the last entry; 0: nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Cursor(pub u64);
+
+/// A question that waits.
+pub struct Question {
+    /// The name of the task that asks. A person says by it which question they answer.
+    pub task: String,
+    /// Its words.
+    pub text: String,
+    /// The call that asks.
+    pub asking: AskingCall,
+}
+
+/// A run as its log says, so far.
+#[derive(Default)]
+pub struct RunView {
+    run: Run,
+}
+
+impl From<Run> for RunView {
+    fn from(run: Run) -> Self {
+        Self { run }
+    }
+}
+
+impl RunView {
+    /// Takes the next entry of the log.
+    ///
+    /// # Errors
+    /// It does not fit; the view is unchanged.
+    pub fn take(&mut self, entry: &LogEntry) -> Result<(), Reject> {
+        self.run.apply(entry)
+    }
+
+    /// What has been taken.
+    pub fn cursor(&self) -> Cursor {
+        Cursor(self.run.last_fact())
+    }
+
+    /// The run, for a driver that goes on with it.
+    pub fn into_run(self) -> Run {
+        self.run
+    }
+
+    pub(crate) fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// The run as a whole.
+    pub fn about(&self) -> About<'_> {
+        About::of(&self.run)
+    }
+
+    /// A task by slug or by the former slug of a renamed task.
+    pub fn task(&self, slug: &Slug) -> Option<&TaskRun> {
+        self.run.task(slug)
+    }
+
+    /// Every task that was listed, or of the template that is run, in the order of first appearance.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
+        self.run.tasks()
+    }
+
+    /// Tasks of the templates that a listed task calls.
+    pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
+        self.run.tasks_below(task)
+    }
+
+    /// Every task, each behind the one whose call it is part of.
+    pub fn all_tasks(&self) -> impl Iterator<Item = &TaskRun> {
+        self.run.all_tasks()
+    }
+
+    /// Slugs of the current list by step, in its order.
+    pub fn steps(&self) -> &[Vec<Slug>] {
+        self.run.steps()
+    }
+
+    /// The 0-based step of a task in the current list.
+    pub fn step_of(&self, task: &Slug) -> Option<usize> {
+        self.run.step_of(task)
+    }
+
+    /// Where a task stands for people.
+    pub fn standing(&self, task: &TaskRun) -> State {
+        self.run.standing(task)
+    }
+
+    /// Whether a person may have a failed task done again.
+    pub fn may_retry(&self, task: &Slug) -> bool {
+        self.run.may_retry(task)
+    }
+
+    /// Every task that is failed, denied or blocked.
+    pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
+        self.run.all_problems()
+    }
+
+    /// A problem in one line.
+    pub fn problem_line(&self, problem: &Problem<'_>) -> String {
+        view::problem_line(&self.run, problem)
+    }
+
+    /// Why a task is not done.
+    pub fn explain(&self, task: &Slug) -> Why {
+        self.run.explain(task)
+    }
+
+    /// The same of a task and of all that it waits for, or of every task that is not done.
+    pub fn explain_all(&self, task: Option<Slug>) -> Vec<(Slug, Why)> {
+        let explainer = self.run.explainer();
+        let mut tasks: Vec<Slug> = match task {
+            Some(task) => vec![task],
+            None => return self.run.not_done().into_iter().map(|task| (task.clone(), explainer.why(task))).collect(),
+        };
+        let mut reasons = Vec::new();
+        while let Some(task) = tasks.get(reasons.len()).cloned() {
+            let why = explainer.why(&task);
+            for awaited in why.awaited() {
+                if !tasks.contains(awaited) {
+                    tasks.push(awaited.clone());
+                }
+            }
+            reasons.push((task, why));
+        }
+        reasons
+    }
+
+    /// Why a task is not done, in a sentence that names it. `driven`: a process works at the run.
+    pub fn why_line(&self, task: &Slug, why: &Why, driven: bool) -> String {
+        view::why_line(&self.run, task, why, driven)
+    }
+
+    /// The same without its name.
+    pub fn why_words(&self, why: &Why, driven: bool) -> String {
+        view::why_words(&self.run, why, driven)
+    }
+
+    /// Model calls that gave a reply, in the order they were recorded.
+    pub fn calls(&self) -> &[CallRecord] {
+        self.run.calls()
+    }
+
+    /// Those of one task, by the slug it had.
+    pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
+        self.run.calls_of(task)
+    }
+
+    /// What the execution of a call is called; empty if it has no name of its own.
+    pub fn part(&self, key: &CallKey) -> &str {
+        self.run.part(key)
+    }
+
+    /// Whether a call has been started and has no result yet.
+    pub fn is_in_flight(&self, key: &CallKey) -> bool {
+        self.run.is_in_flight(&EffectKey::Ask(key.clone()))
+    }
+
+    /// The open gates, in the order they were opened.
+    pub fn open_gates(&self) -> Vec<Gate> {
+        open_gates(&self.run).collect()
+    }
+
+    /// The open questions.
+    pub fn questions(&self) -> Vec<Question> {
+        let open = open_questions(&self.run);
+        open.map(|open| Question { task: open.asking.task.to_string(), text: open.question, asking: open.asking })
+            .collect()
+    }
+
+    /// The run as a board. `driven`: a process works at it.
+    pub fn board(&self, driven: bool) -> Board {
+        Board::of(&self.run, driven)
+    }
+
+    /// Its numbers. `driven`: a process works at it.
+    pub fn summary(&self, driven: bool) -> Summary {
+        if driven { Summary::of(&self.run) } else { Summary::at_rest(&self.run) }
+    }
+
+    /// Milliseconds that it would have taken if no task had waited for a slot or for the model.
+    pub fn ideal_ms(&self) -> u64 {
+        self.run.ideal_ms()
+    }
+
+    /// The limit that is used most.
+    pub fn most_used_limit(&self) -> Option<LimitUse> {
+        view::most_used_limit(&self.run)
+    }
+
+    /// A limit that stopped the run or is about to.
+    pub fn pressing_limit(&self) -> Option<LimitUse> {
+        view::pressing_limit(&self.run)
+    }
+
+    /// The plan as text, as its file has it.
+    pub fn plan_text(&self) -> String {
+        callsheet_runtime::sheetfile::sheet_text(&self.run)
+    }
+
+    /// Whether a request was answered by tasks none of which may change anything.
+    pub fn is_read_only(&self) -> bool {
+        self.run.is_read_only()
+    }
+
+    /// Files that were asked for and that nothing has written.
+    pub fn unwritten(&self) -> Vec<&str> {
+        self.run.unwritten()
+    }
+
+    /// Files that were asked for and that a task said to need no change.
+    pub fn said_unchanged(&self) -> Vec<&str> {
+        self.run.said_unchanged()
+    }
+
+    /// What became of the files that were asked for, in words.
+    pub fn asked_files(&self) -> Vec<String> {
+        view::asked_files_words(&self.run)
+    }
+
+    /// What was taken off the plan, a line each.
+    pub fn removals(&self) -> Vec<String> {
+        view::removals(&self.run)
+    }
+
+    /// What happened, for a reader of the whole run. `of_tree`: the result of a template.
+    pub fn report(&self, of_tree: Option<&TaskResult>) -> String {
+        view::report(&self.run, self.run.outcome(), of_tree)
+    }
+
+    /// The answer of a finished run, with the links as the models wrote them; empty for another.
+    pub fn answer(&self) -> String {
+        view::answer(&self.run, &|_, text| text.to_owned())
+    }
+
+    /// The results that answer the request, each with its task.
+    pub fn results(&self) -> Vec<(&TaskRun, String)> {
+        view::results(&self.run, &|_, text| text.to_owned())
+    }
+
+    /// What came of joining the results of a finished run; `None`: they were not joined.
+    pub fn joined(&self) -> Option<&Joined> {
+        view::joined(&self.run)
+    }
+
+    /// A warning about what of the answer stands in nothing that its model read.
+    pub fn unsupported_line(&self) -> Option<String> {
+        view::unsupported_line(view::unsupported_of_answer(&self.run))
+    }
+
+    /// An event in words, if it is worth a line. The view has taken the event already.
+    pub fn event_line(&self, event: &Event) -> Option<EventLine> {
+        event_line(event, &self.run)
+    }
+}
+
+/// An event in words. `run`: the run after it.
+fn event_line(event: &Event, run: &Run) -> Option<EventLine> {
+    let line = event.line(run)?;
+    let shown = |piece: &Piece| match piece {
+        Piece::Own(words) => words.clone(),
+        Piece::Quoted { text, most } => one_line(text, *most),
+    };
+    Some(EventLine { text: line.pieces.iter().map(shown).collect(), is_detail: line.is_detail })
+}

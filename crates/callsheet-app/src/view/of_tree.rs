@@ -1,0 +1,60 @@
+//! The run of a template.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::run::NodeInstance;
+use callsheet_core::spec::{BlobId, Slug};
+use callsheet_core::template::TaskResult;
+
+use super::RunView;
+
+impl RunView {
+    /// The result of the run of a template. `blob`: a recorded text.
+    pub fn result_of_tree(&self, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Option<TaskResult> {
+        callsheet_core::evaluate::result_of_run(&self.run, &|id| blob(id))
+    }
+
+    /// Warnings of all its tasks, each once, with the task it is of.
+    pub fn warnings_of_tree(&self, blob: &dyn Fn(&BlobId) -> Option<Vec<u8>>) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let mut told = Vec::new();
+        for op in self.run.operators().iter() {
+            let bytes = op.closed.as_ref().and_then(|closed| blob(&closed.result));
+            let result = bytes.and_then(|bytes| serde_json::from_slice::<TaskResult>(&bytes).ok()).unwrap_or_default();
+            for warning in result.notes.warnings {
+                if seen.insert(warning.message.clone()) {
+                    told.push(format!("{}: {}", op.id, warning.message));
+                }
+            }
+        }
+        told
+    }
+
+    /// Tasks that came back whole although parts of them failed, each in a line.
+    pub fn collected_of_tree(&self) -> Vec<String> {
+        let operators = self.run.operators();
+        let collects = |op: &&NodeInstance| {
+            let node = operators.node(op);
+            let collects = node.is_some_and(|node| node.kind.operator().collects());
+            collects && op.closed.is_some() && !op.failed()
+        };
+        let line = |op: &NodeInstance| {
+            let parts = || operators.children(op).filter(|part| !part.place.is_nested());
+            let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
+            let words =
+                format!("{}: {} of {} parts failed: {}", op.id, failed.len(), parts().count(), failed.join(", "));
+            (!failed.is_empty()).then_some(words)
+        };
+        operators.iter().filter(collects).filter_map(line).collect()
+    }
+
+    /// Whether something of it failed that a person may have done again.
+    pub fn may_retry_of_tree(&self) -> bool {
+        !self.run.failed_of_tree().is_empty()
+    }
+
+    /// The names of all its tasks that were begun, and of those that tasks of a list call.
+    pub fn names_of_tree(&self) -> impl Iterator<Item = &Slug> {
+        self.run.operators().iter().map(|op| &op.id)
+    }
+}

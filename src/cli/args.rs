@@ -137,6 +137,11 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
+    /// Raise a limit of a task, as in `tests.timeout_seconds=900` or `polish.max_iterations=8`. If the task failed, it runs again.
+    /// Repeatable.
+    #[arg(long, value_name = "TASK.LIMIT=N", value_parser = task_limit)]
+    pub limit: Vec<(String, f64)>,
+
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
@@ -160,6 +165,19 @@ pub struct ContinueArgs {
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+/// A limit of a task and its new bound.
+fn task_limit(text: &str) -> Result<(String, f64), String> {
+    let (name, max) = text.split_once('=').ok_or("write TASK.LIMIT=N, as in tests.timeout_seconds=900")?;
+    let max = max.trim().parse().map_err(|_| format!("{max} is no number"))?;
+    let name = name.trim();
+    if name.split_once('.').is_none_or(|(task, limit)| task.is_empty() || limit.is_empty()) {
+        return Err(format!(
+            "{name} names no task; write TASK.LIMIT=N, or raise a limit of the run with --set limits.NAME=N"
+        ));
+    }
+    Ok((name.to_owned(), max))
 }
 
 /// `retry`.

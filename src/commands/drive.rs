@@ -9,6 +9,7 @@ use callsheet_app::{
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
+use callsheet_core::view::amount;
 use callsheet_core::view::{CALLS_FAILED, Summary, review_words};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
@@ -412,7 +413,12 @@ fn tree_words(
         for line in told_lines(said_by_script(error).unwrap_or_default()) {
             tell!("  | {line}");
         }
-        tell!("  {}", term::one_line(&error.recovery.advice, 200));
+        match run.limit_of_error(error) {
+            Some((limit, now)) => {
+                tell!("  {limit} is {}; raise it: {} resume {id} --limit {limit}=N", amount(now), setup.command);
+            }
+            None => tell!("  {}", term::one_line(&error.recovery.advice, 200)),
+        }
     }
     for line in run.collected_of_tree() {
         tell!("  {}", term::one_line(&line, 300));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_app::{Refusal, RunView};
+use callsheet_app::{Refusal, RunCommand, RunView};
 use callsheet_core::record::Outcome;
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::driver::{ResumeKind, reopen};
@@ -11,7 +11,7 @@ use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, recorded, store_failure};
 
-use super::answer::order;
+use super::answer::{order, say};
 use super::drive::{Front, drive_failure, last_words, prepare, to_the_end};
 use super::questions::reply_to;
 use super::raise::{given, raise, refuse_flags};
@@ -27,6 +27,13 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
             format!("run {} asks nothing now, so the answer was not used", found.run),
             format!("inspect the run: {} show {}", setup.command, found.run),
         ));
+    }
+    let limits = arguments.limit.clone();
+    if !limits.is_empty() {
+        let receipt = order(setup, &found.run, RunCommand::Raise { limits })?;
+        if receipt.is_sent() {
+            return say(setup, &receipt);
+        }
     }
     if found.outcome == Some(Outcome::Complete) && !has_more(setup, &store, &found.run, &run)? {
         last_words(setup, &run, &found.run, Outcome::Complete)?;

@@ -86,3 +86,45 @@ fn a_new_run_uses_the_replies_of_another_where_it_asks_the_same() {
     assert!(ended.err.contains(&format!("asks what call 1 of {first} asked")), "{}", ended.err);
     assert!(ended.err.contains("model calls: 1, none wasted, 4 more answered by earlier replies"), "{}", ended.err);
 }
+
+/// A loop that used its iterations up continues with those that a person adds; a script has the time that one gives it.
+///
+/// covers: T 9, T 15
+#[test]
+fn a_raised_limit_continues_what_it_had_ended() {
+    let judged = |good: bool| {
+        format!(
+            "[[rule]]\nprompt = \"Judge it\"\ntext = '{{\"success\": {good}, \"feedback\": \"more\"}}'\n[default]\ntext = \"It.\"\n"
+        )
+    };
+    let mut garden = TestProject::scripted(&judged(false));
+    let looped = "<task type=\"director_evaluator_loop\" name=\"polish\"><description>Write it</description>\
+        <max_iterations>1</max_iterations><director><description>Write it</description></director>\
+        <evaluator><description>Judge it</description></evaluator></task>";
+    garden.write(".callsheet/templates/polish.xml", looped);
+    garden.expect(5, &["template", "run", "polish"]);
+    assert_eq!(calls(&garden), (2, 0));
+    let run = run_of(&garden);
+    let low = garden.expect(2, &["resume", &run, "--limit", "polish.max_iterations=1"]);
+    assert!(low.err.contains("max_iterations is 1 now"), "{}", low.err);
+    let unknown = garden.expect(2, &["resume", &run, "--limit", "polish.max_miles=9"]);
+    assert!(unknown.err.contains("has no limit polish.max_miles"), "{}", unknown.err);
+    garden.expect(2, &["resume", &run, "--limit", "max_iterations=9"]);
+    garden.follow_text(&judged(true));
+    let ended = garden.expect(0, &["resume", &run, "--limit", "polish.max_iterations=3"]);
+    assert_eq!(calls(&garden), (4, 0), "the second iteration alone: {}", ended.err);
+    assert!(ended.err.contains("limit polish.max_iterations: raised to 3"), "{}", ended.err);
+}
+
+/// covers: T 8, T 9
+#[test]
+fn a_script_has_the_time_that_a_person_gives_it() {
+    let garden = TestProject::scripted("[default]\ntext = \"It.\"\n");
+    let slow = "<task type=\"script\" name=\"slow\" effects=\"read\"><description>Wait</description>\
+        <command>sleep 3</command><timeout>1</timeout></task>";
+    garden.write(".callsheet/templates/slow.xml", slow);
+    garden.trust();
+    let ended = garden.expect(6, &["template", "run", "slow", "--approval", "never"]);
+    assert!(ended.err.contains("slow.timeout_seconds"), "the error names what raises it: {}", ended.err);
+    garden.expect(0, &["resume", &run_of(&garden), "--limit", "slow.timeout_seconds=60", "--approval", "never"]);
+}

@@ -1,6 +1,5 @@
-//! A person raises limits of a run. Whoever drives the run records them.
+//! A person raises limits of a run or of its tasks. Whoever drives the run records them.
 
-use callsheet_core::run::LimitUse;
 use callsheet_core::spec::RunId;
 use callsheet_core::view::amount;
 use callsheet_runtime::ports::InboxMessage;
@@ -12,11 +11,12 @@ use crate::refusal::Refusal;
 pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let run = recorded(&store, &found)?.run.into_run();
-    let uses = run.limit_uses();
     for (name, max) in limits {
-        let is_it = |one: &&LimitUse| one.limit.name() == *name;
-        let Some(now) = uses.iter().find(is_it).map(|one| one.max) else {
-            return Err(Refusal::usage(format!("the limit was not raised: run {id} has no {name}"), ""));
+        let Some(now) = run.limit_bound(name) else {
+            return Err(Refusal::usage(
+                format!("the limit was not raised: run {id} has no limit {name}"),
+                "name a task as `show` does, and timeout_seconds, max_turns, max_iterations, attempts, max_items, or a limit that it sets",
+            ));
         };
         if !max.is_finite() || *max <= now {
             let now = amount(now);

@@ -10,6 +10,7 @@ use callsheet_core::events::{Event, LogEntry, Piece};
 use callsheet_core::record::{CallKey, EffectKey, Gate};
 use callsheet_core::run::{Reject, Run};
 use callsheet_core::spec::Slug;
+use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};
 use callsheet_runtime::effects::{open_gates, open_questions};
@@ -75,6 +76,11 @@ impl RunView {
 
     pub(crate) fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The limit of a task of a template by which an error came, as `TASK.NAME`, and what it is now.
+    pub fn limit_of_error(&self, error: &TaskError) -> Option<(String, f64)> {
+        self.run.limit_of_error(error)
     }
 
     /// The run as a whole.

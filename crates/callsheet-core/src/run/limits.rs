@@ -10,7 +10,7 @@ use super::execution::Execution;
 use super::failure::Cause;
 use super::ledger::{Account, Holder, Listed};
 use super::limit::Limit;
-use super::operators::NodeInstance;
+use super::operators::{NodeInstance, limit_of, split_limit};
 use super::task::TaskRun;
 
 /// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
@@ -375,9 +375,17 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     uses
 }
 
+/// What a limit is now, of the run by its name, of a task as `TASK.NAME`; `None`: there is no such limit.
+pub(super) fn bound(run: &Run, limit: &str) -> Option<f64> {
+    match split_limit(limit) {
+        Some((task, name)) => limit_of(run, &task, name),
+        None => uses(run).iter().find(|one| one.limit.name() == limit).map(|one| one.max),
+    }
+}
+
 /// Whether this is a limit that the run has, and a higher bound for it.
 pub(super) fn may_raise(run: &Run, limit: &str, max: f64) -> bool {
-    max.is_finite() && uses(run).iter().any(|one| one.limit.name() == limit && max > one.max)
+    max.is_finite() && bound(run, limit).is_some_and(|now| max > now)
 }
 
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::spec::{Slug, ToolCall};
+use crate::template::TaskError;
 
 use super::access::LimitUse;
 use super::approval::Approval;
@@ -12,7 +13,7 @@ use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
 use super::mounts::{FailedCall, call_of, failed_calls};
-use super::operators::{NodeInstance, OpState, TreeQuery};
+use super::operators::{NodeInstance, OpState, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
@@ -171,6 +172,16 @@ impl Run {
     /// slots.
     pub fn ideal_ms(&self) -> u64 {
         ideal::pass_ms(self).saturating_add(ideal::list_ms(self))
+    }
+
+    /// What a limit is now, of the run by its name, of a task as `TASK.NAME`; `None`: there is no such limit.
+    pub fn limit_bound(&self, limit: &str) -> Option<f64> {
+        limits::bound(self, limit)
+    }
+
+    /// The limit of a task of a template by which an error came, as `TASK.NAME`, and what it is now.
+    pub fn limit_of_error(&self, error: &TaskError) -> Option<(String, f64)> {
+        limit_of_error(self, error)
     }
 
     /// How far the limits of the run are used.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{Answer, Gate, GateKind, Verdict};
-use callsheet_core::run::Run;
+use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 
 use crate::driver::retry;
@@ -24,9 +24,14 @@ pub(crate) fn read_inbox(session: &mut Session, services: &Services) -> Result<(
     Ok(())
 }
 
-/// Whether a message changes the list instead of answering something.
+/// Whether a message changes tasks instead of answering something: it counts once the run is taken up.
 pub(crate) fn changes_list(message: &InboxMessage) -> bool {
-    matches!(message, InboxMessage::Retry { .. } | InboxMessage::Drop { .. })
+    match message {
+        InboxMessage::Retry { .. } | InboxMessage::Drop { .. } => true,
+        // That of a task, which may begin again with it.
+        InboxMessage::Raise { limit, .. } => limit.contains('.'),
+        _ => false,
+    }
 }
 
 /// Records what messages say. Those that fit nothing are dropped with a notice.
@@ -151,7 +156,12 @@ fn gate_of(message: &InboxMessage) -> Option<&Gate> {
 fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match message {
         InboxMessage::Cancel => Some(events::CancelRequested {}.into()),
-        InboxMessage::Raise { limit, max } => Some(events::LimitRaised { limit, max }.into()),
+        InboxMessage::Raise { limit, max } => {
+            // What failed begins again, with the higher limit.
+            let task = limit.rsplit_once('.').map(|(task, _)| Slug::new(task)).filter(|task| has_failed(run, task));
+            let retried = task.map(|task| events::TaskRetried { task, skills: BTreeMap::new() }.into());
+            return Ok(Some([events::LimitRaised { limit, max }.into()].into_iter().chain(retried).collect()));
+        }
         InboxMessage::Answer { gate, answer, by, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| events::GateAnswered { gate, answer, by }.into())
         }
@@ -203,6 +213,13 @@ fn is_back(run: &Run, task: &Slug) -> bool {
     match run.operators().get(task) {
         Some(op) => op.closed.is_none(),
         None => run.task(task).is_some_and(|task| !task.state().is_ended()),
+    }
+}
+
+fn has_failed(run: &Run, task: &Slug) -> bool {
+    match run.operators().get(task) {
+        Some(op) => op.failed() && !op.former,
+        None => run.task(task).is_some_and(|task| task.state() == State::Failed),
     }
 }
 

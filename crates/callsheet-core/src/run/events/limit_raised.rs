@@ -2,16 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::operators::{split_limit, Trees};
 use crate::run::{limits, Reject, Run};
 use crate::units::amount;
 
 use super::check::require;
 use super::{Checked, Line, Recorded, When};
 
-/// A person raised a limit of the run; the new bound counts from here on.
+/// A person raised a limit of the run or of a task; the new bound counts from here on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LimitRaised {
-    /// The limit, by the name a person sets it by.
+    /// The limit, by the name a person sets it by; that of a task as `TASK.NAME`.
     pub limit: String,
     /// The new bound, in the unit of the limit (seconds for times).
     pub max: f64,
@@ -27,7 +28,10 @@ impl Recorded for LimitRaised {
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
-        run.setup.raise_limit(&self.limit, self.max);
+        match split_limit(&self.limit) {
+            Some((task, name)) => Trees(run).raise(&task, name, self.max),
+            None => run.setup.raise_limit(&self.limit, self.max),
+        }
     }
 
     fn line(&self, _run: &Run) -> Option<Line> {

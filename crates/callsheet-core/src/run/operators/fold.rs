@@ -85,6 +85,7 @@ impl Trees<'_> {
             attempt: 1,
             retried: 0,
             former: false,
+            continues: false,
             asked_anew: false,
             attempts: Vec::new(),
             issues: None,

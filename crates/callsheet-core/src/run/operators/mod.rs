@@ -17,6 +17,7 @@ mod clocks;
 mod fold;
 mod leaf;
 mod nodes;
+mod raise;
 mod reopen;
 mod reparse;
 mod retry;
@@ -39,6 +40,7 @@ use super::state::Stopwatch;
 use nodes::Nodes;
 
 pub(in crate::run) use check::TreeCheck;
+pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
 pub(in crate::run) use tree::{TreeQuery, Trees};
 
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
@@ -116,6 +118,8 @@ pub struct NodeInstance {
     pub retried: u32,
     /// What it is part of begins anew without it.
     pub former: bool,
+    /// Its limit was raised: if it is done again, it continues behind its last part.
+    pub continues: bool,
     /// A person had it done again last: no call of it or below it has the reply of an earlier call.
     pub asked_anew: bool,
     /// Results of failed attempts, as JSON.

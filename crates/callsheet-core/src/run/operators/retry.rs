@@ -81,7 +81,7 @@ impl Operators {
         let asked: Vec<usize> =
             after.list.iter().filter(|op| op.asked_anew && op.closed.is_some()).map(|op| op.number).collect();
         asked.into_iter().for_each(|number| after.change(number, |op| op.asked_anew = false));
-        if after.at(number).is_some_and(NodeInstance::failed) {
+        if after.at(number).is_some_and(|op| op.failed() || op.continues) {
             after.begin_again(number, &mut begun)?;
         } else {
             after.begin_anew(number, &mut begun)?;
@@ -104,6 +104,11 @@ impl Operators {
                 }
                 None => self.begin_leaf(number, begun),
             };
+        }
+        if op.continues {
+            self.change(number, |op| op.continues = false);
+            self.open_again(number);
+            return Ok(());
         }
         let (opened, gives_its_last) = (op.opened.is_some(), self.gives_its_last(op));
         let of = |part: &NodeInstance| part.place.is_nested() != opened && !part.place.is_subtask();

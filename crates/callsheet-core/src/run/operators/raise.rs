@@ -1,0 +1,166 @@
+//! A person raises a limit of one task of a tree. It counts for every task of the same node.
+
+use std::sync::Arc;
+
+use crate::record::Plan;
+use crate::run::Run;
+use crate::spec::{Limits, SkillLimits, Slug};
+use crate::template::operators::Kind;
+use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
+
+use super::NodeInstance;
+use super::tree::Trees;
+
+/// Iterations of a loop.
+const ITERATIONS: &str = "max_iterations";
+/// Attempts at one task.
+const ATTEMPTS: &str = "attempts";
+/// Time of one task.
+const TIMEOUT: &str = "timeout_seconds";
+
+/// A limit of a task, written as `TASK.NAME`.
+pub(in crate::run) fn split(limit: &str) -> Option<(Slug, &str)> {
+    let (task, name) = limit.rsplit_once('.')?;
+    Some((Slug::new(task), name))
+}
+
+/// What a limit of a task is now, by its name; `None`: it has none of this name.
+pub(in crate::run) fn limit_of(run: &Run, task: &Slug, name: &str) -> Option<f64> {
+    if let Some(op) = run.operators.named(task) {
+        return of_node(run.operators.node(op)?, name);
+    }
+    let limits = &run.tasks.get(task)?.skill.as_ref()?.limits;
+    of_skill(limits, name).or_else(|| default_of(&run.settings().limits, name))
+}
+
+/// The limit of a task by which an error came, as `TASK.NAME`, and what it is now.
+pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(String, f64)> {
+    let name = match &error.kind {
+        ErrorKind::ResourceExhaustion { resource, .. } => match resource {
+            Resource::Turns => "max_turns",
+            Resource::Output => "max_output_bytes",
+            Resource::Calls => "max_calls",
+            Resource::Tokens => "max_tokens",
+            Resource::Cost => "max_cost_usd",
+            Resource::Context => return None,
+        },
+        ErrorKind::TaskFailure { reason: Reason::ExecutionTimeout, .. } => TIMEOUT,
+        ErrorKind::TaskFailure { details: Some(details), .. } => match details.halt {
+            Some(Halt::IterationsExhausted) => ITERATIONS,
+            Some(Halt::NoProgress) => "no_progress_repeats",
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let at = error.location.as_ref()?;
+    let is_there = |op: &&NodeInstance| {
+        let node = run.operators.node(op).filter(|_| op.failed());
+        node.is_some_and(|node| {
+            let place = node.origin.spot.place;
+            node.origin.file == at.file && (place.line, place.column) == (at.line, at.column)
+        })
+    };
+    let op = run.operators.iter().find(is_there)?;
+    Some((format!("{}.{name}", op.id), limit_of(run, &op.id, name)?))
+}
+
+fn of_node(node: &Node, name: &str) -> Option<f64> {
+    match (name, &node.kind) {
+        (ITERATIONS, Kind::DirectorEvaluatorLoop(looped)) => return Some(f64::from(looped.max_iterations)),
+        (ATTEMPTS, _) => return node.recovery.attempts.map(f64::from),
+        (TIMEOUT, Kind::Script(script)) => return Some(f64::from(script.script.timeout)),
+        _ => {}
+    }
+    let own = node.limits.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value);
+    own.or_else(|| default_of(&Limits::of_templates(), name))
+}
+
+fn of_skill(limits: &SkillLimits, name: &str) -> Option<f64> {
+    match name {
+        "max_turns" => limits.max_turns.map(f64::from),
+        TIMEOUT => limits.timeout_seconds.map(f64::from),
+        "max_calls" => limits.max_calls.map(f64::from),
+        "max_tokens" => limits.max_tokens.map(super::super::limits::number),
+        _ => None,
+    }
+}
+
+/// The limit that holds where none is set. Calls, tokens and cost of a task have none.
+fn default_of(limits: &Limits, name: &str) -> Option<f64> {
+    match name {
+        "max_turns" => Some(f64::from(limits.max_turns)),
+        TIMEOUT => Some(f64::from(limits.timeout_seconds)),
+        "max_items" => Some(f64::from(limits.max_items)),
+        "no_progress_repeats" => Some(f64::from(limits.no_progress_repeats)),
+        _ => None,
+    }
+}
+
+impl Trees<'_> {
+    /// A limit of a task is higher from here on.
+    pub fn raise(&mut self, task: &Slug, name: &str, max: f64) {
+        let Some(op) = self.0.operators.named(task) else {
+            let policy = self.0.tasks.get_mut(task).and_then(|task| task.skill.as_mut());
+            return policy.into_iter().for_each(|policy| raise_skill(&mut policy.limits, name, max));
+        };
+        let (number, mount, template) = (op.number, op.mount, op.template.clone());
+        let Some(node) = self.0.operators.node(op) else { return };
+        let own = self.0.operators.tree_of(op).and_then(|tree| tree.templates.get(&template));
+        let place = own.and_then(|own| own.body.walk().into_iter().position(|other| std::ptr::eq(other, node)));
+        if let (Some(place), Some(mount)) = (place, self.0.operators.mounts.get_mut(mount)) {
+            let template = Arc::make_mut(&mut mount.tree).templates.get_mut(&template);
+            let node = template.and_then(|template| nth(&mut template.body, &mut { place }));
+            node.into_iter().for_each(|node| raise_node(node, name, max));
+        }
+        self.change_op(number, |op| op.raised(name, max));
+    }
+}
+
+impl NodeInstance {
+    /// What was opened already has the higher limit, too, and a loop that ended continues behind its last iteration.
+    fn raised(&mut self, name: &str, max: f64) {
+        self.continues = name == ITERATIONS;
+        if let (TIMEOUT, Some(Plan::Process { timeout_seconds, .. })) =
+            (name, self.opened.as_mut().map(|opened| &mut opened.plan))
+        {
+            *timeout_seconds = whole(max);
+        }
+    }
+}
+
+/// The node at this place of those below a node, itself first, in document order.
+fn nth<'a>(node: &'a mut Node, place: &mut usize) -> Option<&'a mut Node> {
+    if *place == 0 {
+        return Some(node);
+    }
+    *place -= 1;
+    node.children_mut().into_iter().find_map(|child| nth(child, place))
+}
+
+fn raise_node(node: &mut Node, name: &str, max: f64) {
+    match (name, &mut node.kind) {
+        (ITERATIONS, Kind::DirectorEvaluatorLoop(looped)) => looped.max_iterations = whole(max),
+        (ATTEMPTS, _) => node.recovery.attempts = Some(whole(max)),
+        (TIMEOUT, Kind::Script(script)) => script.script.timeout = whole(max),
+        _ => {
+            // What may not be that high stays as it was; `limit_of` says so before.
+            node.limits.set(name, max);
+        }
+    }
+}
+
+fn raise_skill(limits: &mut SkillLimits, name: &str, max: f64) {
+    match name {
+        "max_turns" => limits.max_turns = Some(whole(max)),
+        TIMEOUT => limits.timeout_seconds = Some(whole(max)),
+        "max_calls" => limits.max_calls = Some(whole(max)),
+        "max_tokens" => limits.max_tokens = Some(u64::from(whole(max))),
+        _ => {}
+    }
+}
+
+/// More than any count is the most there is.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(max: f64) -> u32 {
+    max as u32
+}

@@ -16,6 +16,7 @@ mod place;
 mod result;
 pub mod schema;
 mod served;
+pub mod shape;
 mod tree;
 mod value;
 

@@ -93,7 +93,9 @@ fn is_constant(left: &Shape, how: Comparison, right: &Shape) -> bool {
 fn near_words(left: &Shape, right: &Shape) -> Vec<String> {
     let (Some(words), Some(others)) = (&left.words, &right.words) else { return Vec::new() };
     match (&**words, &**others) {
-        (several, [one]) | ([one], several) => meant(one, several.iter().map(String::as_str)),
+        (several, [one]) | ([one], several) => {
+            meant(one, several.iter().map(String::as_str).filter(|word| !word.is_empty()))
+        }
         _ => Vec::new(),
     }
 }

@@ -53,6 +53,9 @@ pub struct Miss {
 /// What every result has where its value has no such field: its text, and its value.
 const OF_RESULTS: [&str; 3] = ["content", "parsed_content", "parsedContent"];
 
+/// Other names of what is found, which nobody is advised to write.
+const OTHER_NAMES: [&str; 2] = ["parsedContent", "exitCode"];
+
 /// What a process leaves beside.
 const OF_PROCESSES: [&str; 5] = ["stdout", "stderr", "exit_code", "exitCode", "timed_out"];
 
@@ -84,12 +87,7 @@ impl Shape {
         let fields = self.fields.iter().flat_map(|fields| fields.named.keys());
         let mut known: Vec<String> = fields.filter(|_| self.kinds.meets(Kinds::MAP)).cloned().collect();
         let own = known.clone();
-        known.extend(
-            self.beside()
-                .iter()
-                .filter(|name| name.contains('_') || **name == name.to_lowercase())
-                .map(|name| (*name).to_owned()),
-        );
+        known.extend(self.beside().into_iter().filter(|name| !own.iter().any(|own| own == name)).map(str::to_owned));
         let near = match step {
             Step::Name(name) => meant(name, known.iter().map(String::as_str)),
             Step::Index(_) | Step::Record => Vec::new(),
@@ -105,7 +103,7 @@ impl Shape {
             Source::Process => &[&OF_RESULTS, &OF_PROCESSES],
             Source::Evaluation => &[&OF_RESULTS, &OF_EVALUATIONS],
         };
-        groups.iter().flat_map(|group| group.iter().copied()).collect()
+        groups.iter().flat_map(|group| group.iter().copied()).filter(|name| !OTHER_NAMES.contains(name)).collect()
     }
 
     fn field(&self, name: &str) -> Option<Self> {

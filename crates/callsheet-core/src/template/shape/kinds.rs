@@ -26,14 +26,14 @@ impl Kinds {
     /// All.
     pub const ALL: Self = Self(63);
 
-    /// What each is called, for people and in JSON Schema.
-    const WORDS: [(Self, &str, &str); 6] = [
-        (Self::TEXT, "a text", "string"),
-        (Self::NUMBER, "a number", "number"),
-        (Self::BOOLEAN, "true or false", "boolean"),
-        (Self::LIST, "a list", "array"),
-        (Self::MAP, "a map", "object"),
-        (Self::NULL, "null", "null"),
+    /// What each is called, for people: one and several; and in JSON Schema.
+    const WORDS: [(Self, &str, &str, &str); 6] = [
+        (Self::TEXT, "a text", "texts", "string"),
+        (Self::NUMBER, "a number", "numbers", "number"),
+        (Self::BOOLEAN, "true or false", "booleans", "boolean"),
+        (Self::LIST, "a list", "lists", "array"),
+        (Self::MAP, "a map", "maps", "object"),
+        (Self::NULL, "null", "nulls", "null"),
     ];
 
     /// Of both.
@@ -85,17 +85,31 @@ impl Kinds {
     /// That of a type of JSON Schema.
     pub fn of_word(word: &str) -> Option<Self> {
         let word = if word == "integer" { "number" } else { word };
-        Self::WORDS.iter().find(|(_, _, known)| *known == word).map(|(kind, ..)| *kind)
+        Self::WORDS.iter().find(|(.., known)| *known == word).map(|(kind, ..)| *kind)
     }
 
-    /// In words: `a text or a number`.
-    pub fn in_words(self) -> String {
-        let words: Vec<&str> =
-            Self::WORDS.iter().filter(|(kind, ..)| self.meets(*kind)).map(|(_, words, _)| *words).collect();
-        match words.split_last() {
-            None => "nothing".to_owned(),
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, before)) => format!("{} or {last}", before.join(", ")),
-        }
+    /// In words, `a text or a number`; a text as it is known.
+    pub fn in_words(self, text: &str) -> String {
+        let word = |(kind, one, ..): &(Self, &'static str, _, _)| {
+            if *kind == Self::TEXT { text.to_owned() } else { (*one).to_owned() }
+        };
+        joined(self.known().map(word).collect())
+    }
+
+    /// Several, in words: `texts or numbers`.
+    pub fn several(self) -> String {
+        joined(self.known().map(|(_, _, several, _)| (*several).to_owned()).collect())
+    }
+
+    fn known(self) -> impl Iterator<Item = &'static (Self, &'static str, &'static str, &'static str)> {
+        Self::WORDS.iter().filter(move |(kind, ..)| self.meets(*kind))
+    }
+}
+
+fn joined(mut words: Vec<String>) -> String {
+    match words.pop() {
+        None => "nothing".to_owned(),
+        Some(last) if words.is_empty() => last,
+        Some(last) => format!("{} or {last}", words.join(", ")),
     }
 }

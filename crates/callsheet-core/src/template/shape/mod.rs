@@ -221,17 +221,17 @@ impl Shape {
 
     /// What it is in words.
     pub fn in_words(&self) -> String {
-        match &self.words {
-            Some(words) if self.kinds == Kinds::TEXT => match &**words {
-                [one] => format!("the text `{one}`"),
-                several => format!("one of `{}`", several.join("`, `")),
-            },
-            _ => match (self.kinds == Kinds::LIST, &self.element) {
-                (true, Some(element)) if !element.is_never() && element.kinds != Kinds::ALL => {
-                    format!("a list, each element {}", element.in_words())
-                }
-                _ => self.kinds.in_words(),
-            },
+        let text = match self.words.as_deref() {
+            None => "a text".to_owned(),
+            Some([one]) if one.is_empty() => "an empty text".to_owned(),
+            Some([one]) => format!("the text `{one}`"),
+            Some(several) => format!("one of `{}`", several.join("`, `")),
+        };
+        match &self.element {
+            Some(element) if self.kinds == Kinds::LIST && !element.is_never() && element.kinds != Kinds::ALL => {
+                format!("a list of {}", element.kinds.several())
+            }
+            _ => self.kinds.in_words(&text),
         }
     }
 }

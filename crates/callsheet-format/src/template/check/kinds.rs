@@ -106,6 +106,13 @@ pub(super) fn constant(constant: &Constant, at: Spot) -> Draft {
         }
         Constant::Compared { sides, how, near } => {
             let [(left, is), (right, other)] = &**sides;
+            let nulls =
+                [(left, is, other), (right, other, is)].into_iter().find(|(.., other)| other.kinds == Kinds::NULL);
+            if let Some((value, is, _)) = nulls.filter(|_| *how == Comparison::Equal) {
+                let message = format!("`{value}` is {}, never null, so this is always false", is.in_words());
+                let advice = "remove it, or declare that the value may be null";
+                return Draft::new(Code::T061, at.span, message).advice(advice);
+            }
             let sides = format!("`{left}` is {} and `{right}` is {}", is.in_words(), other.in_words());
             let message = match how {
                 Comparison::Equal => format!("{sides}, which are never equal, so this is always false"),
@@ -127,7 +134,7 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
     for ((_, shape), (literal, word)) in [((left, is), (right, other)), ((right, other), (left, is))] {
         let bare = literal.trim_matches('"');
         let plain = word.words.as_deref().is_some_and(|words| words.len() == 1) && literal.starts_with('"');
-        let fits = |kind| shape.kinds == kind && serde_json::from_str::<serde_json::Value>(bare).is_ok();
+        let fits = |kind| shape.kinds.meets(kind) && serde_json::from_str::<serde_json::Value>(bare).is_ok();
         if plain && (fits(Kinds::NUMBER) || fits(Kinds::BOOLEAN)) {
             return format!("write {bare} without quotes");
         }

@@ -41,6 +41,8 @@ pub enum Found {
         how: Use,
         /// Names in scope that may be meant.
         near: Vec<String>,
+        /// A step of that name is there, and has not run yet.
+        later: bool,
     },
     /// A command is filled from a result.
     Untrusted {

@@ -1,6 +1,6 @@
 //! The walk through a template.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::fuzzy::meant;
@@ -88,8 +88,10 @@ pub struct Walk<'a> {
     file: String,
     task: Vec<String>,
     found: Vec<Found>,
+    /// Steps that are named, in sequences around.
+    steps: BTreeMap<String, usize>,
     /// What tasks give that were walked, by where they stand in memory.
-    gave: HashMap<*const Node, Shape>,
+    gave: BTreeMap<*const Node, Shape>,
     pub(super) reaches: BTreeMap<String, String>,
 }
 
@@ -103,7 +105,8 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         file: template.origin.file.clone(),
         task: Vec::new(),
         found: Vec::new(),
-        gave: HashMap::new(),
+        steps: BTreeMap::new(),
+        gave: BTreeMap::new(),
         reaches: BTreeMap::new(),
     };
     let mark = names.log.len();
@@ -199,8 +202,9 @@ impl Walk<'_> {
     fn name(&mut self, path: &Path, at: Spot, field: &'static str, how: Use) -> Seen {
         let Some((seen, steps)) = self.look_up(path) else {
             let task = self.task();
-            let near = self.near(path);
-            self.found.push(Found::Unknown { path: path.clone(), at, field, task, how, near });
+            let later = self.steps.get(&key_of(path)).is_some_and(|count| *count > 0);
+            let near = if later { Vec::new() } else { self.near(path) };
+            self.found.push(Found::Unknown { path: path.clone(), at, field, task, how, near, later });
             return self.of_caller(&path.name);
         };
         let way = match (&seen.way, seen.result) {
@@ -380,8 +384,8 @@ impl Walk<'_> {
                 if known.is_none() && input.required && input.default.is_none() {
                     let task = self.task();
                     let at = input.origin.spot;
-                    let near = Vec::new();
-                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input, near });
+                    let (near, later) = (Vec::new(), false);
+                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input, near, later });
                 }
                 known.unwrap_or_else(|| self.of_caller(&input.name))
             }
@@ -419,6 +423,14 @@ impl Walk<'_> {
         }
     }
 
+    /// Names steps of a sequence that is come to, or that is left again.
+    pub(in crate::template) fn names_steps(&mut self, steps: &[Node], come: bool) {
+        for id in steps.iter().filter_map(|step| step.id.as_deref()) {
+            let count = self.steps.entry(format!("steps.{id}")).or_default();
+            *count = if come { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+
     /// A step by its id, and after one that lends them its parts by theirs (spec 8). `collects`: it may have failed and be
     /// there all the same.
     pub(in crate::template) fn bind_ids(&mut self, step: &Node, collects: bool) {
@@ -443,5 +455,5 @@ impl Walk<'_> {
 fn written(text: &str) -> Shape {
     let trimmed = text.trim();
     let value = trimmed.starts_with(['[', '{']).then(|| serde_json::from_str(trimmed).ok()).flatten();
-    value.map_or_else(|| Shape::one_of([text]), |value| Shape::of_value(&value))
+    value.map_or_else(Shape::text, |value| Shape::of_value(&value))
 }

@@ -110,7 +110,7 @@ impl Reduce {
     /// What the text that it begins with is.
     fn initial_shape(&self) -> Shape {
         let Some(text) = self.initial.as_literal() else { return Shape::any() };
-        serde_json::from_str(text).map_or_else(|_| Shape::one_of([text]), |value| Shape::of_value(&value))
+        serde_json::from_str(text).map_or_else(|_| Shape::text(), |value| Shape::of_value(&value))
     }
 
     fn for_inner(at: &dyn Known, index: u32) -> Vec<(String, Bound)> {

@@ -84,6 +84,7 @@ impl Operator for Sequential {
     fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         let collects = self.on_error == OnError::Collect;
         ["steps", "step_results"].iter().for_each(|name| names.bind(name, Seen::result(Shape::unknown())));
+        names.names_steps(&self.steps, true);
         let mut last = Shape::unknown();
         for step in &self.steps {
             last = names.child(step, step.kind.word());
@@ -91,6 +92,7 @@ impl Operator for Sequential {
             ["previous_result", "output"].iter().for_each(|name| names.bind(name, output.clone()));
             names.bind_ids(step, collects);
         }
+        names.names_steps(&self.steps, false);
         last
     }
 

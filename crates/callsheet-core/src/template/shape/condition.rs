@@ -1,6 +1,8 @@
 //! Expressions whose outcome the kinds of their values decide (spec 8): one shape for each form of an expression, and what
 //! each form asks of its parts.
 
+use serde_json::Value;
+
 use crate::fuzzy::meant;
 use crate::template::value::{Comparison, Path, Term};
 
@@ -24,6 +26,13 @@ pub enum Constant {
         how: Comparison,
         /// Words that may be meant.
         near: Vec<String>,
+    },
+    /// The length of what has none.
+    Length {
+        /// As written.
+        term: String,
+        /// What it is.
+        shape: Shape,
     },
 }
 
@@ -52,6 +61,7 @@ impl Check<'_> {
 
     fn shape_of(&mut self, term: &Term) -> Shape {
         match term {
+            Term::Literal(Value::String(text)) => Shape::one_of([text.as_str()]),
             Term::Literal(value) => Shape::of_value(value),
             Term::Path(path) => (self.shape)(path),
             Term::Not(inner) => {
@@ -71,6 +81,13 @@ impl Check<'_> {
                 }
                 Shape::boolean()
             }
+            Term::Length(inner) => {
+                let shape = self.shape_of(inner);
+                if !shape.is_never() && !shape.kinds.meets(Kinds::LIST.or(Kinds::MAP).or(Kinds::TEXT)) {
+                    self.found.push(Constant::Length { term: written(inner), shape });
+                }
+                Shape::number().missing(true)
+            }
         }
     }
 }
@@ -86,11 +103,18 @@ fn is_constant(left: &Shape, how: Comparison, right: &Shape) -> bool {
         Comparison::Less | Comparison::AtMost | Comparison::Greater | Comparison::AtLeast => {
             !left.has_order_with(right)
         }
+        Comparison::In => {
+            let element = right.kinds.meets(Kinds::LIST).then(|| right.element.as_deref());
+            let of_list = element.is_some_and(|element| element.is_none_or(|element| element.may_be(left)));
+            let of_text = right.kinds.meets(Kinds::TEXT) && left.kinds.meets(Kinds::TEXT);
+            !left.is_never() && !right.is_never() && !of_list && !of_text
+        }
     }
 }
 
 /// Words of one side that are near the one word of the other.
 fn near_words(left: &Shape, right: &Shape) -> Vec<String> {
+    let right = right.element.as_deref().unwrap_or(right);
     let (Some(words), Some(others)) = (&left.words, &right.words) else { return Vec::new() };
     match (&**words, &**others) {
         (several, [one]) | ([one], several) => {
@@ -105,6 +129,7 @@ fn written(term: &Term) -> String {
     match term {
         Term::Literal(value) => value.to_string(),
         Term::Path(path) => path.to_string(),
+        Term::Length(inner) => format!("len({})", written(inner)),
         _ => "(…)".to_owned(),
     }
 }

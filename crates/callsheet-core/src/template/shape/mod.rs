@@ -95,10 +95,9 @@ impl Shape {
         Self { fields: Some(Arc::new(fields)), ..Self::of(Kinds::MAP) }
     }
 
-    /// A value that is written out.
+    /// A value that an author wrote. Which text it is counts for nothing: a word may be there to be changed.
     pub fn of_value(value: &Value) -> Self {
         match value {
-            Value::String(text) => Self::one_of([text.as_str()]),
             Value::Array(list) => {
                 let element = list.iter().map(Self::of_value).fold(Self::of(Kinds::NONE), |all, one| all.or(&one));
                 Self::list(element)

@@ -1,7 +1,7 @@
 //! What was found about names and values, as issues (spec 3).
 
 use callsheet_core::template::names::{Found, Use};
-use callsheet_core::template::{Code, Template};
+use callsheet_core::template::{Code, Path, Spot, Template};
 
 use crate::template::report::Draft;
 
@@ -11,6 +11,7 @@ use super::kinds;
 pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
     Some(match found {
         Found::Unknown { how: Use::Input, .. } => return None,
+        Found::Unknown { path, at, later: true, how, .. } => has_not_run(template, &path, at, how),
         Found::Unknown { path, at, how: Use::Expression, near, .. } => {
             let message = format!("nothing binds `{path}`, so comparisons with it are false");
             let draft = Draft::new(Code::T515, at.span, message).found(&path.to_string());
@@ -70,8 +71,19 @@ pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
     })
 }
 
+/// The result of a step that comes later, or that the place is a part of.
+fn has_not_run(template: &Template, path: &Path, at: Spot, how: Use) -> Draft {
+    let (code, then) = match (how, template.is_function()) {
+        (Use::Expression, _) => (Code::T515, ", so comparisons with it are false"),
+        (_, true) => (Code::T052, ""),
+        (_, false) => (Code::T508, "; a caller must provide it"),
+    };
+    let message = format!("`{path}` is used before its task has run{then}");
+    Draft::new(code, at.span, message).found(&path.to_string()).advice("use it in a later task")
+}
+
 /// A result is named that no step gives.
-fn is_step(path: &callsheet_core::template::Path) -> bool {
+fn is_step(path: &Path) -> bool {
     path.name == "steps" && !path.steps.is_empty()
 }
 
@@ -79,7 +91,7 @@ fn is_step(path: &callsheet_core::template::Path) -> bool {
 const BEHIND_A_STEP: &str = "use it in a later step";
 
 /// A name that a sequence binds from its second step on.
-fn is_of_a_sequence(path: &callsheet_core::template::Path) -> bool {
+fn is_of_a_sequence(path: &Path) -> bool {
     matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
 }
 

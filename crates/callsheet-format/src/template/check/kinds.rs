@@ -98,11 +98,15 @@ pub(super) fn constant(constant: &Constant, at: Spot) -> Draft {
             let advice = match shape.kinds.meets(Kinds::TEXT) {
                 true => format!("compare it: `{term} == \"…\"`"),
                 false if shape.kinds == Kinds::LIST => {
-                    format!("an empty list is true, too; ask for its first element: `{term}[0] != null`")
+                    format!("an empty list is true, too; write `len({term}) > 0`")
                 }
                 false => "compare a field of it".to_owned(),
             };
             (message, advice)
+        }
+        Constant::Length { term, shape } => {
+            let message = format!("`{term}` is {}, which has no length", shape.in_words());
+            (message, "lists, maps and texts have one; compare the value itself".to_owned())
         }
         Constant::Compared { sides, how, near } => {
             let [(left, is), (right, other)] = &**sides;
@@ -117,6 +121,7 @@ pub(super) fn constant(constant: &Constant, at: Spot) -> Draft {
             let message = match how {
                 Comparison::Equal => format!("{sides}, which are never equal, so this is always false"),
                 Comparison::Unequal => format!("{sides}, which are never equal, so this is always true"),
+                Comparison::In => format!("{sides}, so this is always false"),
                 _ => format!("{sides}, which have no order, so this is always false"),
             };
             (message, meant([(left, is), (right, other)], near))

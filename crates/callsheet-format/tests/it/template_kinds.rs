@@ -15,8 +15,9 @@ use crate::template_short::{libraries, texts};
 /// What is told of values that cannot be what their places take.
 const OF_KINDS: [Code; 3] = [Code::T059, Code::T060, Code::T061];
 
-/// Fixtures of what happens at run time to arguments of another kind.
-const AT_RUN_TIME: [&str; 2] = ["operators/missing_in_a_called_template.txt", "templates/bind/arguments.txt"];
+/// Further fixtures of faults: what happens to arguments of another kind at run time, and one file for each code.
+const FAULTY: [&str; 3] =
+    ["operators/missing_in_a_called_template.txt", "templates/bind/arguments.txt", "templates/codes.txt"];
 
 /// Each fixture is named after its fault; those that begin with `sound` have none.
 #[test]
@@ -53,7 +54,7 @@ fn no_template_of_the_repository_has_a_fault_of_kinds() {
     for folder in ["templates", "crates", "examples"] {
         short_files(&root.join(folder), &mut paths);
     }
-    let faulty = |path: &Path| AT_RUN_TIME.iter().any(|known| path.ends_with(known));
+    let faulty = |path: &Path| FAULTY.iter().any(|known| path.ends_with(known));
     paths.retain(|path| !faulty(path) && !path.components().any(|part| part.as_os_str() == "kinds"));
     paths.sort();
     let (mut count, mut told) = (0, Vec::new());

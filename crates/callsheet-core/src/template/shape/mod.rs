@@ -228,7 +228,10 @@ impl Shape {
         };
         match &self.element {
             Some(element) if self.kinds == Kinds::LIST && !element.is_never() && element.kinds != Kinds::ALL => {
-                format!("a list of {}", element.kinds.several())
+                match element.words.as_deref().filter(|_| element.kinds == Kinds::TEXT) {
+                    Some(words) => format!("a list of `{}`", words.join("`, `")),
+                    None => format!("a list of {}", element.kinds.several()),
+                }
             }
             _ => self.kinds.in_words(&text),
         }

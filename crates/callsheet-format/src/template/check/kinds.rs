@@ -124,7 +124,13 @@ pub(super) fn constant(constant: &Constant, at: Spot) -> Draft {
                 Comparison::In => format!("{sides}, so this is always false"),
                 _ => format!("{sides}, which have no order, so this is always false"),
             };
-            (message, meant([(left, is), (right, other)], near))
+            let advice = match how {
+                Comparison::In if near.is_empty() => {
+                    "a list holds its elements, and a text its parts; name one of these".to_owned()
+                }
+                _ => meant([(left, is), (right, other)], near),
+            };
+            (message, advice)
         }
     };
     Draft::new(Code::T061, at.span, message).advice(advice)
@@ -143,7 +149,8 @@ fn meant(sides: [(&String, &Shape); 2], near: &[String]) -> String {
         if plain && (fits(Kinds::NUMBER) || fits(Kinds::BOOLEAN)) {
             return format!("write {bare} without quotes");
         }
-        if shape.kinds == Kinds::TEXT && (word.kinds == Kinds::NUMBER || word.kinds == Kinds::BOOLEAN) {
+        let is_literal = serde_json::from_str::<serde_json::Value>(literal).is_ok();
+        if shape.kinds == Kinds::TEXT && is_literal && word.kinds.is_within(Kinds::NUMBER.or(Kinds::BOOLEAN)) {
             return format!("write \"{bare}\" in quotes, or compare another value");
         }
     }

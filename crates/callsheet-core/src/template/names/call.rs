@@ -50,7 +50,7 @@ impl Walk<'_> {
                 self.passes_on(&name, template, place, one.seen, one.at);
             }
         }
-        let returns = template.returns.map_or_else(Shape::unknown, |returns| Shape::of_type(returns));
+        let returns = template.returns.map_or_else(Shape::unknown, Shape::of_type);
         summary.map_or(returns.from(Source::Perhaps), |summary| summary.gives.clone())
     }
 

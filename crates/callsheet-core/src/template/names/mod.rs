@@ -187,13 +187,16 @@ pub struct Summary {
     pub reaches: BTreeMap<String, String>,
 }
 
+/// A template that is called, with what is known of it.
+pub type Called<'a> = (&'a Template, Option<&'a Summary>);
+
 /// What stands around a template.
 #[derive(Clone, Copy)]
 pub struct Around<'a> {
     /// Names of the caller.
     pub outside: Outside<'a>,
     /// A template that is called, with what is known of it.
-    pub called: &'a dyn Fn(&str) -> Option<(&'a Template, Option<&'a Summary>)>,
+    pub called: &'a dyn Fn(&str) -> Option<Called<'a>>,
     /// The text of `schemas/NAME.json` beside the file.
     pub schema: &'a dyn Fn(&str) -> Option<String>,
 }

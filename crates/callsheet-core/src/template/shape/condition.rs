@@ -104,7 +104,7 @@ fn is_constant(left: &Shape, how: Comparison, right: &Shape) -> bool {
             !left.has_order_with(right)
         }
         Comparison::In => {
-            let element = right.kinds.meets(Kinds::LIST).then(|| right.element.as_deref());
+            let element = right.kinds.meets(Kinds::LIST).then_some(right.element.as_deref());
             let of_list = element.is_some_and(|element| element.is_none_or(|element| element.may_be(left)));
             let of_text = right.kinds.meets(Kinds::TEXT) && left.kinds.meets(Kinds::TEXT);
             !left.is_never() && !right.is_never() && !of_list && !of_text

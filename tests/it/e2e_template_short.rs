@@ -14,7 +14,7 @@ tasks:
       files: "{{note}}"
       gives: {mistakes: [string], score: number}
   - report:
-      if: reviews[0].score == 2 and not (reviews == "")
+      if: reviews[0].score == 2 and len(reviews) > 0
       ask: List {{reviews[0].mistakes}}
   - letters:
       run: [wc, -c]
@@ -57,6 +57,28 @@ fn issues_name_line_and_column_of_the_short_form() {
     assert!(ended.out.contains(told) && ended.out.contains("did you mean `reviews`"), "{}", ended.out);
     let told = "review.yaml:16:7: error T019 name.mistyped: there is no key `stdn`; did you mean `stdin`?";
     assert!(ended.out.contains(told), "{}", ended.out);
+}
+
+/// covers: T 3, T 4
+#[test]
+fn values_that_do_not_fit_are_told_before_the_first_call() {
+    let garden = TestProject::scripted(SCRIPT);
+    let wrong = REVIEW.replace("reviews[0].score == 2", "reviews.score == 2").replace("[0].mistakes", "[0].mistake");
+    garden.write(".callsheet/templates/review.yaml", wrong);
+    garden.write("a.md", "One.\n");
+    let checked = garden.expect(2, &["template", "check"]).out;
+    let list = "review.yaml:12:11: error T059 value.path: `reviews` is a list of maps, which has no field `score`";
+    assert!(checked.contains(list), "{checked}");
+    let field =
+        "review.yaml:13:17: error T059 value.path: `reviews[0]` has no field `mistake`; did you mean `mistakes`?";
+    assert!(checked.contains(field), "{checked}");
+    let ended = garden.expect(2, &["template", "run", "review_notes", "notes:=[\"a.md\"]"]);
+    assert!(ended.err.contains(list), "{}", ended.err);
+    let typed = garden.expect(2, &["template", "run", "review_notes", "notes=a.md"]).err;
+    assert!(typed.contains("has errors"), "{typed}");
+    garden.write(".callsheet/templates/review.yaml", REVIEW);
+    let typed = garden.expect(2, &["template", "run", "review_notes", "notes=a.md"]).err;
+    assert!(typed.contains("notes"), "{typed}");
 }
 
 /// covers: T 2.8

@@ -1,7 +1,7 @@
 //! Task trees of templates (spec "Templates"), typed: what a run executes and what its results are. Reading and printing
 //! them is in `callsheet-format`.
 //!
-//! `tree` is the typed task tree, `operators` what its nodes do, `form` how they are written, `value` paths, expressions and texts with placeholders, `names` what binds them, `bind`
+//! `tree` is the typed task tree, `operators` what its nodes do, `form` how they are written, `value` paths, expressions and texts with placeholders, `names` what binds them, `shape` what their values may be, `bind`
 //! environments and substitution, `result` results and errors, `issue` every diagnostic as plain data, `matching` which
 //! template fits.
 
@@ -16,6 +16,7 @@ mod place;
 mod result;
 pub mod schema;
 mod served;
+pub mod shape;
 mod tree;
 mod value;
 

@@ -38,6 +38,7 @@ mod task_properties;
 mod tasks;
 mod template_acceptance;
 mod template_acceptance_values;
+mod template_kinds;
 mod template_library;
 mod template_short;
 mod template_values;

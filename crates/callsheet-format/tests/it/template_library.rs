@@ -15,29 +15,32 @@ use callsheet_format::template::{
 /// `schema NAME: …`, `path: …`), `strict`.
 #[test]
 fn libraries_load_as_expected() {
-    check_all("templates/library", |fixture| {
-        let library = load(fixture);
-        let mut out = String::new();
-        for issue in library.issues() {
-            write!(out, "{}:{}:{}", issue.file, issue.line, issue.column).unwrap();
-            write!(out, " {} [{}] {}; {}", issue.code, issue.path, issue.message, issue.advice).unwrap();
-            if !issue.expected.is_empty() {
-                write!(out, " | expected {}", issue.expected.join(" ")).unwrap();
-            }
-            for related in &issue.related {
-                let file = related.file.as_deref().unwrap_or("");
-                write!(out, " | {file}:{}:{} {}", related.line, related.column, related.message).unwrap();
-            }
-            out.push('\n');
+    check_all("templates/library", shown);
+}
+
+/// What is told of the library of a fixture, and which of its templates can be used.
+pub(crate) fn shown(fixture: &Fixture) -> String {
+    let library = load(fixture);
+    let mut out = String::new();
+    for issue in library.issues() {
+        write!(out, "{}:{}:{}", issue.file, issue.line, issue.column).unwrap();
+        write!(out, " {} [{}] {}; {}", issue.code, issue.path, issue.message, issue.advice).unwrap();
+        if !issue.expected.is_empty() {
+            write!(out, " | expected {}", issue.expected.join(" ")).unwrap();
         }
-        for loaded in library.templates() {
-            writeln!(out, "usable: {} ({})", loaded.template.name, loaded.layer.as_str()).unwrap();
+        for related in &issue.related {
+            let file = related.file.as_deref().unwrap_or("");
+            write!(out, " | {file}:{}:{} {}", related.line, related.column, related.message).unwrap();
         }
-        for name in library.unavailable() {
-            writeln!(out, "unavailable: {name}").unwrap();
-        }
-        out
-    });
+        out.push('\n');
+    }
+    for loaded in library.templates() {
+        writeln!(out, "usable: {} ({})", loaded.template.name, loaded.layer.as_str()).unwrap();
+    }
+    for name in library.unavailable() {
+        writeln!(out, "unavailable: {name}").unwrap();
+    }
+    out
 }
 
 fn load(fixture: &Fixture) -> Library {
@@ -116,7 +119,7 @@ fn templates_match_as_expected() {
 #[test]
 fn every_code_has_a_fixture() {
     let mut seen = String::new();
-    for area in ["templates/read", "templates/library"] {
+    for area in ["templates/read", "templates/library", "templates/kinds"] {
         for fixture in fixtures(area) {
             seen.push_str(&fixture.expect());
         }
@@ -135,7 +138,8 @@ fn every_code_has_a_fixture() {
 #[test]
 fn issues_match_their_schema() {
     let schema = jsonschema::validator_for(&issue_schema()).unwrap();
-    for fixture in fixtures("templates/library") {
+    let all = ["templates/library", "templates/kinds"].into_iter().flat_map(fixtures);
+    for fixture in all {
         for issue in load(&fixture).issues() {
             let value = serde_json::to_value(issue).unwrap();
             assert!(schema.is_valid(&value), "{value}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use callsheet_format::template::{print_short, read_text};
 
 /// Every library in XML of a text.
-fn libraries(text: &str) -> Vec<&str> {
+pub(crate) fn libraries(text: &str) -> Vec<&str> {
     let mut out = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find("<templates") {
@@ -20,7 +20,7 @@ fn libraries(text: &str) -> Vec<&str> {
     out
 }
 
-fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
+pub(crate) fn texts(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

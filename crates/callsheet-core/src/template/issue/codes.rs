@@ -101,6 +101,9 @@ codes! {
     T056 "path.escape" Error;
     T057 "type.unknown" Error;
     T058 "default.type" Error;
+    T059 "value.path" Error;
+    T060 "value.kind" Error;
+    T061 "condition.constant" Error;
     T501 "element.unknown" Warning;
     T502 "attribute.unknown" Warning;
     T503 "alias.used" Warning;
@@ -125,6 +128,8 @@ codes! {
     T522 "limit.above_parent" Warning;
     T523 "schema.unused" Warning;
     T524 "recovery.unused" Warning;
+    T525 "command.reached" Warning;
+    T526 "command.unexpanded" Warning;
 }
 
 impl fmt::Display for Code {

@@ -1,8 +1,9 @@
 //! `atomic`: one task of a model, a handler until a reply without tool calls.
 
 use crate::template::bind::Bound;
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult};
+use crate::template::shape::{Shape, Source};
 use crate::template::tree::{Node, Role};
 
 use super::{
@@ -55,7 +56,9 @@ impl Operator for Atomic {
     fn write(&self, _: &mut dyn Written) {}
 
     /// What its texts name stands in its node.
-    fn walk(&self, _: &mut Walk<'_>, _: bool) {}
+    fn walk(&self, _: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        Shape::any().from(Source::Task)
+    }
 
     fn below(&self, _: ChildSlot) -> Option<Work<'_>> {
         None

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::bind::Bound;
 use crate::template::form::{Attribute, Child, Content, Element, ID, LIMITS, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult, failure};
+use crate::template::shape::Shape;
 use crate::template::tree::{Argument, Node, Role};
 
 use super::{
@@ -79,8 +80,9 @@ impl Operator for Call {
         to.arguments(&self.arguments);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
-        self.arguments.iter().for_each(|argument| names.argument(argument));
+    /// What is called stands in its node, and so the node is walked for it.
+    fn walk(&self, _: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        Shape::unknown()
     }
 
     /// The body stands in another template, and operators in arguments are found for every operator.

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::template::bind::Bound;
 use crate::template::form::{Attribute, Child, Content, Element, ID, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult};
+use crate::template::shape::{Kinds, Shape};
 use crate::template::tree::{Condition, Node, Role};
 use crate::template::value::Path;
 
@@ -110,14 +111,18 @@ impl Operator for Cond {
         }
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+    /// Where nothing holds and there is no `else`, it gives an empty text.
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        let mut gives = Shape::of(Kinds::NONE);
         for case in &self.cases {
             names.condition(&case.test);
-            names.child(&case.body, "case");
+            gives = gives.or(&names.child(&case.body, "case"));
         }
-        if let Some(otherwise) = &self.otherwise {
-            names.child(otherwise, "else");
-        }
+        let otherwise = match &self.otherwise {
+            Some(otherwise) => names.child(otherwise, "else"),
+            None => Shape::one_of([""]).from(gives.source),
+        };
+        gives.or(&otherwise)
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {

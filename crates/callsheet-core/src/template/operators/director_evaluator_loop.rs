@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use crate::template::bind::{Bound, Datum, Environment, Trust, resolve_text};
 use crate::template::form::{Attribute, Child, Content, Element, PROCESS, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{
     Details, Halt, Iteration, ReturnStatus, TaskError, TaskResult, Verdict, details, failure, judged, timeless,
 };
+use crate::template::shape::{Shape, Source};
 use crate::template::tree::{Condition, InheritContext, Node, Role, Script};
 use crate::template::value::{Expression, cut};
 
@@ -165,25 +166,34 @@ impl Operator for DirectorEvaluatorLoop {
         }
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
-        names.bind(&["original_prompt", "user_query", "iteration", "current_iteration"], false);
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        let (text, number) = (Shape::text, Shape::number);
+        bind(names, &["original_prompt", "user_query"], &Seen::own(text()));
+        bind(names, &["iteration", "current_iteration"], &Seen::own(number()));
         let mark = names.mark();
-        names.bind(&["evaluation_feedback", "next_input", "previous_results", "last_evaluation"], true);
-        names.child(&self.director, "director");
+        bind(names, &["evaluation_feedback", "next_input"], &Seen::result(text()));
+        bind(names, &["previous_results"], &Seen::result(Shape::list(Shape::any())));
+        let last = names.declared(&self.evaluator).or_null().from(Source::Evaluation);
+        bind(names, &["last_evaluation"], &Seen::result(last));
+        let made = names.child(&self.director, "director");
         if self.condition.is_none() {
             names.reset(mark);
         }
-        names.bind(&["director_result", "script_input"], true);
+        bind(names, &["director_result", "script_input"], &Seen::result(text()));
         if let Some(script) = &self.script {
             names.script(script);
         }
-        names.bind(&["script_output", "script_stdout", "script_errors", "script_stderr"], true);
-        names.bind(&["script_exit_code", "script_timed_out"], true);
-        names.child(&self.evaluator, "evaluator");
-        names.bind(&["evaluation"], true);
+        let streams = ["script_output", "script_stdout", "script_errors", "script_stderr"];
+        bind(names, &streams, &Seen::result(text()));
+        // Without a script, and of one that a signal ended, the code is an empty text.
+        bind(names, &["script_exit_code"], &Seen::result(number().or(&Shape::one_of([""]))));
+        bind(names, &["script_timed_out"], &Seen::result(Shape::boolean()));
+        let judged = names.child(&self.evaluator, "evaluator");
+        bind(names, &["evaluation"], &Seen::result(judged.from(Source::Evaluation)));
         if let Some(condition) = &self.condition {
             names.condition(condition);
         }
+        made.from(Source::Task)
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {
@@ -355,6 +365,10 @@ impl DirectorEvaluatorLoop {
         result.status = ReturnStatus::Failed;
         result
     }
+}
+
+fn bind(names: &mut Walk<'_>, all: &[&str], seen: &Seen) {
+    all.iter().for_each(|name| names.bind(name, seen.clone()));
 }
 
 /// The part of an iteration, once it has come back.

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::bind::{Bound, Trust};
 use crate::template::form::{Attribute, Child, Element, ITEMS, MAX_PARALLEL, ON_ERROR, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult};
+use crate::template::shape::Shape;
 use crate::template::tree::{InheritContext, Node, PathUse, Role};
 use crate::template::value::is_ident;
 
@@ -99,11 +100,12 @@ impl Operator for Map {
         to.node(&SLOT, &self.body);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
-        let result = names.path(&self.items, "items");
-        names.bind(&[&self.item], result);
-        names.bind(&["item_index"], false);
-        names.child(&self.body, "body");
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        let element = names.items(&self.items);
+        names.bind(&self.item, element);
+        names.bind("item_index", Seen::own(Shape::number()));
+        let body = names.child(&self.body, "body");
+        pool::shape([body], self.on_error)
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {

@@ -26,8 +26,9 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 use crate::template::bind::{Bound, Trust};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{Details, TaskError, TaskResult, failure};
+use crate::template::shape::Shape;
 use crate::template::tree::{Argument, Node, PathUse, Script};
 
 pub use cond::Case;
@@ -145,8 +146,8 @@ pub trait Operator {
     /// Writes its children.
     fn write(&self, to: &mut dyn Written);
 
-    /// Names that its parts use and see. `results`: an input of it comes from a model, a tool or a file.
-    fn walk(&self, names: &mut Walk<'_>, results: bool);
+    /// Names that its parts use and see. `inputs`: what its inputs are, taken together. Gives what it gives.
+    fn walk(&self, names: &mut Walk<'_>, inputs: Option<Seen>) -> Shape;
 
     /// The part of the tree at a place below it.
     fn below(&self, place: ChildSlot) -> Option<Work<'_>>;

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::bind::Bound;
 use crate::template::form::{Content, Element, ID, MAX_PARALLEL, ON_ERROR};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult};
+use crate::template::shape::Shape;
 use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
@@ -78,8 +79,9 @@ impl Operator for Parallel {
         to.steps(None, &self.children);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
-        self.children.iter().for_each(|child| names.child(child, child.kind.word()));
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        let children = self.children.iter().map(|child| names.child(child, child.kind.word()));
+        pool::shape(children, self.on_error)
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::template::result::details::{item_error, partial_result};
 use crate::template::result::{Details, PartialResult, TaskResult};
+use crate::template::shape::{Shape, Source};
 
 use super::{ChildSlot, EvalPhase, Known, Move, OnError, Part, Parts, Tally, with_error};
 
@@ -26,6 +27,13 @@ pub(super) fn next(
     }
     // Running siblings finish and are kept.
     if running > 0 { Move::Wait } else { Move::Owe(EvalPhase::Close) }
+}
+
+/// What that array is. With `collect` an element is null where a child failed.
+pub(super) fn shape(children: impl IntoIterator<Item = Shape>, on_error: OnError) -> Shape {
+    let element = children.into_iter().map(Shape::value).reduce(|all, one| all.or(&one)).unwrap_or_else(Shape::any);
+    let element = if on_error == OnError::Collect { element.or_null() } else { element };
+    Shape::list(element).from(Source::Task)
 }
 
 pub(super) fn size(count: u32) -> usize {

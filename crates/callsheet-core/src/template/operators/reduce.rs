@@ -6,9 +6,10 @@ use serde_json::Value;
 
 use crate::template::bind::{Bound, Trust, resolve_text};
 use crate::template::form::{Child, Content, Element, ITEMS, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::details::partial_result;
 use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
+use crate::template::shape::{Shape, Source};
 use crate::template::tree::{InheritContext, Node, Origin, PathUse, Role};
 use crate::template::value::Filled;
 
@@ -106,6 +107,12 @@ impl Reduce {
         (value, text.trust())
     }
 
+    /// What the text that it begins with is.
+    fn initial_shape(&self) -> Shape {
+        let Some(text) = self.initial.as_literal() else { return Shape::any() };
+        serde_json::from_str(text).map_or_else(|_| Shape::text(), |value| Shape::of_value(&value))
+    }
+
     fn for_inner(at: &dyn Known, index: u32) -> Vec<(String, Bound)> {
         let Some((name, bound)) = at.element(index) else { return Vec::new() };
         vec![
@@ -181,16 +188,22 @@ impl Operator for Reduce {
         to.node(&REDUCTION_SLOT, &self.reduction);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, results: bool) {
-        let listed = self.items.as_ref().is_some_and(|items| names.path(items, "items"));
+    fn walk(&self, names: &mut Walk<'_>, inputs: Option<Seen>) -> Shape {
+        let listed = self.items.as_ref().map(|items| names.items(items));
         names.text(&self.initial, "initial_value");
+        let element = listed.or(inputs).unwrap_or_else(|| Seen::own(Shape::unknown()));
         let mark = names.mark();
-        names.bind(&["current_data", "current_name", "current_index"], results || listed);
-        names.child(&self.inner, "inner_task");
+        names.bind("current_data", element.clone());
+        names.bind("current_name", element.with(Shape::text()));
+        names.bind("current_index", element.with(Shape::number()));
+        let current = names.child(&self.inner, "inner_task");
         names.reset(mark);
-        names.bind(&["original_input"], results || listed);
-        names.bind(&["current_result", "accumulator"], true);
-        names.child(&self.reduction, "reduction_task");
+        names.bind("original_input", element);
+        names.bind("current_result", Seen::result(current));
+        let initial = self.initial_shape();
+        names.bind("accumulator", Seen::result(initial.or(&names.declared(&self.reduction)).value()));
+        let joined = names.child(&self.reduction, "reduction_task");
+        initial.or(&joined.value()).from(Source::Task)
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {

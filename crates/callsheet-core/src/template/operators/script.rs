@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::bind::Bound;
 use crate::template::form::{Attribute, PROCESS, ValueKind};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::{TaskError, TaskResult};
+use crate::template::shape::{Shape, Source};
 use crate::template::tree::{InheritContext, Node, Role, Script};
 
 use super::{
@@ -80,8 +81,9 @@ impl Operator for Process {
         to.script(None, &self.script);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
         names.script(&self.script);
+        Shape::any().from(Source::Process)
     }
 
     fn below(&self, _: ChildSlot) -> Option<Work<'_>> {

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::template::bind::{Bound, Datum};
 use crate::template::form::{Child, Content, Element, ON_ERROR};
-use crate::template::names::Walk;
+use crate::template::names::{Seen, Walk};
 use crate::template::result::details::partial_result;
 use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
+use crate::template::shape::Shape;
 use crate::template::tree::{InheritContext, Node, Role};
 
 use super::place::nth;
@@ -80,15 +81,19 @@ impl Operator for Sequential {
         to.steps(Some("steps"), &self.steps);
     }
 
-    fn walk(&self, names: &mut Walk<'_>, _: bool) {
-        names.bind(&["steps", "step_results"], true);
-        for (index, step) in self.steps.iter().enumerate() {
-            names.child(step, step.kind.word());
-            if index == 0 {
-                names.bind(&["previous_result", "output"], true);
-            }
-            names.bind_ids(step);
+    fn walk(&self, names: &mut Walk<'_>, _: Option<Seen>) -> Shape {
+        let collects = self.on_error == OnError::Collect;
+        ["steps", "step_results"].iter().for_each(|name| names.bind(name, Seen::result(Shape::unknown())));
+        names.names_steps(&self.steps, true);
+        let mut last = Shape::unknown();
+        for step in &self.steps {
+            last = names.child(step, step.kind.word());
+            let output = Seen::result(names.gave(step, collects));
+            ["previous_result", "output"].iter().for_each(|name| names.bind(name, output.clone()));
+            names.bind_ids(step, collects);
         }
+        names.names_steps(&self.steps, false);
+        last
     }
 
     fn below(&self, place: ChildSlot) -> Option<Work<'_>> {

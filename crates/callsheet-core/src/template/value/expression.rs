@@ -1,4 +1,4 @@
-//! Expressions of conditions: total, without calls and arithmetic (spec 8).
+//! Expressions of conditions: total, without arithmetic, and with no call but `len` (spec 8).
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -25,6 +25,8 @@ pub enum Comparison {
     Greater,
     /// Greater or equal.
     AtLeast,
+    /// An element of a list, or a part of a text.
+    In,
 }
 
 /// An expression as a tree.
@@ -42,6 +44,8 @@ pub enum Term {
     Any(Vec<Term>),
     /// A comparison.
     Compare(Box<Term>, Comparison, Box<Term>),
+    /// `len(…)`
+    Length(Box<Term>),
 }
 
 /// A parsed expression, kept with its text. Recorded as that text.
@@ -102,7 +106,7 @@ impl Expression {
             match operand {
                 Term::Literal(_) => {}
                 Term::Path(path) => drop(paths.insert(path)),
-                Term::Not(inner) => open.push(inner),
+                Term::Not(inner) | Term::Length(inner) => open.push(inner),
                 Term::All(all) | Term::Any(all) => open.extend(all),
                 Term::Compare(left, _, right) => open.extend([&**left, &**right]),
             }
@@ -156,6 +160,25 @@ fn evaluate(
             let holds = left.zip(right).is_some_and(|(left, right)| compare(&left, *comparison, &right));
             Some(Value::Bool(holds))
         }
+        Term::Length(inner) => length(&evaluate(inner, lookup, unknown)?).map(Value::from),
+    }
+}
+
+/// Elements of a list, fields of a map, characters of a text; nothing else has a length.
+fn length(value: &Value) -> Option<usize> {
+    match value {
+        Value::Array(list) => Some(list.len()),
+        Value::Object(map) => Some(map.len()),
+        Value::String(text) => Some(text.chars().count()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
+    }
+}
+
+fn is_in(part: &Value, whole: &Value) -> bool {
+    match (part, whole) {
+        (_, Value::Array(list)) => list.iter().any(|element| equal(part, element)),
+        (Value::String(part), Value::String(whole)) => whole.contains(part.as_str()),
+        _ => false,
     }
 }
 
@@ -172,5 +195,6 @@ fn compare(left: &Value, comparison: Comparison, right: &Value) -> bool {
         Comparison::AtMost => order.is_some_and(Ordering::is_le),
         Comparison::Greater => order == Some(Ordering::Greater),
         Comparison::AtLeast => order.is_some_and(Ordering::is_ge),
+        Comparison::In => is_in(left, right),
     }
 }

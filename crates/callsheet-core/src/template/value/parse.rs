@@ -11,6 +11,12 @@ pub(in crate::template) const MAX_CHARACTERS: usize = 1_024;
 /// Deepest nesting of brackets and `!`.
 const MAX_DEPTH: usize = 64;
 
+/// The one function.
+const LENGTH: &str = "len(";
+
+/// The one comparison that is a word.
+const IN: &str = "in";
+
 type Fault = (usize, String);
 
 /// Longer signs stand before their beginnings.
@@ -122,12 +128,19 @@ impl<'a> Parser<'a> {
         }
         let left = self.atom()?;
         self.blanks();
-        let Some((sign, comparison)) = COMPARISONS.iter().find(|(sign, _)| self.rest().starts_with(sign)) else {
+        let sign = COMPARISONS.iter().copied().find(|(sign, _)| self.rest().starts_with(sign));
+        let Some((sign, comparison)) = sign.or_else(|| self.is_in().then_some((IN, Comparison::In))) else {
             return Ok(left);
         };
         self.at += sign.len();
         let right = self.atom()?;
-        Ok(Term::Compare(Box::new(left), *comparison, Box::new(right)))
+        Ok(Term::Compare(Box::new(left), comparison, Box::new(right)))
+    }
+
+    /// Whether the word `in` comes next, and is no beginning of a name.
+    fn is_in(&self) -> bool {
+        let behind = self.rest().strip_prefix(IN);
+        behind.is_some_and(|rest| rest.starts_with(|c: char| c.is_whitespace() || matches!(c, '(' | '"' | '\'')))
     }
 
     fn atom(&mut self) -> Result<Term, Fault> {
@@ -151,6 +164,14 @@ impl<'a> Parser<'a> {
                 Ok(Term::Literal(Value::String(inside.get(..end).unwrap_or_default().to_owned())))
             }
             Some('-' | '0'..='9') => self.number(),
+            Some('l') if rest.starts_with(LENGTH) => {
+                self.at += LENGTH.len();
+                let inner = self.deeper(Self::any)?;
+                if !self.take(")") {
+                    return Err(self.fault("`)`"));
+                }
+                Ok(Term::Length(Box::new(inner)))
+            }
             _ => self.word(),
         }
     }

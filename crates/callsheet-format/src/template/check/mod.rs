@@ -2,14 +2,18 @@
 
 mod broken;
 mod calls;
+mod drafts;
+mod kinds;
+mod walks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use broken::Placed;
 use calls::Callable;
 use callsheet_core::spec::LIMIT_ROWS;
-use callsheet_core::template::names::{self, Found, Use};
+use callsheet_core::template::names::Found;
 use callsheet_core::template::{Code, Issue, Lines, Node, Related, Template};
+use drafts::draft_of;
 
 use crate::template::report::{Draft, MOST, Report};
 
@@ -180,17 +184,18 @@ impl<'a> Loading<'a> {
         let mut all: Vec<Placed<'_>> = Vec::new();
         let readings = self.readings.iter().enumerate();
         let every = readings.flat_map(|(file, reading)| reading.templates.iter().map(move |template| (file, template)));
-        for (file, template) in every {
-            for found in names::walk(template, &|name| name == "request") {
+        let every: Vec<(usize, &Template)> = every.collect();
+        let walked = walks::walk_all(self, &every, &callable.templates, known);
+        for ((file, template), (faulty, walked)) in every.into_iter().zip(walked) {
+            for found in walked {
                 let path = found.path(&template.name);
                 // Of a template with errors it is not known what uses what.
-                if matches!(found, Found::Unused { .. })
-                    && self.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false))
-                {
+                if matches!(found, Found::Unused { .. }) && faulty {
                     continue;
                 }
-                if let Some(draft) = name_draft(template, found) {
-                    self.add(file, draft, &path, None);
+                let declared = kinds::declared_at(&found, &callable.templates);
+                if let Some(draft) = draft_of(template, found) {
+                    self.add(file, draft, &path, declared);
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
@@ -247,79 +252,6 @@ impl<'a> Loading<'a> {
         }
         library
     }
-}
-
-/// What was found about names, as an issue.
-fn name_draft(template: &Template, found: Found) -> Option<Draft> {
-    Some(match found {
-        Found::Unknown { how: Use::Input, .. } => return None,
-        Found::Unknown { path, at, how: Use::Expression, near, .. } => {
-            let message = format!("nothing binds `{path}`, so comparisons with it are false");
-            let draft = Draft::new(Code::T515, at.span, message).found(&path.to_string());
-            draft.advice(advice_for(&near, "fix the name"))
-        }
-        Found::Unknown { path, at, near, .. } if template.is_function() => {
-            let params = template.params.iter().flatten().map(|param| param.name.as_str());
-            let (message, otherwise) = match is_step(&path) {
-                _ if is_of_a_sequence(&path) => (format!("no step before this one gives `{path}`"), BEHIND_A_STEP),
-                true => (format!("no step before this one is `{path}`"), "fix the id, or give a step this id"),
-                false => (
-                    format!("`{path}` is not a parameter and nothing in the template binds it"),
-                    "add a parameter, or fix the name",
-                ),
-            };
-            let draft = Draft::new(Code::T052, at.span, message).found(&path.to_string()).expected(params);
-            draft.advice(advice_for(&near, otherwise))
-        }
-        Found::Unknown { path, at, near, .. } => {
-            let (message, otherwise) = match is_step(&path) {
-                _ if is_of_a_sequence(&path) => {
-                    (format!("no step before this one gives `{path}`; a caller must provide it"), BEHIND_A_STEP)
-                }
-                true => (
-                    format!("no step before this one is `{path}`; a caller must provide it"),
-                    "fix the id, or give a step this id",
-                ),
-                false => (format!("`{path}` is not a declared input; the caller must bind it"), "add an <input>"),
-            };
-            let draft = Draft::new(Code::T508, at.span, message).found(&path.to_string());
-            draft.advice(advice_for(&near, otherwise))
-        }
-        Found::Untrusted { path, at, .. } => {
-            let message = format!("a command contains `{path}`, which is a result");
-            let advice = "pass it with <stdin> or an <input_file>";
-            Draft::new(Code::T053, at.span, message).found(&path.to_string()).advice(advice)
-        }
-        Found::Literal { text, at, .. } => {
-            let message = match callsheet_core::template::is_ident(&text) {
-                true => format!("`{text}` is not a variable, so it is used as text"),
-                false => format!("`{text}` is a path, so it is used as text; only a single name is looked up"),
-            };
-            Draft::new(Code::T509, at.span, message)
-                .found(&text)
-                .advice("write value=\"…\" or from=\"…\" to make it explicit")
-        }
-        Found::Unused { name, at } => {
-            Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
-        }
-    })
-}
-
-/// A result is named that no step gives.
-fn is_step(path: &callsheet_core::template::Path) -> bool {
-    path.name == "steps" && !path.steps.is_empty()
-}
-
-/// What to do where nothing came before.
-const BEHIND_A_STEP: &str = "use it in a later step";
-
-/// A name that a sequence binds from its second step on.
-fn is_of_a_sequence(path: &callsheet_core::template::Path) -> bool {
-    matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
-}
-
-fn advice_for(near: &[String], otherwise: &str) -> String {
-    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }
 
 /// Limits that a child sets above those of its parents (T522).

@@ -1,6 +1,6 @@
 //! Command lines without a shell: split into words by quotes and backslash before filling (spec 2.4).
 
-use callsheet_core::template::{Code, Command, Filled, Piece};
+use callsheet_core::template::{Bytes, Code, Command, Filled, Piece};
 
 use crate::template::report::Draft;
 use crate::template::xml::Mapped;
@@ -23,12 +23,62 @@ pub(super) fn check(reader: &mut Reader<'_>, value: &Mapped) {
 
 /// The words of a command line.
 pub(in crate::template) fn split(text: &str) -> Command {
-    Command { words: words(text).0 }
+    Command { words: words(text).0.into_iter().map(|word| word.text).collect() }
+}
+
+/// A word of a command line.
+pub(super) struct Word {
+    pub(super) text: Filled,
+    /// Its first byte and the byte behind it.
+    start: usize,
+    end: usize,
+    /// Quotes or a backslash stand in it.
+    quoted: bool,
+}
+
+/// The words of a command line that a shell would read as they stand, with their places.
+pub(super) fn unquoted(value: &Mapped) -> Vec<(Filled, Bytes)> {
+    let words = words(value.as_str()).0.into_iter();
+    // A quoted word is kept to say what comes before the next one.
+    words
+        .map(|word| (if word.quoted { Filled::default() } else { word.text }, value.span(word.start, word.end)))
+        .collect()
+}
+
+/// Programs whose words are patterns: they expand these themselves.
+const READ_PATTERNS: [&str; 12] =
+    ["find", "fd", "git", "rg", "grep", "egrep", "sed", "awk", "jq", "expr", "tar", "zip"];
+
+/// Reports words that a shell would expand, and that a program gets as they are (T526).
+pub(super) fn unexpanded(reader: &mut Reader<'_>, words: &[(Filled, Bytes)]) {
+    let program = words.first().and_then(|(word, _)| word.as_literal()).unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let mut before = "";
+    for (word, span) in words {
+        let text = word.to_string();
+        let advice = match (is_glob(&text), text == "~" || text.starts_with("~/")) {
+            (_, true) => "write the path out, or take it as an input",
+            (true, _) if READ_PATTERNS.contains(&program) || before.starts_with("--") => "",
+            (true, _) => "name the files, or run the command for each file of a list",
+            _ => "",
+        };
+        if !advice.is_empty() {
+            let message = format!("no shell expands `{text}` here, so the program gets it as it is");
+            reader.add(Draft::new(Code::T526, *span, message).found(&text).advice(advice));
+        }
+        before = word.as_literal().unwrap_or_default();
+    }
+}
+
+/// A path with a star in it; code, addresses and options have other signs.
+fn is_glob(word: &str) -> bool {
+    let in_paths = |c: char| c.is_alphanumeric() || "_-./*?[]{},~".contains(c);
+    word.contains('*') && !word.starts_with('-') && word.chars().all(in_paths)
 }
 
 type Faults = Vec<(usize, usize, String)>;
 
-fn words(text: &str) -> (Vec<Filled>, Faults) {
+fn words(text: &str) -> (Vec<Word>, Faults) {
     let places = Filled::read(text).1;
     let mut splitter = Splitter::default();
     let mut faults = Faults::new();
@@ -40,6 +90,7 @@ fn words(text: &str) -> (Vec<Filled>, Faults) {
         if at < behind {
             continue;
         }
+        splitter.at = at;
         if let Some(written) = next.next_if(|written| written.start == at) {
             if let Some(path) = written.path.clone() {
                 splitter.place(path);
@@ -59,12 +110,16 @@ fn words(text: &str) -> (Vec<Filled>, Faults) {
                 escaped = false;
                 splitter.character(character);
             }
-            (None | Some(('"', _)), '\\') => escaped = true,
+            (None | Some(('"', _)), '\\') => {
+                escaped = true;
+                splitter.quoted = true;
+            }
             (Some((open, _)), _) if open == character => quote = None,
             (Some(_), _) => splitter.character(character),
             (None, '"' | '\'') => {
                 quote = Some((character, at));
                 splitter.begin();
+                splitter.quoted = true;
             }
             (None, ' ' | '\t' | '\n' | '\r') => splitter.end(),
             (None, _) => {
@@ -80,18 +135,25 @@ fn words(text: &str) -> (Vec<Filled>, Faults) {
     if let Some((_, at)) = quote {
         faults.push((at, 1, "this quote is not closed".to_owned()));
     }
+    splitter.at = text.len();
     splitter.end();
     (splitter.words, faults)
 }
 
 #[derive(Default)]
 struct Splitter {
-    words: Vec<Filled>,
+    words: Vec<Word>,
     word: Option<Vec<Piece>>,
+    at: usize,
+    start: usize,
+    quoted: bool,
 }
 
 impl Splitter {
     fn begin(&mut self) -> &mut Vec<Piece> {
+        if self.word.is_none() {
+            self.start = self.at;
+        }
         self.word.get_or_insert_with(Vec::new)
     }
 
@@ -112,7 +174,9 @@ impl Splitter {
 
     fn end(&mut self) {
         if let Some(word) = self.word.take() {
-            self.words.push(Filled::from_pieces(word));
+            let (start, end, quoted) = (self.start, self.at, self.quoted);
+            self.words.push(Word { text: Filled::from_pieces(word), start, end, quoted });
         }
+        self.quoted = false;
     }
 }

@@ -55,12 +55,16 @@ impl Reader<'_> {
         }
     }
 
-    fn command(&self, element: &Element) -> Command {
+    fn command(&mut self, element: &Element) -> Command {
         if element.elements().any(|child| child.name == "argv") {
             let words = element.elements().filter(|child| child.name == "argv");
-            return Command { words: words.map(|child| self.filled(&self.text_of(child, Kind::Filled))).collect() };
+            let word = |child: &Element| (self.filled(&self.text_of(child, Kind::Filled)), child.inner);
+            let words: Vec<_> = words.map(word).collect();
+            command::unexpanded(self, &words);
+            return Command { words: words.into_iter().map(|(word, _)| word).collect() };
         }
         let text = self.text_of(element, Kind::Command);
+        command::unexpanded(self, &command::unquoted(&text));
         let spots = self.filled(&text).places().map(|(_, spot)| spot).collect::<Vec<_>>();
         let mut spots = spots.into_iter();
         let words = command::split(text.as_str()).words.into_iter();

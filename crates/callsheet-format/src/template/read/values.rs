@@ -240,7 +240,7 @@ fn sign_meant(rest: &str) -> &'static str {
         ("and", _) => "write && (in XML `&amp;&amp;`)",
         ("or", _) => "write ||",
         ("is" | "eq", _) | (_, Some('=')) => "write == to compare",
-        (_, Some('+' | '-' | '*' | '/' | '(')) => "expressions support no arithmetic and no calls",
+        (_, Some('+' | '-' | '*' | '/' | '(')) => "expressions support no arithmetic, and no call but len(…)",
         _ => "paths, literals, comparisons, !, && and || are allowed",
     }
 }

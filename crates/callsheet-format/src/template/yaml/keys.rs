@@ -206,5 +206,5 @@ pub(in crate::template) fn in_keys(message: &str) -> String {
     }
     out.push_str(rest);
     // A name that stood in both signs; the result of a task, whose name is plain.
-    out.replace("``", "`").replace("`steps.", "`")
+    out.replace("``", "`").replace("`steps.", "`").replace("record(steps.", "record(").replace("len(steps.", "len(")
 }

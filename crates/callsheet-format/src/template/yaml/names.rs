@@ -24,6 +24,9 @@ pub(in crate::template) enum Way {
 /// Words of an expression, which are no names.
 const WORDS: [(&str, &str); 3] = [("and", "&&"), ("or", "||"), ("not", "!")];
 
+/// A comparison that is a word in both forms.
+const IN: &str = "in";
+
 /// The group of the results of tasks.
 const STEPS: &str = "steps";
 
@@ -246,6 +249,7 @@ impl Walk {
             return None;
         }
         match self.way {
+            Way::Read if expression && word == IN => None,
             Way::Read => self.is_task(word).then(|| (0, format!("{STEPS}."))),
             Way::Write if word == STEPS => {
                 let id = behind.strip_prefix('.')?;
@@ -253,7 +257,7 @@ impl Walk {
                     id.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(id.len());
                 let id = id.get(..length).unwrap_or_default();
                 let plain = self.is_task(id) && !WORDS.iter().any(|(name, _)| *name == id);
-                let literal = matches!(id, "true" | "false" | "null" | "record");
+                let literal = matches!(id, "true" | "false" | "null" | "record" | "len" | IN);
                 (plain && !literal).then(|| (STEPS.len() + 1, String::new()))
             }
             Way::Write => {

@@ -1,0 +1,459 @@
+//! The walk through a template.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fuzzy::meant;
+use crate::template::place::Spot;
+use crate::template::shape::{Kinds, Shape, Source, constants, declared};
+use crate::template::tree::{
+    Command, Condition, FilePaths, Input, InputSource, Node, PathUse, Script, Stdin, Template, ValueType,
+};
+use crate::template::value::{Filled, Path, Step};
+
+use super::{Around, Found, Outside, Place, Summary, Use};
+
+/// What is known of a value where it is used.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// What it is.
+    pub shape: Shape,
+    /// It comes from a model, a tool or a file.
+    pub result: bool,
+    /// The value of the caller that it is made from.
+    pub of_caller: Option<Arc<str>>,
+    /// What it is made from, each in backticks.
+    pub way: Option<Arc<str>>,
+}
+
+impl Seen {
+    /// A value of the system or an author.
+    pub fn own(shape: Shape) -> Self {
+        Self { shape, result: false, of_caller: None, way: None }
+    }
+
+    /// What a model, a tool or a file gave.
+    pub fn result(shape: Shape) -> Self {
+        Self { result: true, ..Self::own(shape) }
+    }
+
+    /// The same origin with another shape.
+    #[must_use]
+    pub fn with(&self, shape: Shape) -> Self {
+        Self { shape, ..self.clone() }
+    }
+
+    /// One or the other: it comes from both.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let first = if self.result || !other.result { &self } else { &other };
+        Self {
+            shape: self.shape.or(&other.shape),
+            result: self.result || other.result,
+            way: first.way.clone(),
+            of_caller: self.of_caller.clone().or(other.of_caller),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Bound {
+    seen: Seen,
+    used: bool,
+    /// Where it was declared, if its idleness is worth a word.
+    declared: Option<Spot>,
+}
+
+/// What a path is bound under: steps and files each by their own name.
+fn key_of(path: &Path) -> String {
+    match (path.name.as_str(), path.steps.first()) {
+        ("steps" | "files", Some(Step::Name(name))) => format!("{}.{name}", path.name),
+        _ => path.name.clone(),
+    }
+}
+
+/// The group of a key, if it has one, and its name there.
+fn parts_of(key: &str) -> (Option<&str>, &str) {
+    key.split_once('.').map_or((None, key), |(group, name)| (Some(group), name))
+}
+
+/// Names that nothing binds for which near ones are looked for, in one template.
+const ADVISED: usize = 100;
+
+/// A walk through a template.
+pub struct Walk<'a> {
+    bound: BTreeMap<String, Vec<Bound>>,
+    log: Vec<String>,
+    pub(super) around: Around<'a>,
+    file: String,
+    task: Vec<String>,
+    found: Vec<Found>,
+    /// Steps that are named, in sequences around.
+    steps: BTreeMap<String, usize>,
+    /// What tasks give that were walked, by where they stand in memory.
+    gave: BTreeMap<*const Node, Shape>,
+    pub(super) reaches: BTreeMap<String, String>,
+}
+
+pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, Summary) {
+    let nothing: Outside<'_> = &|_| false;
+    let outside = if template.is_function() { nothing } else { around.outside };
+    let mut names = Walk {
+        bound: BTreeMap::new(),
+        log: Vec::new(),
+        around: Around { outside, ..around },
+        file: template.origin.file.clone(),
+        task: Vec::new(),
+        found: Vec::new(),
+        steps: BTreeMap::new(),
+        gave: BTreeMap::new(),
+        reaches: BTreeMap::new(),
+    };
+    let mark = names.log.len();
+    for param in template.params.iter().flatten() {
+        // What is taken as a text is its text, and no result.
+        let source = if param.kind == ValueType::String { Source::Plain } else { Source::Perhaps };
+        let shape = Shape::of_type(param.kind).from(source);
+        let shape = if param.default.is_none() && !param.required { shape.or_null() } else { shape };
+        let seen = Seen { of_caller: Some(param.name.as_str().into()), ..Seen::own(shape) };
+        names.declare(&param.name, seen, Some(param.at));
+    }
+    names.task.push(template.name.clone());
+    let mut gives = names.node(&template.body);
+    if let Some(returns) = template.returns {
+        let wanted = Shape::of_type(returns);
+        if !gives.fits(&wanted) {
+            names.misfit(Place::Returns, wanted.clone(), &gives, None, template.origin.spot);
+        }
+        if gives.kinds == Kinds::ALL || !gives.fits(&wanted) {
+            gives = wanted.from(gives.source);
+        }
+    }
+    names.reset(mark);
+    (names.found, Summary { gives, reaches: names.reaches })
+}
+
+impl Walk<'_> {
+    fn declare(&mut self, name: &str, seen: Seen, declared: Option<Spot>) {
+        self.bound.entry(name.to_owned()).or_default().push(Bound { seen, used: false, declared });
+        self.log.push(name.to_owned());
+    }
+
+    /// Binds a name of an operator.
+    pub(in crate::template) fn bind(&mut self, name: &str, seen: Seen) {
+        self.declare(name, seen, None);
+    }
+
+    /// What is bound from here on can be taken back.
+    pub(in crate::template) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
+    /// Takes back what was bound since `mark`, and tells of what was declared for nothing.
+    pub(in crate::template) fn reset(&mut self, mark: usize) {
+        while self.log.len() > mark {
+            let Some(name) = self.log.pop() else { return };
+            let Some(bound) = self.bound.get_mut(&name).and_then(Vec::pop) else { continue };
+            if let Some(at) = bound.declared.filter(|_| !bound.used) {
+                self.found.push(Found::Unused { name, at });
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, found: Found) {
+        self.found.push(found);
+    }
+
+    pub(super) fn task(&self) -> String {
+        self.task.join("/")
+    }
+
+    /// Tells of a value that its place does not take.
+    pub(super) fn misfit(&mut self, what: Place, wanted: Shape, given: &Shape, written: Option<String>, at: Spot) {
+        let given = Box::new(given.clone());
+        self.found.push(Found::Misfit { what, wanted, given, written, at, task: self.task() });
+    }
+
+    /// Whether something in the tree binds the path.
+    pub(super) fn is_bound(&self, path: &Path) -> bool {
+        self.bound.get(&key_of(path)).is_some_and(|list| !list.is_empty())
+    }
+
+    /// What binds the variable of a path, and the steps behind it.
+    pub(super) fn look_up<'p>(&mut self, path: &'p Path) -> Option<(Seen, &'p [Step])> {
+        let key = key_of(path);
+        let own = if key == path.name { 0 } else { 1 };
+        let behind = |own: usize| path.steps.get(own..).unwrap_or_default();
+        if let Some(bound) = self.bound.get_mut(&key).and_then(|list| list.last_mut()) {
+            bound.used = true;
+            return Some((bound.seen.clone(), behind(own)));
+        }
+        if path.is_of_the_system() {
+            return Some((Seen::own(Shape::text()), behind(1)));
+        }
+        (self.around.outside)(&path.name).then(|| (self.of_caller(&path.name), behind(0)))
+    }
+
+    /// A value that the caller of a standard template gives, or has around it.
+    fn of_caller(&self, name: &str) -> Seen {
+        Seen { of_caller: Some(name.into()), ..Seen::own(Shape::unknown()) }
+    }
+
+    fn name(&mut self, path: &Path, at: Spot, field: &'static str, how: Use) -> Seen {
+        let Some((seen, steps)) = self.look_up(path) else {
+            let task = self.task();
+            let later = self.steps.get(&key_of(path)).is_some_and(|count| *count > 0);
+            let near = if later { Vec::new() } else { self.near(path) };
+            self.found.push(Found::Unknown { path: path.clone(), at, field, task, how, near, later });
+            return self.of_caller(&path.name);
+        };
+        let way = match (&seen.way, seen.result) {
+            (Some(way), _) => Some(format!("{way} → `{path}`").into()),
+            (None, true) => Some(format!("`{path}`").into()),
+            (None, false) => None,
+        };
+        let shape = seen.shape.path(steps).unwrap_or_else(|mut miss| {
+            miss.walked += path.steps.len().saturating_sub(steps.len());
+            let task = self.task();
+            self.found.push(Found::Astray { path: path.clone(), miss, at, field, task });
+            Shape::unknown()
+        });
+        Seen { shape, way, ..seen }
+    }
+
+    /// Names in scope that may be meant by one that is not: of a step or a file those of steps or files, of another one
+    /// those of steps too. Candidates cost time, and nobody reads more of them than these.
+    fn near(&self, path: &Path) -> Vec<String> {
+        if self.found.len() >= ADVISED {
+            return Vec::new();
+        }
+        let key = key_of(path);
+        let (group, wanted) = parts_of(&key);
+        let bound = self.bound.iter().filter(|(_, list)| !list.is_empty()).map(|(name, _)| parts_of(name));
+        let near = |group: Option<&str>| {
+            let near = meant(wanted, bound.clone().filter(|(other, _)| *other == group).map(|(_, name)| name));
+            near.into_iter().map(|name| group.map_or(name.clone(), |group| format!("{group}.{name}"))).collect()
+        };
+        let own: Vec<String> = near(group);
+        if own.is_empty() && group.is_none() { near(Some("steps")) } else { own }
+    }
+
+    /// Every placeholder of a text. What is one placeholder and nothing else is its value.
+    pub(in crate::template) fn text(&mut self, text: &Filled, field: &'static str) -> Seen {
+        let mut seen: Option<Seen> = None;
+        for (path, at) in text.places() {
+            let one = self.name(path, at, field, Use::Value);
+            seen = Some(match seen {
+                Some(seen) => seen.or(one),
+                None => one,
+            });
+        }
+        match (seen, text.as_literal()) {
+            (Some(seen), _) if text.single().is_some() => seen,
+            (Some(seen), _) => seen.with(Shape::text()),
+            (None, literal) => Seen::own(Shape::one_of([literal.unwrap_or_default()])),
+        }
+    }
+
+    /// A variable.
+    pub(in crate::template) fn path(&mut self, used: &PathUse, field: &'static str) -> Seen {
+        self.name(&used.path, used.at, field, Use::Value)
+    }
+
+    /// A list that is gone through: what its elements are.
+    pub(in crate::template) fn items(&mut self, used: &PathUse) -> Seen {
+        let seen = self.path(used, "items");
+        let wanted = Shape::of(Kinds::LIST);
+        if !seen.shape.may_be(&wanted) {
+            self.misfit(Place::Items, wanted, &seen.shape, Some(used.path.to_string()), used.at);
+            return seen.with(Shape::unknown());
+        }
+        let element = seen.shape.element.as_deref().filter(|element| !element.is_never()).cloned();
+        let element = element.unwrap_or_else(Shape::any);
+        // The elements of a list of results are results.
+        let results = seen.shape.source == Source::Perhaps;
+        seen.with(if results { element.from(Source::Perhaps) } else { element })
+    }
+
+    fn command(&mut self, command: &Command) {
+        for word in &command.words {
+            for (path, at) in word.places() {
+                let seen = self.name(path, at, "command", Use::Value);
+                if seen.result {
+                    let own = format!("`{path}`");
+                    let way = seen.way.filter(|way| **way != *own).map(|way| way.to_string());
+                    self.found.push(Found::Untrusted { path: path.clone(), at, task: self.task(), way });
+                } else if let Some(name) = seen.of_caller {
+                    let place = format!("the command in {}:{}", self.file, at.place.line);
+                    self.reaches.entry(name.to_string()).or_insert(place);
+                }
+            }
+        }
+    }
+
+    pub(in crate::template) fn condition(&mut self, condition: &Condition) {
+        let mut shapes = BTreeMap::new();
+        for path in condition.test.paths() {
+            let seen = self.name(path, condition.at, "condition", Use::Expression);
+            shapes.insert(path, seen.shape);
+        }
+        let found =
+            constants(condition.test.root(), &mut |path| shapes.get(path).cloned().unwrap_or_else(Shape::unknown));
+        for constant in found {
+            let constant = Box::new(constant);
+            self.found.push(Found::Constant { constant, at: condition.at, task: self.task() });
+        }
+    }
+
+    /// A node among steps, by its id, or in a slot, by the name of that. Gives what it gives.
+    pub(in crate::template) fn child(&mut self, node: &Node, slot: &str) -> Shape {
+        self.task.push(node.id.clone().unwrap_or_else(|| slot.to_owned()));
+        let shape = self.node(node);
+        self.task.pop();
+        shape
+    }
+
+    /// What a task gives by what it declares, before it is walked.
+    pub(in crate::template) fn declared(&self, node: &Node) -> Shape {
+        let output = node.output.as_ref();
+        output.and_then(|output| declared(output, self.around.schema)).unwrap_or_else(Shape::any)
+    }
+
+    fn node(&mut self, node: &Node) -> Shape {
+        let inputs: Vec<Seen> = node.inputs.iter().map(|input| self.input(input)).collect();
+        let mark = self.log.len();
+        let shown = node.kind.facts().shows_inputs;
+        for (input, seen) in node.inputs.iter().zip(&inputs) {
+            self.declare(&input.name, seen.clone(), Some(input.origin.spot).filter(|_| !shown));
+        }
+        let intent = &node.intent;
+        self.text(&intent.description, "description");
+        self.text(&intent.instructions, "instructions");
+        self.text(&intent.expected_output, "expected_output");
+        self.text(&intent.criteria, "criteria");
+        self.text(&node.system, "system");
+        if let Some(refs) = &node.refs {
+            self.file_paths(refs);
+        }
+        let own = match node.template.as_deref() {
+            Some(name) => self.call(node, name, &inputs),
+            None => node.kind.operator().walk(self, inputs.into_iter().reduce(Seen::or)),
+        };
+        self.reset(mark);
+        let declared = node.output.as_ref().and_then(|output| Some((output, declared(output, self.around.schema)?)));
+        let shape = match declared {
+            Some((output, wanted)) => {
+                if !own.fits(&wanted) {
+                    self.misfit(Place::Output, wanted.clone(), &own, None, output.origin.spot);
+                }
+                wanted.from(own.source)
+            }
+            None => own,
+        };
+        self.gave.insert(node, shape.clone());
+        shape
+    }
+
+    fn input(&mut self, input: &Input) -> Seen {
+        let own = match &input.source {
+            // It may be given by the caller, or left out.
+            InputSource::From(from) if !input.required || input.default.is_some() => {
+                let known = self.look_up(&from.path).is_some();
+                let seen = known.then(|| self.path(from, "inputs"));
+                seen.unwrap_or_else(|| self.of_caller(&input.name))
+            }
+            // The caller's value stands in for one that is not there.
+            InputSource::From(from) if self.look_up(&from.path).is_none() && (self.around.outside)(&input.name) => {
+                self.of_caller(&input.name)
+            }
+            InputSource::From(from) => self.path(from, "inputs"),
+            InputSource::Text(text) => {
+                let seen = self.text(text, "inputs");
+                // Lists and objects in an author's words are those.
+                let shape = match text.as_literal() {
+                    Some(literal) => written(literal),
+                    None if text.single().is_some() => seen.shape.clone(),
+                    None => Shape::any(),
+                };
+                seen.with(shape)
+            }
+            InputSource::Operator(node) => Seen::result(self.child(node, &input.name).value()),
+            InputSource::Caller => {
+                let path = Path::variable(&input.name);
+                let known = self.look_up(&path).map(|(seen, _)| seen);
+                if known.is_none() && input.required && input.default.is_none() {
+                    let task = self.task();
+                    let at = input.origin.spot;
+                    let (near, later) = (Vec::new(), false);
+                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input, near, later });
+                }
+                known.unwrap_or_else(|| self.of_caller(&input.name))
+            }
+        };
+        match &input.default {
+            Some(default) => own.or(Seen::own(written(default))),
+            None if !input.required => own.clone().with(own.shape.or_null()),
+            None => own,
+        }
+    }
+
+    fn file_paths(&mut self, paths: &FilePaths) {
+        for path in &paths.paths {
+            self.text(path, "file_paths");
+        }
+        self.text(&paths.query, "file_paths");
+        self.command(&paths.command);
+    }
+
+    pub(in crate::template) fn script(&mut self, script: &Script) {
+        for file in &script.input_files {
+            self.path(&file.from, "input_file");
+        }
+        for file in &script.input_files {
+            self.bind(&format!("files.{}", file.name), Seen::own(Shape::text()));
+        }
+        self.command(&script.command);
+        match &script.stdin {
+            Some(Stdin::From(from)) => drop(self.path(from, "stdin")),
+            Some(Stdin::Text(text)) => drop(self.text(text, "stdin")),
+            None => {}
+        }
+        for variable in &script.variables {
+            self.text(&variable.value, "environment");
+        }
+    }
+
+    /// Names steps of a sequence that is come to, or that is left again.
+    pub(in crate::template) fn names_steps(&mut self, steps: &[Node], come: bool) {
+        for id in steps.iter().filter_map(|step| step.id.as_deref()) {
+            let count = self.steps.entry(format!("steps.{id}")).or_default();
+            *count = if come { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+
+    /// A step by its id, and after one that lends them its parts by theirs (spec 8). `collects`: it may have failed and be
+    /// there all the same.
+    pub(in crate::template) fn bind_ids(&mut self, step: &Node, collects: bool) {
+        let operator = step.kind.operator();
+        if step.kind.facts().lends_ids {
+            let inner = collects || operator.collects();
+            operator.nodes().into_iter().for_each(|part| self.bind_ids(part, inner));
+        }
+        if let Some(id) = &step.id {
+            self.bind(&format!("steps.{id}"), Seen::result(self.gave(step, collects)));
+        }
+    }
+
+    /// What a step gave that was walked.
+    pub(in crate::template) fn gave(&self, step: &Node, collects: bool) -> Shape {
+        let shape = self.gave.get(&std::ptr::from_ref(step)).filter(|_| !collects);
+        shape.cloned().unwrap_or_else(Shape::unknown)
+    }
+}
+
+/// A text as an author wrote it: a list or an object is that value (spec 4).
+fn written(text: &str) -> Shape {
+    let trimmed = text.trim();
+    let value = trimmed.starts_with(['[', '{']).then(|| serde_json::from_str(trimmed).ok()).flatten();
+    value.map_or_else(Shape::text, |value| Shape::of_value(&value))
+}

@@ -1,0 +1,189 @@
+//! The way into a value: fields of maps, elements of lists, and what a result has beside its fields (spec 4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::fuzzy::meant;
+use crate::template::value::Step;
+
+use super::{Kinds, Shape, Source};
+
+/// Fields of a map.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fields {
+    /// Those that are declared.
+    pub named: BTreeMap<String, Arc<Shape>>,
+    /// It may have others.
+    pub open: bool,
+}
+
+impl Fields {
+    /// Those of one or the other.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let mut named = BTreeMap::new();
+        for name in self.named.keys().chain(other.named.keys()) {
+            let shape = match (self.named.get(name), other.named.get(name)) {
+                (Some(own), Some(other)) => own.or(other),
+                (Some(one), None) if !other.open => one.as_ref().clone().missing(true),
+                (None, Some(one)) if !self.open => one.as_ref().clone().missing(true),
+                _ => Shape::any().missing(true),
+            };
+            named.insert(name.clone(), Arc::new(shape));
+        }
+        Self { named, open: self.open || other.open }
+    }
+}
+
+/// A step that leads nowhere, whatever the value is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Miss {
+    /// Steps before it.
+    pub walked: usize,
+    /// It.
+    pub step: Step,
+    /// What it leads from.
+    pub from: Shape,
+    /// Fields that may be meant.
+    pub near: Vec<String>,
+    /// Fields that there are.
+    pub known: Vec<String>,
+}
+
+/// What every result has where its value has no such field: its text, and its value.
+const OF_RESULTS: [&str; 3] = ["content", "parsed_content", "parsedContent"];
+
+/// Other names of what is found, which nobody is advised to write.
+const OTHER_NAMES: [&str; 2] = ["parsedContent", "exitCode"];
+
+/// What a process leaves beside.
+const OF_PROCESSES: [&str; 5] = ["stdout", "stderr", "exit_code", "exitCode", "timed_out"];
+
+/// What an evaluation says beside.
+const OF_EVALUATIONS: [&str; 2] = ["success", "feedback"];
+
+impl Shape {
+    /// What steps lead to.
+    ///
+    /// # Errors
+    /// They lead nowhere, whatever the value is.
+    pub fn path(&self, steps: &[Step]) -> Result<Self, Box<Miss>> {
+        let mut here = self.clone();
+        for (walked, step) in steps.iter().enumerate() {
+            let next = match step {
+                Step::Name(name) => here.field(name),
+                Step::Index(_) => here.at_index(),
+                Step::Record => here.record(),
+            };
+            match next {
+                Some(next) => here = next.missing(here.absent),
+                None => return Err(Box::new(here.miss(walked, step))),
+            }
+        }
+        Ok(here)
+    }
+
+    fn miss(self, walked: usize, step: &Step) -> Miss {
+        let fields = self.fields.iter().flat_map(|fields| fields.named.keys());
+        let mut known: Vec<String> = fields.filter(|_| self.kinds.meets(Kinds::MAP)).cloned().collect();
+        let own = known.clone();
+        known.extend(self.beside().into_iter().filter(|name| !own.iter().any(|own| own == name)).map(str::to_owned));
+        let near = match step {
+            Step::Name(name) => meant(name, known.iter().map(String::as_str)),
+            Step::Index(_) | Step::Record => Vec::new(),
+        };
+        Miss { walked, step: step.clone(), from: self, near, known: own }
+    }
+
+    /// Names that are found beside its fields.
+    fn beside(&self) -> Vec<&'static str> {
+        let groups: &[&[&str]] = match self.source {
+            Source::Plain | Source::Perhaps => &[],
+            Source::Task => &[&OF_RESULTS],
+            Source::Process => &[&OF_RESULTS, &OF_PROCESSES],
+            Source::Evaluation => &[&OF_RESULTS, &OF_EVALUATIONS],
+        };
+        groups.iter().flat_map(|group| group.iter().copied()).filter(|name| !OTHER_NAMES.contains(name)).collect()
+    }
+
+    fn field(&self, name: &str) -> Option<Self> {
+        if self.is_never() {
+            return Some(Self::any());
+        }
+        let maps = self.kinds.meets(Kinds::MAP);
+        let declared = self.fields.as_ref().filter(|_| maps).and_then(|fields| fields.named.get(name));
+        let open = maps && self.fields.as_ref().is_none_or(|fields| fields.open);
+        let others = self.kinds != Kinds::MAP;
+        let declared = declared.map(|shape| shape.as_ref().clone().missing(others));
+        let found = match (declared, self.part(name)) {
+            (Some(field), Some(part)) if field.absent => Some(field.or(&part)),
+            (Some(field), _) => Some(field),
+            // What a process leaves counts, unless its output is declared to hold another.
+            (None, Some(part)) if open && !OF_PROCESSES.contains(&name) => Some(part.or(&Self::any())),
+            (None, Some(part)) => Some(part),
+            (None, None) => open.then(|| Self::any().missing(true)),
+        };
+        // Before there was an evaluation every path into it is null.
+        let before = self.source == Source::Evaluation && self.kinds.meets(Kinds::NULL);
+        found.map(|shape| if before { shape.or_null() } else { shape })
+    }
+
+    /// What a result has beside the fields of its value.
+    fn part(&self, name: &str) -> Option<Self> {
+        let process = OF_PROCESSES.contains(&name);
+        match self.source {
+            Source::Plain => None,
+            Source::Perhaps => (process || OF_RESULTS.contains(&name)).then(Self::any),
+            // An evaluator may be a process.
+            Source::Evaluation if process => Some(Self::any().missing(true)),
+            _ => match name {
+                "content" => Some(Self::text()),
+                "parsed_content" | "parsedContent" => {
+                    let value = self.clone().value();
+                    Some(if self.kinds.meets(Kinds::TEXT) { value.or_null() } else { value })
+                }
+                "success" if self.source == Source::Evaluation => Some(Self::boolean()),
+                "feedback" if self.source == Source::Evaluation => Some(Self::text()),
+                "stdout" | "stderr" if self.source == Source::Process => Some(Self::text()),
+                "exit_code" | "exitCode" if self.source == Source::Process => Some(Self::number().missing(true)),
+                "timed_out" if self.source == Source::Process => Some(Self::boolean()),
+                _ => None,
+            },
+        }
+    }
+
+    fn at_index(&self) -> Option<Self> {
+        if self.is_never() {
+            return Some(Self::any());
+        }
+        let element = self.element.as_deref().cloned().unwrap_or_else(Self::any);
+        let lists = self.kinds.meets(Kinds::LIST).then(|| element.missing(true));
+        let before = self.source == Source::Evaluation && self.kinds.meets(Kinds::NULL);
+        lists.map(|shape| if before { shape.or_null() } else { shape })
+    }
+
+    /// The record of a call (spec 6).
+    fn record(&self) -> Option<Self> {
+        if self.source == Source::Plain {
+            return None;
+        }
+        let of_process = |shape: Self| Arc::new(shape.missing(true));
+        let open = || Arc::new(Self::of(Kinds::MAP));
+        let named = [
+            ("status", Arc::new(Self::one_of(["COMPLETE", "CONTINUATION", "WAITING", "FAILED"]))),
+            ("content", Arc::new(Self::text())),
+            ("parsed_content", Arc::new(self.clone().value().or_null())),
+            ("criteria", Arc::new(Self::any())),
+            ("error", Arc::new(Self::of(Kinds::MAP).or_null())),
+            ("notes", open()),
+            ("stdout", of_process(Self::text())),
+            ("stderr", of_process(Self::text())),
+            ("exit_code", of_process(Self::number())),
+            ("timed_out", of_process(Self::boolean())),
+        ];
+        let named = named.into_iter().map(|(name, shape)| (name.to_owned(), shape)).collect();
+        let record = Self::map(Fields { named, open: false });
+        let before = self.source == Source::Evaluation && self.kinds.meets(Kinds::NULL);
+        Some(if before { record.or_null() } else { record })
+    }
+}

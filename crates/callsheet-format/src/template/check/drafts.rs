@@ -1,0 +1,100 @@
+//! What was found about names and values, as issues (spec 3).
+
+use callsheet_core::template::names::{Found, Use};
+use callsheet_core::template::{Code, Path, Spot, Template};
+
+use crate::template::report::Draft;
+
+use super::kinds;
+
+/// What was found about names, as an issue.
+pub(super) fn draft_of(template: &Template, found: Found) -> Option<Draft> {
+    Some(match found {
+        Found::Unknown { how: Use::Input, .. } => return None,
+        Found::Unknown { path, at, later: true, how, .. } => has_not_run(template, &path, at, how),
+        Found::Unknown { path, at, how: Use::Expression, near, .. } => {
+            let message = format!("nothing binds `{path}`, so comparisons with it are false");
+            let draft = Draft::new(Code::T515, at.span, message).found(&path.to_string());
+            draft.advice(advice_for(&near, "fix the name"))
+        }
+        Found::Unknown { path, at, near, .. } if template.is_function() => {
+            let params = template.params.iter().flatten().map(|param| param.name.as_str());
+            let (message, otherwise) = match is_step(&path) {
+                _ if is_of_a_sequence(&path) => (format!("no step before this one gives `{path}`"), BEHIND_A_STEP),
+                true => (format!("no step before this one is `{path}`"), "fix the id, or give a step this id"),
+                false => (
+                    format!("`{path}` is not a parameter and nothing in the template binds it"),
+                    "add a parameter, or fix the name",
+                ),
+            };
+            let draft = Draft::new(Code::T052, at.span, message).found(&path.to_string()).expected(params);
+            draft.advice(advice_for(&near, otherwise))
+        }
+        Found::Unknown { path, at, near, .. } => {
+            let (message, otherwise) = match is_step(&path) {
+                _ if is_of_a_sequence(&path) => {
+                    (format!("no step before this one gives `{path}`; a caller must provide it"), BEHIND_A_STEP)
+                }
+                true => (
+                    format!("no step before this one is `{path}`; a caller must provide it"),
+                    "fix the id, or give a step this id",
+                ),
+                false => (format!("`{path}` is not a declared input; the caller must bind it"), "add an <input>"),
+            };
+            let draft = Draft::new(Code::T508, at.span, message).found(&path.to_string());
+            draft.advice(advice_for(&near, otherwise))
+        }
+        Found::Untrusted { path, at, way, .. } => {
+            let way = way.map(|way| format!(" ({way})")).unwrap_or_default();
+            let message = format!("a command contains `{path}`, which is a result{way}");
+            let advice = "pass it with <stdin> or an <input_file>";
+            Draft::new(Code::T053, at.span, message).found(&path.to_string()).advice(advice)
+        }
+        Found::Literal { text, at, .. } => {
+            let message = match callsheet_core::template::is_ident(&text) {
+                true => format!("`{text}` is not a variable, so it is used as text"),
+                false => format!("`{text}` is a path, so it is used as text; only a single name is looked up"),
+            };
+            Draft::new(Code::T509, at.span, message)
+                .found(&text)
+                .advice("write value=\"…\" or from=\"…\" to make it explicit")
+        }
+        Found::Unused { name, at } => {
+            Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
+        }
+        Found::Astray { path, miss, at, .. } => kinds::astray(&path, &miss, at),
+        Found::Misfit { what, wanted, given, written, at, .. } => {
+            kinds::misfit(template, &what, &wanted, &given, written, at)
+        }
+        Found::Constant { constant, at, .. } => kinds::constant(&constant, at),
+        Found::Reached { name, template, way, at, .. } => kinds::reached(&name, &template, &way, at),
+    })
+}
+
+/// The result of a step that comes later, or that the place is a part of.
+fn has_not_run(template: &Template, path: &Path, at: Spot, how: Use) -> Draft {
+    let (code, then) = match (how, template.is_function()) {
+        (Use::Expression, _) => (Code::T515, ", so comparisons with it are false"),
+        (_, true) => (Code::T052, ""),
+        (_, false) => (Code::T508, "; a caller must provide it"),
+    };
+    let message = format!("`{path}` is used before its task has run{then}");
+    Draft::new(code, at.span, message).found(&path.to_string()).advice("use it in a later task")
+}
+
+/// A result is named that no step gives.
+fn is_step(path: &Path) -> bool {
+    path.name == "steps" && !path.steps.is_empty()
+}
+
+/// What to do where nothing came before.
+const BEHIND_A_STEP: &str = "use it in a later step";
+
+/// A name that a sequence binds from its second step on.
+fn is_of_a_sequence(path: &Path) -> bool {
+    matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
+}
+
+fn advice_for(near: &[String], otherwise: &str) -> String {
+    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
+}

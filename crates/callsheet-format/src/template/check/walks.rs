@@ -1,0 +1,71 @@
+//! One walk through every template, those that are called before those that call them: what a call gives, and which of its
+//! arguments reach a command, is known when it is come to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::template::Template;
+use callsheet_core::template::names::{Around, Found, Summary, walk_in};
+
+use crate::template::known::Known;
+
+use super::{Loading, calls};
+
+/// What was found in a template, and whether it has errors of its own.
+type Walked = (bool, Vec<Found>);
+
+/// Walks all templates. Gives what was found in each, in the order given.
+pub(super) fn walk_all(
+    loading: &Loading<'_>,
+    every: &[(usize, &Template)],
+    in_force: &BTreeMap<&str, &Template>,
+    known: &Known<'_>,
+) -> Vec<Walked> {
+    let mut summaries: BTreeMap<&str, Summary> = BTreeMap::new();
+    let mut walked: BTreeMap<usize, Walked> = BTreeMap::new();
+    for number in order(every, in_force) {
+        let Some((file, template)) = every.get(number).copied() else { continue };
+        let called = |name: &str| {
+            let (name, template) = in_force.get_key_value(name)?;
+            Some((*template, summaries.get(name)))
+        };
+        let schema = |name: &str| known.schema.and_then(|find| find(&template.origin.file, name));
+        let around = Around { outside: &|name| name == "request", called: &called, schema: &schema };
+        let (found, summary) = walk_in(template, around);
+        let faulty = loading.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false));
+        // Of a template with errors it is not known what it gives.
+        if !faulty && is(in_force, template) {
+            summaries.insert(&template.name, summary);
+        }
+        walked.insert(number, (faulty, found));
+    }
+    walked.into_values().collect()
+}
+
+fn is(in_force: &BTreeMap<&str, &Template>, template: &Template) -> bool {
+    in_force.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template))
+}
+
+/// Numbers of all templates, each behind those that it calls; in a cycle one of them comes first. Without recursion: the
+/// chain of calls may be long.
+fn order(every: &[(usize, &Template)], in_force: &BTreeMap<&str, &Template>) -> Vec<usize> {
+    let numbers = every.iter().enumerate().filter(|(_, (_, template))| is(in_force, template));
+    let numbers: BTreeMap<&str, usize> = numbers.map(|(number, (_, known))| (known.name.as_str(), number)).collect();
+    let mut seen = BTreeSet::new();
+    let mut order = Vec::new();
+    for start in 0..every.len() {
+        let mut open = vec![(start, false)];
+        while let Some((number, done)) = open.pop() {
+            if done {
+                order.push(number);
+            } else if seen.insert(number)
+                && let Some((_, template)) = every.get(number)
+            {
+                open.push((number, true));
+                let calls = calls::calls_of(template);
+                let names = calls.iter().filter_map(|call| call.node.template.as_deref());
+                open.extend(names.filter_map(|name| numbers.get(name)).map(|next| (*next, false)));
+            }
+        }
+    }
+    order
+}

@@ -1,4 +1,4 @@
-//! Answers in the words of the protocol.
+//! Answers in the types of the protocol.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::lines::{Encoding, Lines};
 use crate::project::{Kind, Project, Weight};
 use crate::rename::{prepare, rename};
 
-/// An open file and how its places are counted.
+/// An open file and how its columns are counted.
 pub(crate) struct View<'a> {
     pub(crate) project: &'a dyn Project,
     pub(crate) kind: Kind,

@@ -1,4 +1,4 @@
-//! What was repaired, asked again or failed.
+//! What was repaired, asked again, or failed.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::shown;
 
-/// The section; nothing if all went well.
+/// The section. Empty if nothing went wrong.
 pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
     let problems: Vec<String> = run.all_problems().map(|problem| run.problem_line(&problem)).collect();
     let refused: Vec<&CallRecord> = run.calls().iter().filter(|call| call.accepted == Some(false)).collect();

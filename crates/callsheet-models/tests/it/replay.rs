@@ -1,4 +1,4 @@
-//! Cassettes: what is recorded is answered in order, anything else is refused with its place.
+//! Tests cassettes: recorded calls are answered in order; anything else is refused with its place.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -88,7 +88,7 @@ async fn numbers_go_on_and_cancelled_calls_are_left_out() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    // The recording is no file of the project that it lies in.
+    // The recording is ignored as part of the project that contains it.
     assert_eq!(names.remove(0), ".ignore");
     assert_eq!(names, ["0001-plan.json", "0002-plan.json", "0003-plan.json", "0004-refine-a.json", "0005-merge.json"]);
 }

@@ -1,4 +1,4 @@
-//! Why a task is not done, in the words people read. What to type is said by who knows the command line.
+//! Why a task is not done, in words for people. Code that knows the command line adds what to type.
 
 use crate::record::{EffectKey, Gate, Outcome};
 use crate::run::{Limit, Run, State, Why};
@@ -9,11 +9,11 @@ use crate::units::amount;
 
 use super::timeline::work_words;
 
-/// More tasks or pieces of work than these are counted.
+/// If there are more tasks or pieces of work than these, the rest is counted.
 const NAMED: usize = 3;
 
-/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`. `driven`: a process
-/// works at the run.
+/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`. `driven` says
+/// whether a process drives the run.
 pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     let explainer = run.explainer();
     let named = |slug: &Slug| {
@@ -23,12 +23,12 @@ pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     format!("{task} {}", words(run, why, driven, &named))
 }
 
-/// The same without the task, and without why those are not done that it waits for.
+/// The same without the task, and without why the tasks that it waits for are not done.
 pub fn why_words(run: &Run, why: &Why, driven: bool) -> String {
     words(run, why, driven, &|slug: &Slug| slug.to_string())
 }
 
-/// The same with the names that people gave the tasks.
+/// The same with the names that people gave to the tasks.
 pub(super) fn why_of_names(run: &Run, why: &Why) -> String {
     let name = |slug: &Slug| run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone());
     words(run, why, true, &name)

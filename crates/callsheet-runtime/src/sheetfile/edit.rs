@@ -226,13 +226,13 @@ fn past(run: &Run) -> Past {
     }
 }
 
-/// Whether it is about a task that the edit leaves as it was: that was reported when the task came.
+/// Whether an issue is about a task that the edit does not change. That was reported when the task was added.
 fn is_of_unchanged(issue: &Issue, list: &AdoptedList) -> bool {
     let mut unchanged = list.steps.iter().flatten().filter(|planned| planned.unchanged);
     issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
 }
 
-/// What of an edit is not done, since the task has begun.
+/// The parts of an edit that are not applied, because the task has begun.
 fn running(run: &Run, list: &AdoptedList, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
     let issue = |name: &str, words: &str, span: Span| {
         let finding = Finding {
@@ -262,9 +262,9 @@ fn running(run: &Run, list: &AdoptedList, spans: &BTreeMap<Slug, Span>) -> Vec<I
     issues
 }
 
-/// Goals, steps and tasks are those of the run.
+/// Whether goals, steps and tasks equal those of the run.
 fn says_the_same(run: &Run, list: &AdoptedList) -> bool {
-    // What is done is read as it is and not listed.
+    // Done tasks are read as they are and not listed.
     let open = |slug: &&Slug| run.task(slug).is_some_and(|task| task.state() != State::Done);
     let steps: Vec<Vec<&Slug>> = run.steps().iter().map(|step| step.iter().filter(open).collect()).collect();
     let mut listed: Vec<Vec<&Slug>> =

@@ -1,11 +1,9 @@
 //! A process of this program around each command. It is outside of what confines the command, has no terminal, and puts
-//! back what is protected. The command runs in namespaces, whose first process ends everything in them. If the system
-//! refuses namespaces, every process of the command becomes a child of this process once its own parents have gone, and
-//! ends with it.
+//! back what is protected. The command runs in namespaces, whose first process ends everything in them. Without
+//! namespaces, a process of the command becomes a child of this process when its own parent ends, and ends with it.
 //!
 //! The order arrives on standard input, which is a socket: one line, then what the command reads. A further byte asks
-//! the command to end or kills it, and so does the end of the socket. The report is one line and goes back the same
-//! way.
+//! the command to end or kills it, and so does the end of the socket. The report is one line on the same socket.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};

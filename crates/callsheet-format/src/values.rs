@@ -76,7 +76,7 @@ fn other_separator(text: &str, separator: u8) -> Option<ValueFault> {
     let name = |sign: u8| if sign == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(sign)) };
     (count(separator) == 1 && count(other) > 1).then(|| ValueFault {
         line: 1,
-        what: format!("the columns are separated by {}, and this form wants {}", name(other), name(separator)),
+        what: format!("the columns are separated by {}, but this format uses {}", name(other), name(separator)),
     })
 }
 
@@ -170,10 +170,10 @@ mod tests {
         };
         wrong("a.csv", "a,b\n1,2\n3\n", "line 3: 1 columns, but the first line names 2");
         wrong("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
-        wrong("a.csv", "a;b\n1;2\n", "line 1: the columns are separated by `;`, and this form wants `,`");
+        wrong("a.csv", "a;b\n1;2\n", "line 1: the columns are separated by `;`, but this format uses `,`");
         wrong("a.csv", "\"a\";\"b\"\n\"1\";\"2\"\n", "line 1: the columns are separated by `;`");
         wrong("a.csv", "name\tage\nAnn\t7\n", "line 1: the columns are separated by tabs");
-        wrong("a.tsv", "a,b\n1,2\n", "line 1: the columns are separated by `,`, and this form wants tabs");
+        wrong("a.tsv", "a,b\n1,2\n", "line 1: the columns are separated by `,`, but this format uses tabs");
         wrong("a.csv", "a,b\n1,\"2\n3,4\n5,6\n", "line 2: a quote that opens here is never closed");
         wrong("a.csv", "a,b\n\"1\" x,2\n", "line 2: text follows a closing quote");
         wrong("a.csv", "a,b\n1,\"x\n\ny\",3\n", "line 2: 3 columns");

@@ -87,7 +87,7 @@ impl View<'_> {
     pub(crate) fn rename(&self, uri: Uri, position: Position, to: &str) -> Result<WorkspaceEdit, &'static str> {
         let lines = self.lines();
         if self.kind != Kind::Sheet {
-            return Err("only tasks of a sheet can be renamed");
+            return Err("you can rename only tasks of a sheet");
         }
         let edits = rename(self.text, &lines, lines.place(position), to)?;
         let edits = edits.into_iter();

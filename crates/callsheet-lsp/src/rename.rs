@@ -110,14 +110,14 @@ pub(crate) fn rename(
     let to = to.trim();
     let slug = slug_of(to);
     if to.is_empty() || to.contains(['\n', '\r', '*', '`', '[', ']', ',']) {
-        return Err("a name is one line of words, without marks and commas");
+        return Err("a name must be one line of words without marks and commas");
     }
     let tasks = tasks(text);
-    let (placed, _) = at(lines, &tasks, place).ok_or("no task is named here")?;
+    let (placed, _) = at(lines, &tasks, place).ok_or("there is no task name here")?;
     if tasks.iter().any(|other| other.task.slug == slug && other.task.slug != placed.task.slug) {
         return Err("another task has this name");
     }
-    let (number, name) = definition(lines, placed).ok_or("this task has no name of its own; give it one first")?;
+    let (number, name) = definition(lines, placed).ok_or("this task does not have its own name; give it one first")?;
     let mut edits: Vec<Edit> = Vec::new();
     let written = lines.get(number).get(name.clone()).unwrap_or_default();
     if !lines.get(number).contains(&format!("**{written}**")) && key_is_absent(lines, placed) {

@@ -104,17 +104,19 @@ impl Change {
         match self {
             Self::Omit(name) if name == SYSTEM => {
                 format!(
-                    "{provider} takes no system role: its text goes into the first message ([providers.{provider}] omit)"
+                    "{provider} does not accept the system role, so its text goes into the first message ([providers.{provider}] omit)"
                 )
             }
             Self::Omit(name) => {
-                format!("{provider} takes no `{name}`: it is left out from now on ([providers.{provider}] omit)")
+                format!(
+                    "{provider} does not accept `{name}`, so Callsheet no longer sends it ([providers.{provider}] omit)"
+                )
             }
             Self::NameCap(name) => {
                 format!("{provider} calls the limit of a reply `{name}` ([providers.{provider}] max_tokens_name)")
             }
             Self::Cap(most) => {
-                format!("{provider} takes replies of at most {most} tokens ([providers.{provider}] max_output)")
+                format!("{provider} limits replies to {most} tokens ([providers.{provider}] max_output)")
             }
         }
     }

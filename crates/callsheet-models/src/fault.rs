@@ -130,7 +130,10 @@ pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &F
             ModelFault::Configuration { message: join(&advice, &words) }
         }
         404 => ModelFault::Configuration {
-            message: join(&format!("{provider} knows no model `{}` or no such address (404)", context.model), &words),
+            message: join(
+                &format!("{provider} does not know the model `{}` or the address (404)", context.model),
+                &words,
+            ),
         },
         300..=399 => ModelFault::Configuration {
             message: format!("{provider} redirects ({status}); set `base_url` to the address it redirects to"),

@@ -214,7 +214,7 @@ const MAX_CHANGES: u32 = 4;
 
 /// The note about a reply that ended with an unknown word.
 fn unlisted_words(provider: &str, word: &str) -> String {
-    format!("{provider} ended a reply with `{word}`, whose meaning is not known; it was read as a whole reply")
+    format!("{provider} ended a reply with `{word}`, whose meaning is unknown; Callsheet treated the reply as complete")
 }
 
 /// Turns a refusal that names two numbers of tokens into an overflow: the prompt is too long.

@@ -61,10 +61,10 @@ fn said(answer: &Answer, task: &Slug) -> Option<(bool, &'static str, String)> {
 pub(crate) fn standing(run: &RunView) -> Option<&'static str> {
     let settings = run.about().settings;
     match (settings.approval, &settings.headless) {
-        (ApprovalMode::Never, _) => Some("Approval was switched off for this run: nobody was asked."),
+        (ApprovalMode::Never, _) => Some("Approval was turned off for this run, so nobody was asked."),
         (_, Headless::Approve) => Some("Approval was given in advance for everything (--headless approve)."),
         (_, Headless::Slugs(_)) => Some("Approval was given in advance for named tasks (--headless)."),
-        (_, Headless::Deny) => Some("Where nobody could be asked, the answer was no (--headless deny)."),
+        (_, Headless::Deny) => Some("If nobody could be asked, the answer was no (--headless deny)."),
         (_, Headless::Stop) => None,
     }
 }

@@ -44,7 +44,7 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
     let own: Vec<&Approval> = answers.iter().filter(|answer| answer.task == task.task.slug).collect();
     html! {
         h3 { (shown(&task.task.name)) }
-        @if own.is_empty() { p.note { "Nobody was asked about this task by itself." } }
+        @if own.is_empty() { p.note { "Nobody was asked about this task separately." } }
         @else { ul.answers { @for answer in own { li { (answer_line(answer)) } } } }
         @for set in &task.applied {
             @if set.reverted { p.bad { "Reverted later." } }

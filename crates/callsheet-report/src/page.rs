@@ -89,7 +89,7 @@ fn answered(source: &Source<'_>) -> Markup {
             div.answer {
                 @if let Some(result) = &source.of_tree {
                     @let words = result.words();
-                    @if words.trim().is_empty() { p { "The template gave no text." } } @else { (markdown(&words)) }
+                    @if words.trim().is_empty() { p { "The template returned no text." } } @else { (markdown(&words)) }
                     @if let Some(error) = &result.error { p.bad { "Failed: " (shown(&error.message)) } }
                 } @else if text.is_empty() {
                     p { "There is no answer: the run is not finished." }

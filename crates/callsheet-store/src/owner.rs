@@ -58,7 +58,7 @@ impl std::fmt::Display for Owner {
 pub(crate) fn new_token() -> Result<String, StoreFault> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreFault::Broken(format!("the system gives no random numbers: {error}")))?;
+        .map_err(|error| StoreFault::Broken(format!("the system provides no random numbers: {error}")))?;
     Ok(u128::from_ne_bytes(bytes).to_string())
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn must_be_newest(connection: &Connection, path: &Path) -> Result<(),
     if found == NEWEST {
         return Ok(());
     }
-    let older = format!("{} is older than this Callsheet, which may not write it", path.display());
+    let older = format!("{} has an older format, and this process may not write to it", path.display());
     Err(MigrationFault::Refused(StoreFault::ReadOnly(older)))
 }
 
@@ -63,7 +63,7 @@ fn must_be_known(found: usize, path: &Path) -> Result<(), MigrationFault> {
     if (1..=NEVER_RELEASED).contains(&found) {
         let file = path.display();
         return Err(MigrationFault::Refused(StoreFault::Broken(format!(
-            "{file} has the form of an unreleased Callsheet. Move it away to start fresh"
+            "{file} has the format of an unreleased Callsheet. Move it away to start fresh"
         ))));
     }
     Ok(())

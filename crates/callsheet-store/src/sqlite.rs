@@ -143,7 +143,7 @@ impl SqliteStore {
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreFault>,
     ) -> Result<T, StoreFault> {
         let writer = self.writer.as_ref().ok_or_else(|| {
-            StoreFault::ReadOnly(format!("{}, or its folder, is not yours to write", self.path.display()))
+            StoreFault::ReadOnly(format!("{}, or its folder, is not writable for you", self.path.display()))
         })?;
         let mut connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction =
@@ -401,10 +401,7 @@ impl Store for SqliteStore {
         }
         let found = blobs::read(&self.reading(), id).map_err(|e| self.fault(&e))?;
         found.ok_or_else(|| StoreFault::NoBlob(id.clone()))?.ok_or_else(|| {
-            StoreFault::Broken(format!(
-                "{}: the bytes of blob {id} are not the ones that were stored; restore the file from a copy",
-                self.path.display()
-            ))
+            StoreFault::Broken(format!("{}: blob {id} is damaged; restore the file from a copy", self.path.display()))
         })
     }
 }

@@ -347,7 +347,7 @@ fn stage_words(run: &Run, waiting: usize) -> &'static str {
         Stage::Prepare | Stage::AwaitList => "planning",
         Stage::Pass | Stage::Operate if waiting > 0 && !run.outstanding().iter().any(is_work) => "waiting for you",
         Stage::Pass | Stage::Operate => "working",
-        Stage::Iterate => "looking at what is done",
+        Stage::Iterate => "reviewing what is done",
         Stage::Continue => "planning the follow-up",
         Stage::Join(_) => "writing the answer",
         Stage::Conclude(_) => "writing the report",

@@ -6,7 +6,7 @@ use crate::record::Outcome;
 pub fn outcome_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
-        Outcome::Incomplete => "incomplete: not all that was asked for is done",
+        Outcome::Incomplete => "incomplete: not everything that you asked for is done",
         Outcome::MaxRounds => "Max rounds reached",
         Outcome::Planned => "planned",
         Outcome::PlanFailed => "no valid plan",

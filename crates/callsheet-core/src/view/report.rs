@@ -107,7 +107,7 @@ fn plan_changes(run: &Run) -> String {
     let removed: String = removals(run).iter().map(|line| item(line)).collect();
     let said: String = run.remarks().iter().map(|words| item(words)).collect();
     let mut text = String::new();
-    for (title, lines) in [("Removed from the plan", removed), ("What reviews said of the plan", said)] {
+    for (title, lines) in [("Removed from the plan", removed), ("What reviews said about the plan", said)] {
         if !lines.is_empty() {
             text.push_str(&format!("\n## {title}\n\n{lines}"));
         }
@@ -143,7 +143,7 @@ fn item(words: &str) -> String {
 }
 
 /// The remark about a conversation that ended with a result although all its tool calls failed.
-pub const CALLS_FAILED: &str = "every tool call of it failed, and its result is made without any";
+pub const CALLS_FAILED: &str = "all its tool calls failed, so its result uses none of them";
 
 /// One problem in words for a person.
 pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
@@ -163,7 +163,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             let linked = problem.task.producers().any(is_cause);
             let dropped = known.is_some_and(|task| task.state() == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
-            let why = if dropped { ", which was dropped" } else { "" };
+            let why = if dropped { ", which was removed" } else { "" };
             if linked {
                 format!("{name} could not run, because it depends on {cause}{why}")
             } else {
@@ -199,7 +199,7 @@ fn result(task: &TaskRun) -> String {
     text.push_str(&not_found(&result.unsupported));
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
-        let back = if set.reverted { ", reverted" } else { "" };
+        let back = if set.reverted { ", undone" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
     if task.merge.as_ref().is_some_and(|merge| merge.fell_back()) {
@@ -225,12 +225,12 @@ pub fn review_words(review: &Review) -> String {
     match (&review.missing, review.failed()) {
         (None, None) if review.is_over() => "Reviewed: complete.".to_owned(),
         (None, None) => "Under review.".to_owned(),
-        (None, Some(why)) => format!("Warning: not reviewed ({why}); the result counts as it is."),
+        (None, Some(why)) => format!("Warning: not reviewed ({why}); the result is used as it is."),
         (Some(missing), None) if review.is_over() => format!("Reviewed, and done once more, because of: {missing}"),
         (Some(missing), None) => format!("Reviewed, and being done once more, because of: {missing}"),
         (Some(missing), Some(why)) => {
             format!(
-                "Warning: the first result counts, since the second attempt failed ({why}). The review said: {missing}"
+                "Warning: the first result is used, because the second attempt failed ({why}). The review said: {missing}"
             )
         }
     }

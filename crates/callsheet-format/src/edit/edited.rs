@@ -11,10 +11,10 @@ use super::text::without_final;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditFault {
     /// It has no line of a hunk.
-    #[error("nothing is left of its text")]
+    #[error("its text is empty")]
     Empty,
     /// A line does not begin with a mark.
-    #[error("line {line} begins with none of the marks blank, `-` and `+`: {found:?}")]
+    #[error("line {line} does not begin with a blank, `-` or `+`: {found:?}")]
     Mark {
         /// Line of the edited text, counted from 1.
         line: usize,
@@ -22,7 +22,7 @@ pub enum EditFault {
         found: String,
     },
     /// A context or `-` line differs from the line of the file at that place.
-    #[error("line {line} is not what the file has there: {found:?} instead of {wanted:?}")]
+    #[error("line {line} is {found:?}, but the file has {wanted:?} there")]
     Other {
         /// Line of the edited text, counted from 1.
         line: usize,
@@ -32,7 +32,7 @@ pub enum EditFault {
         wanted: String,
     },
     /// It has more context and `-` lines than the hunk.
-    #[error("line {line} is one more than the hunk has of the file: {found:?}")]
+    #[error("line {line} goes beyond the lines of the file that the hunk covers: {found:?}")]
     TooMany {
         /// Line of the edited text, counted from 1.
         line: usize,

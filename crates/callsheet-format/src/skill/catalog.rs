@@ -98,7 +98,7 @@ impl Catalog {
                         "the names \"{}\" and \"{}\" differ only by case, spaces, `-` and `_`",
                         other.name, skill.name
                     ),
-                    "rename one of the two: with the other's name it replaces it, with another name both stay",
+                    "rename one of the two: with the same name one replaces the other, with a different name both stay",
                 ));
             }
         }

@@ -156,7 +156,7 @@ fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) 
             if context.effect(&tool).is_none() {
                 report.warn(
                     at,
-                    format!("there is no tool \"{tool}\"; the skill is treated as one that may change anything"),
+                    format!("there is no tool \"{tool}\"; Callsheet assumes that the skill may change anything"),
                     "correct the name, or set up the server that offers it",
                 );
             }

@@ -38,7 +38,7 @@ impl SkillContext<'_> {
 pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>) -> Option<String> {
     let mut reasons = Vec::new();
     if declared {
-        reasons.push("its file declares that it writes".to_owned());
+        reasons.push("its file declares that it changes files".to_owned());
     }
     for tool in tools {
         match context.effect(tool) {

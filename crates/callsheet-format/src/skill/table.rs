@@ -64,12 +64,8 @@ const fn limit(id: &'static str, names: &'static [&'static str], most: u64, abou
 
 const NAME: SkillKey =
     key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
-const DESCRIPTION: SkillKey = key(
-    "description",
-    &["description"],
-    KeyKind::Description,
-    "when to use the skill; a planner sees nothing else of it",
-);
+const DESCRIPTION: SkillKey =
+    key("description", &["description"], KeyKind::Description, "when to use the skill; the planner sees only this");
 
 /// Keys of the single-file form. In the folder form, all but `name` and `description` are in `metadata`.
 pub(super) const KEYS: &[SkillKey] = &[
@@ -87,8 +83,8 @@ pub(super) const KEYS: &[SkillKey] = &[
         "execution",
         &["execution"],
         KeyKind::Word(&["per-call", "together", "per-reference"]),
-        "per-call: one evaluation for each tool call, without calls one for all references; together: one for everything; \
-         per-reference: without calls one for each reference",
+        "per-call: one evaluation for each tool call or, without calls, one for all references; together: one for \
+         everything; per-reference: without calls, one for each reference",
     ),
     key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks need approval"),
     key(

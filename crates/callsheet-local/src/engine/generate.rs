@@ -114,8 +114,9 @@ fn note_timing(session: &Session<'_>, writing: &Writing<'_>) {
 fn limit(input: u32, cap: u32, window: u32) -> Result<u32, ModelFault> {
     let left = window.saturating_sub(input);
     if left < cap.min(window / 4).max(1) {
-        let message =
-            format!("{input} tokens of prompt leave {left} for a reply of up to {cap}; the window holds {window}");
+        let message = format!(
+            "the prompt has {input} tokens, which leaves {left} for a reply of up to {cap}; the window has {window}"
+        );
         return Err(ModelFault::ContextOverflow { message });
     }
     Ok(cap.min(left))

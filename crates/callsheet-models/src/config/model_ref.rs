@@ -22,7 +22,7 @@ pub enum ModelRef {
 
 /// A text that does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no model: write PROVIDER/MODEL, embedded:PATH or scripted:FILE")]
+#[error("`{text}` does not name a model: write PROVIDER/MODEL, embedded:PATH or scripted:FILE")]
 pub struct ModelRefError {
     /// Text as given.
     pub text: String,

@@ -30,8 +30,8 @@ fn walk(path: &str, recorded: &Value, asked: &Value) -> Option<String> {
 fn either(place: &str, recorded: Option<&Value>, asked: Option<&Value>) -> Option<String> {
     match (recorded, asked) {
         (Some(left), Some(right)) => walk(place, left, right),
-        (Some(_), None) => Some(format!("at {place}: it was recorded and is not asked")),
-        (None, Some(_)) => Some(format!("at {place}: it is asked and was not recorded")),
+        (Some(_), None) => Some(format!("at {place}: it was recorded, but the request lacks it")),
+        (None, Some(_)) => Some(format!("at {place}: the request contains it, but it was not recorded")),
         (None, None) => None,
     }
 }

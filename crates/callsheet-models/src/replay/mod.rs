@@ -187,7 +187,7 @@ impl Replay {
         let cassette = position.and_then(|position| self.cassettes.all.get(position)).map(|(_, cassette)| cassette);
         cassette.ok_or_else(|| ModelFault::Configuration {
             message: format!(
-                "the request `{}` was recorded {} times and is asked for once more",
+                "the request `{}` was recorded {} times, but is made once more",
                 request.label,
                 positions.len()
             ),
@@ -210,7 +210,7 @@ impl Replay {
                 format!(
                     "no cassette answers `{}`; the nearest is {file}, which differs {}",
                     request.label,
-                    place.unwrap_or_else(|| "in nothing that is compared".to_owned())
+                    place.unwrap_or_else(|| "only in parts that are not compared".to_owned())
                 )
             }
         };

@@ -53,7 +53,7 @@ impl Silence {
     pub(crate) fn fault(self, begun: bool, provider: &str) -> ModelFault {
         fault::communication(if begun {
             format!(
-                "{provider} said nothing more for {:?} in the middle of its answer ([providers.{provider}] idle_seconds)",
+                "{provider} stopped for {:?} in the middle of its answer ([providers.{provider}] idle_seconds)",
                 self.idle
             )
         } else {
@@ -230,7 +230,7 @@ impl Transport {
         let words: String = fault::page_words(&self.scrub(page)).chars().take(PAGE_WORDS).collect();
         ModelFault::Configuration {
             message: format!(
-                "{} at {} answered with a page ({media}) that is no reply: \"{words}\"; is its base_url right?",
+                "{} at {} answered with a page ({media}) instead of a reply: \"{words}\"; is its base_url right?",
                 self.context.provider,
                 self.shown_address()
             ),
@@ -287,7 +287,7 @@ impl Transport {
         let mut value =
             HeaderValue::from_str(&format!("{}{}", self.key_header.1, key.expose_secret())).map_err(|_| {
                 let variable = self.context.key_variable.as_deref().unwrap_or("the key variable");
-                ModelFault::Configuration { message: format!("{variable} holds characters a key cannot have") }
+                ModelFault::Configuration { message: format!("{variable} contains characters that a key cannot have") }
             })?;
         value.set_sensitive(true);
         Ok(value)

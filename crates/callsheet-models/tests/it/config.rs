@@ -250,13 +250,13 @@ fn a_key_with_stray_characters_is_said_and_not_shown() {
     for (key, what) in [
         ("\"sk-abc\"", "a quotation mark (character 1)"),
         ("sk-\nabc", "a line break (character 4)"),
-        ("Bearer sk-abc", "the word Bearer in front (character 7)"),
+        ("Bearer sk-abc", "the word Bearer at the start (character 7)"),
         ("sk-abc def", "a blank (character 7)"),
         ("sk-\u{200b}abc", "the character U+200B (character 4)"),
     ] {
         let Err(fault) = build(&provider, "m", &environment(&[("MISTRAL_API_KEY", key)])) else { panic!("{key}") };
         let words = fault.to_string();
-        assert_eq!(words, format!("the key in MISTRAL_API_KEY cannot be one: it holds {what}"));
+        assert_eq!(words, format!("the value of MISTRAL_API_KEY cannot be a key: it contains {what}"));
     }
     // Blanks around a key come from files and are ignored.
     assert!(build(&provider, "m", &environment(&[("MISTRAL_API_KEY", " sk-abc\n")])).is_ok());

@@ -67,7 +67,7 @@ async fn a_mismatch_names_the_nearest_cassette_and_the_place() {
     let mut longer = request("refine a", "Refine.");
     longer.messages.push(Message::User { text: "again".into() });
     let text = message(ask(&replay, &longer).await);
-    assert!(text.contains("0004-refine-a.json") && text.contains("messages[1]: it is asked"), "{text}");
+    assert!(text.contains("0004-refine-a.json") && text.contains("messages[1]: the request contains it"), "{text}");
     let mut shorter = request("refine a", "Refine.");
     shorter.max_output_tokens = 50;
     let text = message(ask(&replay, &shorter).await);

@@ -28,7 +28,7 @@ pub enum ApplyFault {
     Moved(Vec<Issue>),
     /// The apply failed midway, and not all originals could be put back. The journal stays, so `roll_back` can be tried
     /// again.
-    #[error("applying the changes failed midway, and some could not be reverted: {0}")]
+    #[error("applying the changes failed midway, and some could not be undone: {0}")]
     Torn(String),
     /// A content is not in the store.
     #[error(transparent)]

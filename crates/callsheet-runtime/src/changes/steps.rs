@@ -177,7 +177,7 @@ impl<'a> Disk<'a> {
         if self.state(&file.path)?.is(file.from.as_ref()) {
             Ok(())
         } else {
-            Err(io::Error::other("it was changed meanwhile"))
+            Err(io::Error::other("it was changed in the meantime"))
         }
     }
 

@@ -56,9 +56,9 @@ pub(crate) fn process_messages(
         let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
         if taken < wanted && !closed {
             services.notice(if is_raise {
-                "a limit was not raised: it is not set, or it is higher already"
+                "a limit was not raised: it is not set, or it is already higher"
             } else if is_list_change {
-                "a task can no longer be retried or dropped; `callsheet show` shows its state"
+                "a task can no longer be retried or removed; `callsheet show` shows its state"
             } else {
                 "ignored an answer for this run, because nothing waits for it"
             });

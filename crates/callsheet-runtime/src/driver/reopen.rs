@@ -48,8 +48,8 @@ pub fn reopen(
     let forgotten = forgotten(&services.kept, session.run());
     if !forgotten.is_empty() {
         services.notice(&format!(
-            "the end of the record of {id} was lost, as by a power cut: {} may hold changes that it does not know of; compare \
-             them with what you expect",
+            "the end of the record of {id} was lost, for example in a power cut: {} may contain changes that it does not \
+             know; compare them with what you expect",
             forgotten.join(", ")
         ));
     }

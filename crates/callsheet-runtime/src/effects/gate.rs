@@ -67,7 +67,7 @@ fn adapted(work: &Work, view: &GateView, set: ChangeSet) -> EffectResult {
 }
 
 pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
-    services.notice("can't apply the hunks that you kept; nothing was changed, and the gate is still open:");
+    services.notice("can't apply the hunks that you kept; nothing was changed, and the approval is still open:");
     lines.iter().for_each(|line| services.notice(line));
 }
 

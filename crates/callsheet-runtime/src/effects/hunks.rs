@@ -28,8 +28,8 @@ pub(crate) enum HunkAnswer {
 }
 
 /// Shown at the gate of a change that no longer fits.
-const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits it: approve it to have it made again from \
-     the file as it is now, or deny it";
+const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits: approve it to have the task make it again \
+     from the current file, or deny it";
 
 /// The hunks of a set. Empty if one of its files is not text.
 pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {

@@ -188,7 +188,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         ToolOutcome::Output(text) => text,
         ToolOutcome::Failed(why) => return Ok(Err(why)),
         ToolOutcome::Changes(_) | ToolOutcome::Question(_) => {
-            return Err(DriveFault::defect("a command that lists files returned something else"));
+            return Err(DriveFault::defect("a command that lists files returned something other than files"));
         }
     };
     let report: ProcessReport = serde_json::from_str(&text).map_err(DriveFault::defect)?;

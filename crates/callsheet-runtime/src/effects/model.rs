@@ -91,7 +91,7 @@ fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result
 pub fn unpriced_words(model: &ModelInfo) -> String {
     let (id, provider) = (&model.id, &model.provider);
     format!(
-        "can't enforce the limit on cost: no price is known for {id}; set providers.{provider}.price_input and price_output \
+        "can't enforce the cost limit, because the price of {id} is unknown; set providers.{provider}.price_input and price_output \
          (0 if it is free)"
     )
 }
@@ -165,7 +165,7 @@ async fn first_that_answers(
             }
             Err(PromptFault::OverCost(cost, left)) => {
                 let message =
-                    format!("the prompt alone would cost about ${cost:.4}, and the limit on cost leaves ${left:.4}");
+                    format!("the prompt alone would cost about ${cost:.4}, but the cost limit leaves only ${left:.4}");
                 refused(CallFault::Cost, message, None)
             }
             Err(PromptFault::Reference(message)) => refused(CallFault::Reference, message, None),

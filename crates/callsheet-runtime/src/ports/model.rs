@@ -52,9 +52,9 @@ impl WindowFrom {
         match self {
             Self::Setting => "as set",
             Self::Server => "as the server says",
-            Self::Vendor => "by the vendor row",
+            Self::Vendor => "from the table of vendors",
             Self::Script => "as the script says",
-            Self::File => "of the model file",
+            Self::File => "from the model file",
         }
     }
 }

@@ -74,7 +74,7 @@ impl PromptRecord {
 
 /// Why a question has no answer, for a person.
 const NOTHING_TO_READ: &str =
-    "there is nothing to read: this folder has no text files, or none that the request's words fit";
+    "there is nothing to read: this folder has no text files, or none that match the words of the request";
 
 /// Example turns, then the user's message.
 pub(crate) fn turns(examples: Vec<Example>, user: String) -> Vec<Message> {

@@ -59,7 +59,7 @@ impl Edit {
         services.notice(&difference(before, after));
         self.warnings.iter().for_each(|line| services.notice(line));
         if !before.has_rendered(&self.hash) {
-            keep(services, after, &self.text, "the list does not have all words of the edited sheet");
+            keep(services, after, &self.text, "the plan does not contain all words of the edited sheet");
         }
     }
 }

@@ -157,7 +157,9 @@ impl SheetTracker {
 
     /// Notes an edit with errors, which is not read again until it changes.
     pub(crate) fn reject(&mut self, services: &Services, hash: BlobId, errors: &[String]) {
-        services.notice("the edited sheet has errors; what it changes or lacks does not start before they are fixed:");
+        services.notice(
+            "the edited sheet has errors; the tasks that it changes or removes do not start until you fix them:",
+        );
         errors.iter().for_each(|line| services.notice(line));
         self.content = Content::Rejected(hash);
     }
@@ -165,7 +167,7 @@ impl SheetTracker {
     /// Notes an edit that does not fit the current run. This is reported once.
     pub(crate) fn does_not_fit(&mut self, services: &Services, hash: BlobId) {
         if !matches!(&self.content, Content::Unfit(known) if *known == hash) {
-            services.notice("the edited sheet does not match the current run; the list is unchanged");
+            services.notice("the edited sheet does not match the current run; the plan is unchanged");
         }
         self.content = Content::Unfit(hash);
     }

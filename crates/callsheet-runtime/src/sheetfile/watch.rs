@@ -56,7 +56,7 @@ impl SheetWatch {
             // A missing sheet says nothing.
             if let Some(path) = words {
                 services.notice(&format!(
-                    "ignored a change of {id}'s sheet.md, because a command was running; the changed text is in {path}"
+                    "ignored a change to {id}'s sheet.md, because a command was running; the changed text is in {path}"
                 ));
             }
         }

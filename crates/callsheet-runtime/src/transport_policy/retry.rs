@@ -113,7 +113,8 @@ where
                 line.pauses.extend(line.provider, until);
                 let given_up = policy.has_other && refusals >= policy.sends;
                 if given_up || until >= line.until_ms {
-                    let message = format!("{message}; it asks for {} s, which this call does not have", seconds(wait));
+                    let message =
+                        format!("{message}; it asks to wait {} s, but this call has less time left", seconds(wait));
                     let message = if given_up { result_words(&result) } else { message };
                     return Sent { result: Err(ModelFault::Busy { message, wait: Some(wait) }), sends };
                 }
@@ -246,7 +247,7 @@ mod tests {
         assert_eq!((result, waits), (Sent { result: Ok(1), sends: 5 }, vec![1, 4, 16, 60]));
         let (result, waits) = plainly(&[busy(Some(3_600)), Ok(1)]).await;
         let words = result.result.unwrap_err().to_string();
-        assert_eq!((words.as_str(), result.sends), ("busy; it asks for 3600 s, which this call does not have", 1));
+        assert_eq!((words.as_str(), result.sends), ("busy; it asks to wait 3600 s, but this call has less time left", 1));
         assert!(waits.is_empty());
     }
 

@@ -76,16 +76,16 @@ impl Holding {
         let writes = match (apart, self.writes) {
             (true, _) | (false, Enforcement::Full) => (true, ""),
             (false, Enforcement::Partial) => {
-                (false, "this kernel's Landlock is old and leaves some ways to change files elsewhere open")
+                (false, "the old Landlock of this kernel leaves some ways to change files elsewhere")
             }
             (false, Enforcement::None) => (false, "commands can write wherever you can"),
         };
         let border = match self.through() {
-            None => "commands run in namespaces of their own".to_owned(),
-            Some(program) => format!("commands run in namespaces that {} makes", program.display()),
+            None => "commands run in their own namespaces".to_owned(),
+            Some(program) => format!("commands run in namespaces that {} creates", program.display()),
         };
         vec![
-            line("border", apart, &border, "commands get no namespaces of their own"),
+            line("border", apart, &border, "commands do not get their own namespaces"),
             line(
                 "writing",
                 writes.0,
@@ -102,25 +102,25 @@ impl Holding {
             line(
                 "sockets",
                 apart,
-                "commands cannot reach programs of yours that listen, but for sockets in the project or a granted folder",
-                "commands can talk to programs of yours that listen, such as an agent for keys",
+                "commands cannot connect to your programs, except through sockets in the project or a granted folder",
+                "commands can connect to your programs, such as a key agent",
             ),
             line(
                 "metadata",
                 apart,
-                "modes, owners and times outside of the project stay as they are",
+                "commands cannot change modes, owners and times outside of the project",
                 "commands can change modes and times of your files",
             ),
             line(
                 "scripts that only read",
                 self.holds_readers(),
                 "they change nothing, open no socket, and run without approval",
-                "they need approval like those that write",
+                "they need approval like scripts that change files",
             ),
             line(
                 "processes",
                 apart,
-                "commands see no processes but their own, which end with them",
+                "commands see only their own processes, which end with them",
                 "commands see your other processes",
             ),
         ]

@@ -233,7 +233,7 @@ impl Left {
 
     fn settle(&self, project: &Path) -> Vec<String> {
         let name = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
-        let why = "a command may have made it whose supervisor was killed";
+        let why = "a command whose supervisor was killed may have created it";
         let moved = |path: &PathBuf| match move_aside(project, path) {
             Ok(to) => format!("moved {} to {}: {why}; move it back if it is yours", name(path), name(&to)),
             Err(error) => {
@@ -244,9 +244,9 @@ impl Left {
         let said = [
             (
                 &self.later,
-                "was made after a command whose supervisor was killed, and stays: look at it if it is not yours",
+                "was created after a command whose supervisor was killed, and stays; look at it if it is not yours",
             ),
-            (&self.changed, "was changed while a command ran whose supervisor was killed, or since: look at it"),
+            (&self.changed, "was changed during or after a command whose supervisor was killed; look at it"),
         ];
         for (paths, words) in said {
             lines.extend(paths.iter().map(|path| format!("{} {words}", name(path))));

@@ -247,7 +247,10 @@ mod tests {
         assert_eq!((result, waits), (Sent { result: Ok(1), sends: 5 }, vec![1, 4, 16, 60]));
         let (result, waits) = plainly(&[busy(Some(3_600)), Ok(1)]).await;
         let words = result.result.unwrap_err().to_string();
-        assert_eq!((words.as_str(), result.sends), ("busy; it asks to wait 3600 s, but this call has less time left", 1));
+        assert_eq!(
+            (words.as_str(), result.sends),
+            ("busy; it asks to wait 3600 s, but this call has less time left", 1)
+        );
         assert!(waits.is_empty());
     }
 

@@ -171,7 +171,7 @@ fn words(result: &TaskResult) -> Map<String, Value> {
     notes
 }
 
-/// The notes that say something. What was used does not concern other tasks.
+/// The notes that have content, without the measurements and sources, which do not concern other tasks.
 fn said(result: &TaskResult) -> Map<String, Value> {
     let notes = serde_json::to_value(&result.notes).unwrap_or_default();
     let Value::Object(mut notes) = notes else { return Map::new() };

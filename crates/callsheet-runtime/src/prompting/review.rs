@@ -25,7 +25,7 @@ use crate::services::Services;
 pub(crate) enum Prepared {
     /// References are read when the prompt is rendered.
     Draft(Box<PromptDraft>),
-    /// The prompt exists except for its limits.
+    /// The prompt is complete. Only its limits are still to be checked.
     Review(Box<Question>),
 }
 

@@ -335,7 +335,7 @@ fn a_run_does_not_end_while_its_sheet_has_errors() {
         assert!(ended.err.contains("sheet.md has errors, so"), "{}", ended.err);
         assert!(states(&garden).contains(&states_after.to_owned()), "{:?}", states(&garden));
         let why = garden.expect(0, &["show", "--why"]).out;
-        let held = "q waits until the errors in the edited sheet are fixed";
+        let held = "q waits until you fix the errors in the edited sheet";
         assert_eq!(why.contains(held), changes, "{why}");
         garden.expect(2, &["resume"]);
         save(&garden, &text.replace("read_filez", "read_files"));

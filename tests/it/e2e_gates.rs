@@ -111,7 +111,7 @@ fn an_answer_counts_once_though_a_broken_sheet_stops_the_resume() {
     garden.expect(2, &["resume"]);
     std::fs::write(&file, sheet).unwrap();
     let ended = garden.expect(0, &["resume"]);
-    assert!(!ended.err.contains("was dropped"), "{}", ended.err);
+    assert!(!ended.err.contains("was removed"), "{}", ended.err);
     assert_eq!(garden.count("gate_answered"), 1);
 }
 
@@ -338,7 +338,7 @@ fn json_says_what_the_text_says() {
     let again = parse(&garden.expect(0, &["undo", "--json"]).out).remove(0);
     assert_eq!((&again["restored"], &again["deleted"]), (&serde_json::json!([]), &serde_json::json!([])));
     assert!(garden.expect(0, &["show"]).out.contains("(changes reverted)"));
-    assert!(garden.run_file("report.md").contains(", reverted"));
+    assert!(garden.run_file("report.md").contains(", undone"));
 }
 
 #[test]
@@ -364,8 +364,9 @@ fn a_waiting_run_says_why_its_tasks_are_not_done() {
     garden.write("work.md", CHAIN);
     garden.expect(3, &["run", "--sheet", "work.md"]);
     let run = name_of(&garden);
-    let asks = format!("write-first waits for your answer at gate 1: callsheet approve {run} write-first --resume\n");
-    let waits = "read-second waits for write-first (waits for your answer at gate 1)\n";
+    let asks =
+        format!("write-first waits for your answer to approval 1: callsheet approve {run} write-first --resume\n");
+    let waits = "read-second waits for write-first (waits for your answer to approval 1)\n";
     assert_eq!(garden.expect(0, &["show", "--why"]).out, format!("{asks}{waits}"));
     assert_eq!(garden.expect(0, &["show", &run, "--why", "read-second"]).out, format!("{waits}{asks}"));
     let shown = json_lines(&garden.expect(0, &["show", "--json", "--why", "write-first"]).out);

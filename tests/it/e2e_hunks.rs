@@ -75,7 +75,7 @@ fn a_change_that_no_longer_fits_says_what_to_do() {
     garden.write("rota.md", &written);
     garden.expect(0, &["approve", "--hunks", "3"]);
     let again = garden.expect(3, &["resume"]);
-    assert!(again.err.contains("approve it to have it made again"), "{}", again.err);
+    assert!(again.err.contains("approve it to have the task make it again"), "{}", again.err);
     garden.call(&["approve", "--resume"]);
     assert_eq!((garden.count("changes_rejected"), garden.read("rota.md")), (1, written));
 }
@@ -225,7 +225,7 @@ fn a_part_that_does_not_fit_any_more_is_told_and_the_gate_asks_again() {
     let newer = rota().replace("week 3:", "WEEK 3:");
     garden.write("rota.md", &newer);
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains("the gate is still open") && ended.err.contains("rota.md"), "{}", ended.err);
+    assert!(ended.err.contains("the approval is still open") && ended.err.contains("rota.md"), "{}", ended.err);
     assert_eq!((garden.read("rota.md"), garden.count("gate_answered")), (newer.clone(), 0));
     // A part without that file still fits.
     garden.expect(0, &["approve", "--hunks", "1"]);

@@ -91,7 +91,7 @@ fn a_review_that_does_not_come_is_told() {
     );
     garden.write("odd.md", format!("{SHEET}- **Review** sometimes\n"));
     let checked = garden.expect(0, &["sheet", "check", "odd.md"]);
-    assert!(checked.out.contains("\"sometimes\" is no value of Review"), "{}", checked.out);
+    assert!(checked.out.contains("\"sometimes\" is not a valid value of Review"), "{}", checked.out);
     let skill = "---\nname: look\ndescription: Looks.\nreview: sometimes\n---\nRefine.\n---\nDo it.\n";
     garden.write(".callsheet/skills/look.md", skill);
     let ended = garden.expect(2, &["run", "--skill", "look", "who waters"]);

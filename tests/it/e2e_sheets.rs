@@ -157,7 +157,7 @@ fn a_gate_that_waits_through_a_resume_stands_once_in_the_timeline() {
     let shown = garden.expect(0, &["show", "--timeline"]).out;
     let (bars, waits) = shown.split_once("What tasks waited for").unwrap();
     assert_eq!(bars.matches("gate 1").count(), 1, "{shown}");
-    assert!(waits.lines().any(|wait| wait.contains("waits for your answer at gate 1 (not finished)")), "{shown}");
+    assert!(waits.lines().any(|wait| wait.contains("waits for your answer to approval 1 (not finished)")), "{shown}");
 }
 
 /// An answer to a run that asks nothing, or to a task that an edit took off the list, is not lost without a word.

@@ -263,7 +263,7 @@ fn c35_templates_keep_a_limit_of_cost_together() {
         );
         let cost = ended.err.split("- cost: $").nth(1).and_then(|rest| rest.lines().next()).unwrap();
         assert!(cost.parse::<f64>().unwrap() < most + 0.01, "{limit}: {}", ended.err);
-        assert!(!ended.err.contains("no price"), "{}", ended.err);
+        assert!(!ended.err.contains("the price of"), "{}", ended.err);
         garden.expect(0, &["resume", "--set", "limits.max_cost_usd=9", "--set", "jobs=8"]);
     }
 }
@@ -280,13 +280,13 @@ fn c35_a_limit_of_cost_refuses_a_model_without_a_price() {
     let config = garden.home().join("config.toml");
     std::fs::write(&config, "[providers.scripted]\nprice_input = 100000.0\n").unwrap();
     let refused = garden.expect(2, &run);
-    assert!(refused.err.contains("no price is known for scripted:"), "{}", refused.err);
+    assert!(refused.err.contains("because the price of scripted:"), "{}", refused.err);
     assert!(
         refused.err.contains("providers.scripted.price_input")
             && refused.err.contains("--set limits.allow_unpriced=true")
     );
     let allowed = garden.expect(0, &[&run[..], &["--set=limits.allow_unpriced=true"]].concat());
-    assert_eq!(allowed.err.matches("no price is known").count(), 1, "{}", allowed.err);
+    assert_eq!(allowed.err.matches("the price of").count(), 1, "{}", allowed.err);
     assert!(allowed.err.contains("- cost: unknown: no price is set for 4 calls"), "{}", allowed.err);
     let listed = json_lines(&garden.expect(0, &["runs", "--json"]).out).remove(0);
     assert_eq!(listed["cost_usd"], serde_json::Value::Null, "{listed}");

@@ -171,7 +171,7 @@ fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     garden.expect(0, &["drop", &run, "w"]);
     let ended = garden.expect(5, &["resume", &run, "--set", "iterate=never"]);
-    assert!(ended.err.contains("X could not run, because it depends on W, which was dropped"), "{}", ended.err);
+    assert!(ended.err.contains("X could not run, because it depends on W, which was removed"), "{}", ended.err);
     assert!(!ended.err.contains("callsheet retry"), "{}", ended.err);
 }
 

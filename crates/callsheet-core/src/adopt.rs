@@ -1,4 +1,4 @@
-//! From an accepted list to the fact that adopts it (spec 2.5, 2.11, 6.4, 11.1).
+//! Turns an accepted list into the fact that adopts it (spec 2.5, 2.11, 6.4, 11.1).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,28 +9,28 @@ use crate::spec::{SkillPolicy, Slug, Task, TaskList};
 /// A task of the run that the list may repeat.
 #[derive(Clone, Copy, Debug)]
 pub struct Former<'a> {
-    /// The task as it stands.
+    /// The current task.
     pub task: &'a Task,
-    /// It has ended without output, or was removed: where it is listed, it comes back as planned.
+    /// Whether it has ended without output, or was removed. If it is listed, it is planned again.
     pub ended: bool,
 }
 
-/// What adopting a list must know.
+/// What is needed to adopt a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Adoption<'a> {
     /// Tasks that are not done.
     pub former: &'a [Former<'a>],
     /// Policies of all skills offered.
     pub skills: &'a BTreeMap<String, SkillPolicy>,
-    /// Every slug ever given.
+    /// Every slug that was ever assigned.
     pub taken: &'a BTreeSet<Slug>,
-    /// The list is a person's edit of the sheet (spec 2.18): every word of a task counts, and these tasks stand there as they
-    /// ended.
+    /// Set if the list is a person's edit of the sheet (spec 2.18). Then every word of a task counts. Holds the tasks
+    /// that appear as they ended.
     pub edit: Option<&'a BTreeSet<Slug>>,
 }
 
-/// Fills names that are still missing, marks the tasks that came back unchanged, derives who writes, and pins the
-/// policies of the skills named.
+/// Fills in missing names, marks the tasks that are unchanged, derives which tasks change files, and pins the policies
+/// of the named skills.
 pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> AdoptedList {
     let mut list = list.clone();
     if list.tasks().any(|task| task.slug.as_str().is_empty()) {
@@ -57,7 +57,7 @@ fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
         };
         adoption.edit.map_or(!former.ended, words) && is_same(former.task, &task)
     });
-    // The list form does not show tool calls: an unchanged task keeps those it has.
+    // The list form does not show tool calls, so an unchanged task keeps its own.
     let task = match same {
         Some(former) => Task { aliases: task.aliases, ..former.task.clone() },
         None => task,
@@ -85,7 +85,7 @@ pub fn is_same_work(one: &Task, other: &Task) -> bool {
     one.skill == other.skill && folded(&one.need) == folded(&other.need) && targets(one) == targets(other)
 }
 
-/// Why a task is a writer (spec 11.1), or `None` for a reader.
+/// Why a task needs approval (spec 11.1). `None` if it only reads.
 pub fn writer(task: &Task, skills: &BTreeMap<String, SkillPolicy>) -> Option<String> {
     let policy = task.skill.as_ref().and_then(|name| skills.get(name));
     policy

@@ -1,12 +1,13 @@
 //! Fences that their content cannot close, and the blocks made with them (spec 4.7, 5.9).
 
-/// `content` in a fence with a language. Three backticks unless a content line starts (after at most 3 spaces) with
-/// three; then tildes, one longer than the longest tilde run at a line start, at least four. No final newline.
+/// `content` in a fence with a language. Uses three backticks, unless a line of the content starts with three (after at
+/// most 3 spaces). Then it uses tildes: at least four, and one more than the longest run of tildes at a line start. No
+/// final newline.
 pub fn fence(lang: &str, content: &str) -> String {
     let mut backticks = false;
     let mut longest = 0;
     for line in content.split(['\n', '\r']) {
-        // Reading is more generous with indentation than CommonMark, so every leading blank is skipped.
+        // Reading allows more indentation than CommonMark, so every leading blank is skipped.
         let start = line.trim_start();
         backticks |= start.starts_with("```");
         longest = longest.max(start.chars().take_while(|c| *c == '~').count());

@@ -1,21 +1,21 @@
-//! Nearness of names: what may be mended and what is suggested (spec 4.4, 4.8, 7.7).
+//! Similarity of names: what may be repaired and what is suggested (spec 4.4, 4.8, 7.7).
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use strsim::levenshtein;
 
-/// Texts longer than this are never compared; it keeps candidate search bounded.
+/// Longer texts are never compared, which bounds the search for candidates.
 const LONGEST: usize = 200;
 
-/// Values beyond these are not compared; it keeps candidate search bounded too.
+/// Further values are not compared, which also bounds the search for candidates.
 const CANDIDATES: usize = 1_000;
 
 /// The nearest values that may be meant, and how many of them are told.
 const LOOKED_AT: usize = 12;
 const MEANT: usize = 3;
 
-/// Most edits that a band is laid out for; more are counted in full.
+/// Most edits for which a band is used. For more, the whole table is computed.
 const BAND: usize = 2;
 
 /// Whether `a` becomes `b` by at most `limit` insertions, deletions and replacements of characters.
@@ -29,7 +29,7 @@ pub fn within(a: &str, b: &str, limit: usize) -> bool {
     a.chars().count().abs_diff(b.chars().count()) <= limit && levenshtein(a, b) <= limit
 }
 
-/// The same of ASCII bytes. Only distances that may still be small enough are counted: `limit` to each side of the
+/// The same for ASCII bytes. Computes only distances that can still be small enough: `limit` cells on each side of the
 /// diagonal.
 fn near_bytes(a: &[u8], b: &[u8], limit: usize) -> bool {
     let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
@@ -43,7 +43,8 @@ fn near_bytes(a: &[u8], b: &[u8], limit: usize) -> bool {
         return a.len().max(b.len()) <= limit;
     }
     let far = limit + 1;
-    // The cell at `column + BAND - row` of a row is the distance of the first `row` and `column` bytes.
+    // In each row, the cell at `column + BAND - row` is the distance between the first `row` and the first `column`
+    // bytes.
     let mut above = [far; 2 * BAND + 1];
     for (column, cell) in above.iter_mut().skip(BAND).take(limit + 1).enumerate() {
         *cell = column;
@@ -87,7 +88,7 @@ pub fn nearest<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, coun
             )
         })
         .collect();
-    // Words are looked at only of values that may be among the first.
+    // Shared words are computed only for values that may be among the first.
     let mut distances: Vec<usize> = ranked.iter().map(|(distance, _)| *distance).collect();
     distances.sort_unstable();
     let last = distances.get(count.saturating_sub(1)).or(distances.last()).copied().unwrap_or(0);
@@ -101,7 +102,7 @@ pub fn nearest<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, coun
     ranked.into_iter().take(count).map(|(_, _, value)| value.to_owned()).collect()
 }
 
-/// Values that somebody who wrote `wanted` may have meant, nearest first: a few letters away, or with a word of it.
+/// Values that somebody who wrote `wanted` may have meant, nearest first: a few letters away, or sharing a word.
 pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let own = normalize(wanted);
     let limit = 1 + own.chars().count() / 4;
@@ -116,13 +117,13 @@ pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec
     near
 }
 
-/// The same as advice for a person, `Did you mean a, b?`; empty if nothing is near.
+/// The same as advice for a person, `Did you mean a, b?`. Empty if nothing is similar.
 pub fn did_you_mean<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let near = meant(wanted, values);
     if near.is_empty() { String::new() } else { format!("Did you mean {}?", near.join(", ")) }
 }
 
-/// The same behind what is wrong; `otherwise` if nothing is near.
+/// The same after the description of a problem. `otherwise` if nothing is similar.
 pub fn meant_or<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
     let near = meant(wanted, values);
     if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
@@ -142,8 +143,8 @@ fn words(text: &str) -> BTreeSet<&str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
 
-/// A short ASCII text that many are compared with: a bit for each place of each byte, so that a whole column of the
-/// table of distances is counted at once (Myers' algorithm).
+/// A short ASCII text with which many are compared. It has a bit for each position of each byte, so a whole column of
+/// the distance table is computed at once (Myers' algorithm).
 struct Pattern {
     places: [u64; 128],
     length: usize,
@@ -185,7 +186,7 @@ impl Pattern {
     }
 }
 
-/// A name with markup, case and separators taken away: what `skill-near` and label names are compared by.
+/// A name without markup, case and separators, for comparing skills (`skill-near`) and label names.
 pub fn normalize(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut before_lower = false;
@@ -239,7 +240,7 @@ mod tests {
             prop_assert!(meant("9", [name.as_str()]).is_empty());
         }
 
-        /// Bytes of a few edits, so that nearness is met often.
+        /// Only a few different bytes, so that similar texts occur often.
         #[test]
         fn near_texts_are_near(a in "[abc]{3,12}", at in 0_usize..12, with in "[abc]{0,2}", limit in 0_usize..3) {
             let cut = at.min(a.len());

@@ -1,8 +1,8 @@
-//! The pure core of Callsheet: what a task is, what happened in a run, and what it owes next.
+//! The pure core of Callsheet: what a task is, what happened in a run, and what must happen next.
 //!
-//! It knows no text format: what models and people write is read and printed by `callsheet-format`. Nothing here touches
-//! the clock, the network, files, the environment, randomness or async. Modules are listed from the bottom up; a module
-//! may use those above it in this list, never those below.
+//! It knows no text format: `callsheet-format` reads and prints what people and models write. Nothing here uses the
+//! clock, the network, files, the environment, randomness or async. Modules are listed from the bottom up. A module may
+//! use those above it in this list, never those below.
 
 pub mod visible;
 

@@ -1,4 +1,5 @@
-//! Link targets (spec 5.1-5.3): text to [`Target`] with all aliases, and back. What exists is checked elsewhere.
+//! Link targets (spec 5.1-5.3): converts text with all aliases to a [`Target`], and back. Other code checks what
+//! exists.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -7,26 +8,26 @@ use crate::spec::{Fragment, PlanPart, Reference, Target};
 
 use super::names::{heading_key, slug_of};
 
-/// Why a text is no target.
+/// Why a text is not a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetFault {
     /// Nothing there.
     Empty,
-    /// A pattern: references name one thing each (spec 5.2).
+    /// A pattern. Each reference names a single thing (spec 5.2).
     Glob(String),
-    /// A scheme that is not read.
+    /// An unknown scheme.
     Scheme(String),
-    /// Lines that are no range: line 0, or the end before the start.
+    /// An invalid line range: line 0, or an end before the start.
     Lines(String),
 }
 
-/// Reads a target: percent-decoded once, aliases resolved as far as the text alone tells. Whether a bare `#x` names a
-/// prompt heading or a task, and whether a path is a directory, is for the caller to find out.
+/// Reads a target: decodes percent signs once, and resolves aliases as far as the text alone allows. The caller finds
+/// out whether a plain `#x` names a prompt heading or a task, and whether a path is a directory.
 pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
     parse(written, false)
 }
 
-/// The same of a path that may hold the signs of a pattern: `app/[id]/page.tsx` is a name where such a file is.
+/// The same for a path that may contain pattern characters: `app/[id]/page.tsx` is a name if such a file exists.
 pub fn parse_name(written: &str) -> Result<Target, TargetFault> {
     parse(written, true)
 }
@@ -41,7 +42,7 @@ fn parse(written: &str, is_name: bool) -> Result<Target, TargetFault> {
     }
     if let Some(anchor) = text.strip_prefix('#') {
         return match bare_anchor(&decode(anchor)) {
-            // Of `##` or `#!` nothing is left that a heading could be called.
+            // `##` and `#!` leave nothing that could name a heading.
             Target::PromptHeading(key) if key.is_empty() => Err(TargetFault::Empty),
             target => Ok(target),
         };
@@ -52,7 +53,7 @@ fn parse(written: &str, is_name: bool) -> Result<Target, TargetFault> {
     path(text, is_name)
 }
 
-/// The target as it is written in a link: canonical, with characters encoded that would end or change it.
+/// The target in the form for a link: canonical, with characters encoded that would end or change it.
 pub fn link_target(target: &Target) -> String {
     match target {
         Target::File { path, fragment: None } => path_link(path),
@@ -66,7 +67,7 @@ pub fn link_target(target: &Target) -> String {
     }
 }
 
-/// A path as a link can hold it. One that would read as something else, with a scheme, lines or a word of our own, is
+/// A path in the form for a link. A path that would read as something else, with a scheme, lines or a reserved word, is
 /// written so that it does not.
 pub fn path_link(path: &str) -> String {
     let encoded = encode(path);
@@ -76,7 +77,8 @@ pub fn path_link(path: &str) -> String {
     if keyword(&encoded).is_some() { format!("./{encoded}") } else { encoded }
 }
 
-/// Whether what a reference means was listed as no longer relevant, itself or as a part of what was (spec 5.10).
+/// Whether the target of a reference was listed as no longer relevant, itself or as a part of a listed target (spec
+/// 5.10).
 pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
     if listed.is_empty() {
         return false;
@@ -85,12 +87,12 @@ pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
     holds(target) || target.whole().is_some_and(|whole| holds(&whole))
 }
 
-/// An address on the web as a link can hold it.
+/// A web address in the form for a link.
 fn address(url: &str) -> String {
     url.replace(' ', "%20").replace('(', "%28").replace(')', "%29").replace('`', "%60")
 }
 
-/// Whether a target is the file of this path, which is written as it is: what nearly every link is.
+/// Whether a target is the file with exactly this path. Nearly every link is.
 pub fn is_plain_file(target: &Target, written: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
     matches!(target, Target::File { path, fragment: None } if path == written) && written.bytes().all(plain)
@@ -124,18 +126,18 @@ fn keyword(text: &str) -> Option<Target> {
     None
 }
 
-/// `#x`: a section of the plan, a task's output, or else a heading of the prompt.
+/// Reads `#x`: a section of the plan, a task's output, or else a heading of the prompt.
 fn bare_anchor(anchor: &str) -> Target {
     if let Some(part) = plan_part(anchor) {
         return Target::Plan(part);
     }
-    // The key is what is written; it must mean then what the words mean now.
+    // The key is what is written, so it must then mean the same as the words do now.
     let key = heading_key(anchor);
     match (key.as_str(), key.strip_suffix("-results")) {
         ("project-description", _) => Target::ProjectDescription,
         ("current-file", _) => Target::CurrentFile(None),
         (_, Some(slug)) if !slug.is_empty() => Target::TaskOutput { slug: slug_of(slug), heading: None },
-        // A name in other letters, of which the key has none.
+        // A name in another script, whose key is empty.
         ("results", _) => {
             match anchor.trim().strip_suffix("-results").filter(|name| name.contains(char::is_alphanumeric)) {
                 Some(name) => Target::TaskOutput { slug: slug_of(name), heading: None },
@@ -158,7 +160,7 @@ fn plan_part(title: &str) -> Option<PlanPart> {
     }
 }
 
-/// `scheme:rest`. A single letter is a drive, and `path:10` is a path with lines.
+/// Reads `scheme:rest`. A single letter is a drive, and `path:10` is a path with lines.
 fn scheme(text: &str) -> Option<(String, &str)> {
     let (head, rest) = text.split_once(':')?;
     let named = head.len() > 1
@@ -229,7 +231,7 @@ fn path(written: &str, is_name: bool) -> Result<Target, TargetFault> {
     }
 }
 
-/// Without `.` components and doubled separators; a leading `/` stays.
+/// A path without `.` components and doubled separators. A leading `/` stays.
 fn normal(path: &str) -> String {
     if !path.split('/').any(|part| part.is_empty() || part == ".") {
         return path.to_owned();
@@ -248,7 +250,7 @@ fn is_glob(path: &str) -> bool {
     path.bytes().any(|byte| matches!(byte, b'*' | b'?')) || between('[', ']', "") || between('{', '}', ",")
 }
 
-/// A fragment as written behind `#` (spec 5.3).
+/// A fragment as written after `#` (spec 5.3).
 pub fn fragment_of(text: &str) -> Result<Fragment, TargetFault> {
     match line_range(text) {
         Some((first, last)) if first >= 1 && last >= first => Ok(Fragment::Lines { first, last }),
@@ -257,7 +259,7 @@ pub fn fragment_of(text: &str) -> Result<Fragment, TargetFault> {
     }
 }
 
-/// `L10-L20`, `L10-20`, `10-20`, `L10`, `10`.
+/// Reads `L10-L20`, `L10-20`, `10-20`, `L10`, `10`.
 fn line_range(text: &str) -> Option<(u32, u32)> {
     let number = |part: &str| -> Option<u32> {
         let digits = part.strip_prefix(['L', 'l']).unwrap_or(part);
@@ -272,7 +274,7 @@ fn line_range(text: &str) -> Option<(u32, u32)> {
     }
 }
 
-/// Percent-decoded once; what is not valid stays as written.
+/// Decodes percent signs once. Invalid sequences stay unchanged.
 pub fn decode(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -308,7 +310,7 @@ fn encode(text: &str) -> String {
                 out.push_str(&format!("%{:02X}", u32::from(c)));
             }
             c if c.is_ascii() || c.is_alphanumeric() => out.push(c),
-            // Reading straightens quotes and blanks that are no plain ones; a target holds them all the same.
+            // Reading straightens unusual quotes and blanks, but a target may contain them.
             c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}"))),
         }
     }

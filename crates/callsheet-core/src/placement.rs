@@ -1,8 +1,8 @@
-//! Where the tasks of a reply stand in the plan (spec 2.11). A task of the plan keeps its step, so that step numbers never
-//! move; a new one stands before what the reply lists behind it, else in a new step at the end.
+//! The places of a reply's tasks in the plan (spec 2.11). A task of the plan keeps its step, so step numbers never
+//! change. A new task goes before what the reply lists after it, or else into a new step at the end.
 
-/// The step of each task of a reply. `sections`: per section of the reply, the 0-based step of each of its tasks in the plan;
-/// `None`: a new task. `steps`: so many steps the plan has.
+/// The step of each task of a reply. `sections` holds, for each section of the reply, the 0-based step of each of its
+/// tasks in the plan, or `None` for a new task. `steps` is the number of steps in the plan.
 pub fn place(sections: &[Vec<Option<usize>>], steps: usize) -> Vec<Vec<usize>> {
     let mut bounds: Vec<Option<usize>> = Vec::with_capacity(sections.len());
     let mut later: Option<usize> = None;

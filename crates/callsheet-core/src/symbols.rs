@@ -1,10 +1,10 @@
-//! Symbols of code files and the fragments that name them (spec 5.3). Finding them in a text is the shell's work.
+//! Symbols of code files, and the fragments that name them (spec 5.3). The shell finds symbols in a text.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// What a piece of code is, for its colour.
+/// The kind of a piece of code, for colouring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Token {
     /// A word of the language.
@@ -19,10 +19,10 @@ pub enum Token {
     Type,
 }
 
-/// A piece of code with a colour, by its bytes.
+/// A coloured piece of code, by its bytes.
 pub type Coloured = (Range<usize>, Token);
 
-/// What a symbol is.
+/// The kind of a symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SymbolKind {
@@ -99,9 +99,9 @@ impl SymbolKind {
 /// A symbol of a code file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol {
-    /// Full path, `Type.method`. What implements a trait has the trait in front: `Display.Type.fmt`.
+    /// Full path, such as `Type.method`. In the implementation of a trait, the trait comes first: `Display.Type.fmt`.
     pub path: String,
-    /// From 1 in file order among symbols of the same path; 0 if it is the only one.
+    /// Counted from 1 in file order among symbols with the same path. 0 if it is the only one.
     pub number: u32,
     /// What it is.
     pub kind: SymbolKind,
@@ -109,7 +109,7 @@ pub struct Symbol {
     pub first: u32,
     /// 1-based last line.
     pub last: u32,
-    /// First line of the comment, the attributes or the decorators right above it; `first` without any.
+    /// First line of the comment, attributes or decorators directly above it. `first` if there are none.
     pub outer_first: u32,
     /// First byte.
     pub start: usize,
@@ -118,13 +118,13 @@ pub struct Symbol {
 }
 
 impl Symbol {
-    /// The name that no other symbol of the file has: the path, numbered if it repeats.
+    /// A name that is unique in the file: the path, with a number if it repeats.
     pub fn name(&self) -> String {
         if self.number == 0 { self.path.clone() } else { format!("{}-{}", self.path, self.number) }
     }
 }
 
-/// The symbol that a fragment means.
+/// The symbol that a fragment names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SymbolMatch<'a> {
     /// Exactly one.
@@ -135,8 +135,8 @@ pub enum SymbolMatch<'a> {
     None,
 }
 
-/// The symbol that `wanted` names: its full path, else a suffix of it by whole parts; as written first, then without
-/// regard to case. The first of these rules that finds anything decides.
+/// The symbol that `wanted` names: by its full path, else by a suffix of whole parts; first as written, then ignoring
+/// case. The first rule that finds anything decides.
 pub fn find_symbol<'a>(symbols: &'a [Symbol], wanted: &str) -> SymbolMatch<'a> {
     for fold in [false, true] {
         for whole in [true, false] {
@@ -170,7 +170,7 @@ fn fits(symbol: &Symbol, wanted: &str, whole: bool, fold: bool) -> bool {
         || symbol.number > 0 && wanted.split_last().is_some_and(|(last, stem)| **last == *number && ends(&full, stem))
 }
 
-/// The parts of a symbol path as written: `::`, `.` and `-` separate; a call's brackets are no part of it.
+/// The parts of a written symbol path. `::`, `.` and `-` separate them; the brackets of a call are ignored.
 fn parts(path: &str) -> impl Iterator<Item = &str> {
     let path = path.trim().trim_start_matches('#').trim_end_matches("()");
     path.split("::").flat_map(|part| part.split(['.', '-'])).map(str::trim).filter(|part| !part.is_empty())

@@ -1,4 +1,4 @@
-//! Texts that stand in files, one a line as `key = text`, with places as `{name}` for values.
+//! Texts in files with one `key = text` per line. `{name}` is a placeholder for a value.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::fmt::Display;
 pub struct Texts(BTreeMap<&'static str, &'static str>);
 
 impl Texts {
-    /// The lines of these files. Of lines with one key the last one counts.
+    /// The lines of these files. If a key occurs several times, the last line counts.
     pub fn of(files: &[&'static str]) -> Self {
         Self(files.iter().flat_map(|file| file.lines()).filter_map(|line| line.split_once(" = ")).collect())
     }
@@ -18,7 +18,7 @@ impl Texts {
         self.0.get(key).copied()
     }
 
-    /// What is wrong and what to do: the two clauses of a text, which ` | ` separates.
+    /// What is wrong and what to do: the two clauses of a text, separated by ` | `.
     pub fn clauses(&self, key: &str) -> Option<(&'static str, &'static str)> {
         self.get(key).map(|text| text.split_once(" | ").unwrap_or((text, "")))
     }

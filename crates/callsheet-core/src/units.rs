@@ -1,4 +1,4 @@
-//! Numbers in the words people read.
+//! Numbers in words for people.
 
 /// `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 03 min`.
 pub fn duration(ms: u64) -> String {
@@ -43,7 +43,7 @@ pub fn counted(number: usize, one: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(u64::try_from(number).unwrap_or(0))) }
 }
 
-/// A bound or a use as a number: `40`, `0.25`.
+/// A limit or a use as a number: `40`, `0.25`.
 pub fn amount(value: f64) -> String {
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

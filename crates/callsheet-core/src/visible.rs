@@ -1,14 +1,15 @@
-//! Characters that a reader cannot see, shown: what a person approves is what they see (spec 11.3).
+//! Makes invisible characters visible, so that what a person approves is what they see (spec 11.3).
 
 use icu_properties::props::{DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Blanks that Unicode counts among symbols and marks: a braille cell without a dot, a note without a head, a filler of Khitan,
-/// the place of an object.
+/// Blank characters that Unicode counts among symbols and marks: an empty braille cell, a note without a head, a Khitan
+/// filler, an object replacement.
 const BLANK: [char; 4] = ['\u{2800}', '\u{1d159}', '\u{16fe4}', '\u{fffc}'];
 
-/// Whether a reader cannot see this character, or cannot tell it from a plain blank: controls, formats, marks of direction,
-/// tags, fillers, odd blanks, and characters that stand for nothing or for anything: unassigned and private ones. Newlines and tabs are what they look like.
+/// Whether a reader cannot see this character, or cannot distinguish it from a plain blank: controls, format
+/// characters, direction marks, tags, fillers, odd blanks, and unassigned and private characters. Newlines and tabs are
+/// visible.
 pub fn is_hidden(c: char) -> bool {
     if matches!(c, ' '..='~' | '\n' | '\t') {
         return false;
@@ -26,27 +27,27 @@ pub fn is_hidden(c: char) -> bool {
     by_category || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || BLANK.contains(&c)
 }
 
-/// How many hidden characters a text has. A carriage return that ends a line with its newline is none.
+/// Number of hidden characters in a text. A carriage return before a newline is not counted.
 pub fn hidden_count(text: &str) -> usize {
     text.replace("\r\n", "\n").chars().filter(|c| is_hidden(*c)).count()
 }
 
-/// Every hidden character as `<U+200B>`; a carriage return that ends a line with its newline as `␍`.
+/// Shows every hidden character as `<U+200B>`, and a carriage return before a newline as `␍`.
 pub fn visible(text: &str) -> String {
     shown(text, false)
 }
 
-/// The same on one line, for names of files: newlines and tabs are shown too.
+/// The same on one line, for file names: newlines and tabs are shown too.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "<U+000A>").replace('\t', "<U+0009>")
 }
 
-/// The same for prose: what joins pictographs, or chooses how one looks, is seen in the picture and stays.
+/// The same for prose: characters that join emoji or choose their appearance are visible in the emoji, and stay.
 pub fn readable(text: &str) -> String {
     shown(text, true)
 }
 
-/// A line of JSON with every hidden character as its escape, so that it says the same to programs.
+/// A line of JSON with every hidden character as an escape, so that it means the same to programs.
 pub fn visible_json(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for c in line.chars() {
@@ -59,7 +60,7 @@ pub fn visible_json(line: &str) -> String {
     out
 }
 
-/// HTML whose texts are escaped: every hidden character of it as a mark, which is escaped too.
+/// HTML with escaped texts, in which a mark replaces every hidden character. The mark is escaped too.
 pub fn hidden_marks_in_html(html: &str) -> String {
     marked(html, true, ["&lt;U+", "&gt;"])
 }

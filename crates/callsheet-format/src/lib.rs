@@ -1,8 +1,8 @@
-//! What people and models write, read and printed: sheets, replies, skills, templates, prompts and grammars. It turns text
-//! into the nouns of `callsheet-core` and back, and never decides what a run does next.
+//! What people and models write, read and printed: sheets, replies, skills, templates, prompts and grammars. It
+//! converts text into the nouns of `callsheet-core` and back, and never decides what a run does next.
 //!
-//! Pure, as core is. Modules are listed from the bottom up, reading by stage: `markdown` makes a loose document of a text,
-//! `reply` a value of a document. A module may use those above it in this list, never those below.
+//! Pure, like core. Modules are listed from the bottom up. Reading has stages: `markdown` turns a text into a loose
+//! document, `reply` turns a document into a value. A module may use those above it in this list, never those below.
 
 pub mod reading;
 

@@ -1,21 +1,21 @@
-//! Values that people keep in files: JSON, JSON Lines, tables (CSV, TSV) and plain lines.
+//! Values in files that people write: JSON, JSON Lines, tables (CSV, TSV) and plain lines.
 
 use serde_json::{Map, Value};
 
-/// How a file holds a value.
+/// The format of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueForm {
     /// One JSON value.
     Json,
-    /// A JSON value a line.
+    /// One JSON value per line.
     JsonLines,
-    /// A table with a line of names; the byte separates its columns.
+    /// A table with a header line. The byte separates its columns.
     Table(u8),
-    /// Anything else: its lines.
+    /// Any other file: its lines.
     Lines,
 }
 
-/// Why a text is no value of its form.
+/// Why a text does not have its format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub struct ValueFault {
@@ -26,7 +26,7 @@ pub struct ValueFault {
 }
 
 impl ValueForm {
-    /// By the ending of a file's name.
+    /// The format, by the extension of a file name.
     pub fn of(path: &str) -> Self {
         let ending = path.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default();
         match ending.as_str() {
@@ -38,11 +38,11 @@ impl ValueForm {
         }
     }
 
-    /// The value of a text. All but JSON give a list: of values, of objects by the names of the columns, of the lines that hold
-    /// more than blanks.
+    /// The value of a text. All formats except JSON give a list: of values, of objects with the names of the columns,
+    /// or of the non-blank lines.
     ///
     /// # Errors
-    /// The text does not have this form.
+    /// The text does not have this format.
     pub fn read(self, text: &str) -> Result<Value, ValueFault> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match self {
@@ -65,10 +65,10 @@ fn full_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty())
 }
 
-/// Signs that other programs put between columns.
+/// Separators that other programs put between columns.
 const SEPARATORS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// A table whose first line has no separator of its form but another one is of another form.
+/// Another separator, if the first line of a table contains it and not the separator of its format.
 fn other_separator(text: &str, separator: u8) -> Option<ValueFault> {
     let first = text.lines().next().unwrap_or_default();
     let count = |sign: u8| columns_of(first, sign).len();
@@ -76,7 +76,7 @@ fn other_separator(text: &str, separator: u8) -> Option<ValueFault> {
     let name = |sign: u8| if sign == b'\t' { "tabs".to_owned() } else { format!("`{}`", char::from(sign)) };
     (count(separator) == 1 && count(other) > 1).then(|| ValueFault {
         line: 1,
-        what: format!("the columns are separated by {}, and this form wants {}", name(other), name(separator)),
+        what: format!("the columns are separated by {}, but this format uses {}", name(other), name(separator)),
     })
 }
 
@@ -85,7 +85,7 @@ fn columns_of(line: &str, separator: u8) -> csv::StringRecord {
     reader.records().next().and_then(Result::ok).unwrap_or_default()
 }
 
-/// The line of a quote that opens a cell and is never closed, or that text follows: the rest of the table would be read
+/// The line of a quote that opens a cell and is never closed, or that text follows. The rest of the table would be read
 /// as one cell.
 fn stray_quote(text: &str, separator: u8) -> Option<ValueFault> {
     let mut open: Option<u64> = None;
@@ -170,10 +170,10 @@ mod tests {
         };
         wrong("a.csv", "a,b\n1,2\n3\n", "line 3: 1 columns, but the first line names 2");
         wrong("a.csv", "a,a\n1,2\n", "line 1: two columns are called `a`");
-        wrong("a.csv", "a;b\n1;2\n", "line 1: the columns are separated by `;`, and this form wants `,`");
+        wrong("a.csv", "a;b\n1;2\n", "line 1: the columns are separated by `;`, but this format uses `,`");
         wrong("a.csv", "\"a\";\"b\"\n\"1\";\"2\"\n", "line 1: the columns are separated by `;`");
         wrong("a.csv", "name\tage\nAnn\t7\n", "line 1: the columns are separated by tabs");
-        wrong("a.tsv", "a,b\n1,2\n", "line 1: the columns are separated by `,`, and this form wants tabs");
+        wrong("a.tsv", "a,b\n1,2\n", "line 1: the columns are separated by `,`, but this format uses tabs");
         wrong("a.csv", "a,b\n1,\"2\n3,4\n5,6\n", "line 2: a quote that opens here is never closed");
         wrong("a.csv", "a,b\n\"1\" x,2\n", "line 2: text follows a closing quote");
         wrong("a.csv", "a,b\n1,\"x\n\ny\",3\n", "line 2: 3 columns");

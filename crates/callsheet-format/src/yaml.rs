@@ -1,6 +1,6 @@
-//! YAML as a small tree with places, for the front matter of skills and for templates. Duplicate keys are kept, so that the
-//! reader can name both lines; anchors, aliases and tags are refused, since nobody needs them here and they can blow a
-//! document up.
+//! YAML as a small tree with positions, for the front matter of skills and for templates. Duplicate keys are kept, so
+//! that the reader can name both lines. Anchors, aliases and tags are refused, because nobody needs them here and they
+//! can make a document explode.
 
 use callsheet_core::template::Bytes;
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
@@ -8,10 +8,10 @@ use saphyr_parser::{Event, Marker, Parser, ScalarStyle, Span, StrInput};
 /// Most values of a text.
 const MAX_NODES: usize = 20_000;
 
-/// One value and where it stands.
+/// One value and its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    /// Line and column where it starts.
+    /// Line and column at which it starts.
     pub(crate) at: At,
     /// Its bytes in the text.
     pub(crate) span: Bytes,
@@ -21,7 +21,7 @@ pub(crate) struct Node {
 /// A 1-based line and column.
 pub(crate) type At = (u32, u32);
 
-/// A YAML value without types: what a scalar means is for the key that holds it.
+/// An untyped YAML value: the key decides what a scalar means.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// An empty plain scalar, `~` or `null`.
@@ -37,17 +37,17 @@ pub(crate) enum Value {
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum FaultKind {
-    /// It is no YAML.
+    /// It is not valid YAML.
     Syntax,
     /// An anchor, an alias or a tag.
     Forbidden,
-    /// A pair of braces without quotes is a map in a map.
+    /// An unquoted pair of braces, which YAML reads as a map in a map.
     Braces,
-    /// A cap was passed.
+    /// A limit was exceeded.
     TooLarge,
 }
 
-/// Why the text is no YAML that may be used. Reading ended there.
+/// Why the text is not usable YAML. Reading stopped there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct YamlFault {
     pub(crate) kind: FaultKind,
@@ -58,7 +58,7 @@ pub(crate) struct YamlFault {
 }
 
 impl Value {
-    /// The kind in a person's words.
+    /// The kind in words for a person.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -69,7 +69,7 @@ impl Value {
     }
 }
 
-/// Reads one document, the last one of the text. `first_line` is the line of the file on which `text` begins.
+/// Reads one document, the last one in the text. `first_line` is the line of the file on which `text` begins.
 pub(crate) fn parse(text: &str, first_line: u32, max_depth: usize) -> Result<Node, YamlFault> {
     let (mut roots, fault) = parse_all(text, first_line, max_depth);
     match (fault, roots.pop()) {
@@ -105,7 +105,7 @@ struct Events<'a> {
     parser: Parser<'a, StrInput<'a>>,
     first_line: u32,
     max_depth: usize,
-    /// Bytes of the characters, if they differ from their numbers.
+    /// Byte offsets of the characters, if they differ from the character numbers.
     offsets: Vec<usize>,
     nodes: usize,
 }

@@ -1,4 +1,4 @@
-//! Answers in the words of the protocol.
+//! Answers in the types of the protocol.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::lines::{Encoding, Lines};
 use crate::project::{Kind, Project, Weight};
 use crate::rename::{prepare, rename};
 
-/// An open file and how its places are counted.
+/// An open file and how its columns are counted.
 pub(crate) struct View<'a> {
     pub(crate) project: &'a dyn Project,
     pub(crate) kind: Kind,
@@ -87,7 +87,7 @@ impl View<'_> {
     pub(crate) fn rename(&self, uri: Uri, position: Position, to: &str) -> Result<WorkspaceEdit, &'static str> {
         let lines = self.lines();
         if self.kind != Kind::Sheet {
-            return Err("only tasks of a sheet can be renamed");
+            return Err("you can rename only tasks of a sheet");
         }
         let edits = rename(self.text, &lines, lines.place(position), to)?;
         let edits = edits.into_iter();

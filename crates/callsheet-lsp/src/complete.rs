@@ -1,4 +1,4 @@
-//! What may stand where the cursor is.
+//! Completion: what can be inserted at the cursor.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 use crate::cursor::{after, key, open, tasks};
 use crate::project::{Entry, Kind, Project};
 
-/// Entries that are offered at most; an editor asks again as the word grows.
+/// Most entries that are offered. An editor asks again as the word grows.
 const MOST: usize = 200;
 
-/// What may stand there, and the bytes of the line that it takes the place of.
+/// The offered entries, and the bytes of the line that they replace.
 pub(crate) struct Offer {
     pub(crate) entries: Vec<Entry>,
     pub(crate) bytes: Range<usize>,
 }
 
-/// What may stand at a byte of a line.
+/// What can be inserted at a byte of a line.
 pub(crate) fn complete(
     project: &dyn Project,
     (kind, file, text): (Kind, &Path, &str),
@@ -66,7 +66,7 @@ fn results(text: &str, number: usize) -> Vec<Entry> {
     above.map(|placed| Entry { name: format!("#{}-results", placed.task.slug), about: placed.task.name }).collect()
 }
 
-/// The entries that a word begins, else those that have it inside.
+/// The entries that start with a word, or else those that contain it.
 fn fitting(entries: Vec<Entry>, word: &str) -> Vec<Entry> {
     let word = word.to_lowercase();
     let (mut begin, rest): (Vec<Entry>, Vec<Entry>) =
@@ -76,7 +76,7 @@ fn fitting(entries: Vec<Entry>, word: &str) -> Vec<Entry> {
     begin
 }
 
-/// The beginning of a text, in one line.
+/// The beginning of a text, as one line.
 pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(160).collect()
 }

@@ -1,4 +1,4 @@
-//! What stands at a place of a line.
+//! Finds what is at a position in a line.
 
 use std::ops::Range;
 
@@ -40,19 +40,20 @@ pub(crate) fn links(line: &str) -> Vec<Link> {
     found
 }
 
-/// The bytes of the last thing that is open before a place: between a mark and the place, with no end between them.
+/// The bytes of the last construct that is open at the end of `before`: those after its opening mark, if no end follows
+/// the mark.
 pub(crate) fn open<'a>(before: &'a str, mark: &str, ends: &[char]) -> Option<&'a str> {
     let at = before.rfind(mark)? + mark.len();
     before.get(at..).filter(|rest| !rest.contains(ends))
 }
 
-/// A task with its lines, from 0.
+/// A task with its lines, counted from 0.
 pub(crate) struct Placed {
     pub(crate) task: Task,
     pub(crate) lines: Range<usize>,
 }
 
-/// The tasks of a sheet by where they stand.
+/// The tasks of a sheet with their lines.
 pub(crate) fn tasks(text: &str) -> Vec<Placed> {
     let reading = read_sheet(text, &ReadContext::default());
     let zero = |line: u32| usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
@@ -65,7 +66,7 @@ pub(crate) fn tasks(text: &str) -> Vec<Placed> {
     found
 }
 
-/// The task whose result a target is, and the bytes of its slug in the target.
+/// The task whose result is the target, and the bytes of its slug in the target.
 pub(crate) fn producer<'a>(target: &str, tasks: &'a [Placed]) -> Option<(&'a Placed, Range<usize>)> {
     let found = |slug: &str| tasks.iter().find(|placed| placed.task.slug == Slug::new(slug));
     if let Some(slug) = target.strip_prefix('#').and_then(|rest| rest.strip_suffix("-results")) {
@@ -76,7 +77,7 @@ pub(crate) fn producer<'a>(target: &str, tasks: &'a [Placed]) -> Option<(&'a Pla
     Some((found(slug)?, 7..7 + slug.len()))
 }
 
-/// The value of `after:` in a line: on a line of its own or at the end of an item.
+/// The value of `after:`, either on its own line or at the end of an item.
 pub(crate) fn after(line: &str) -> Option<Range<usize>> {
     let at = line.to_ascii_lowercase().rfind("after:")?;
     let start = at + "after:".len();

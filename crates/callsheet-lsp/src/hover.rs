@@ -1,4 +1,4 @@
-//! What stands behind what the cursor is on.
+//! Hover: what the cursor is on.
 
 use std::ops::Range;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cursor::{key, links, producer, tasks};
 use crate::project::{Entry, Kind, Project};
 
-/// Markdown about what stands at a byte of a line, and the bytes that it is about.
+/// Markdown about what is at a byte of a line, and the bytes that it describes.
 pub(crate) fn hover(
     project: &dyn Project,
     (kind, file, text): (Kind, &Path, &str),
@@ -45,7 +45,7 @@ fn about(entry: &Entry) -> String {
     format!("**{}** {}", entry.name, entry.about)
 }
 
-/// The word of a value that a byte is in.
+/// The word of a value that contains a byte.
 fn word_at(line: &str, byte: usize, value: &Range<usize>) -> Option<Range<usize>> {
     let is_end = |c: char| !(c.is_alphanumeric() || c == '_');
     let start = line.get(value.start..byte)?.rfind(is_end).map_or(value.start, |at| value.start + at + 1);

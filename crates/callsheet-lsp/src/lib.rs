@@ -1,7 +1,8 @@
-//! A language server for sheets, skills and templates, over stdio. It understands texts; what the project holds and what is
-//! wrong with a file it asks of a [`Project`]. It runs nothing and writes nothing: a rename is a proposal to the editor.
+//! A language server for sheets, skills and templates, over stdio. It understands texts. For the content of the project
+//! and the issues of a file, it asks a [`Project`]. It runs nothing and writes nothing: a rename is a proposal to the
+//! editor.
 //!
-//! No type of the protocol leaks out of this crate.
+//! No type of the protocol leaves this crate.
 
 mod answers;
 mod complete;

@@ -1,4 +1,4 @@
-//! Places in a text as the protocol counts them.
+//! Converts positions in a text between bytes and the protocol's counts.
 
 use ls_types::{Position, Range};
 
@@ -9,7 +9,7 @@ pub(crate) enum Encoding {
     Utf16,
 }
 
-/// The lines of a text by where they start.
+/// The lines of a text by their start.
 pub(crate) struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -22,7 +22,7 @@ impl<'a> Lines<'a> {
         Self { text, starts: std::iter::once(0).chain(behind).collect(), encoding }
     }
 
-    /// The line, from 0, without its end; empty behind the last one.
+    /// The line, counted from 0, without its line end. Empty after the last line.
     pub(crate) fn get(&self, line: usize) -> &'a str {
         let start = self.starts.get(line).copied().unwrap_or(self.text.len());
         let end = self.starts.get(line.saturating_add(1)).copied().unwrap_or(self.text.len());
@@ -33,7 +33,7 @@ impl<'a> Lines<'a> {
         self.starts.len()
     }
 
-    /// The line of a position and the byte in it, at most its end.
+    /// The line of a position and the byte in it, at most the end of the line.
     pub(crate) fn place(&self, position: Position) -> (usize, usize) {
         let line = usize::try_from(position.line).unwrap_or(usize::MAX);
         let text = self.get(line);
@@ -55,12 +55,12 @@ impl<'a> Lines<'a> {
         Position { line: number(line), character: number(columns) }
     }
 
-    /// The range of bytes of one line.
+    /// The range of some bytes in one line.
     pub(crate) fn range(&self, line: usize, bytes: std::ops::Range<usize>) -> Range {
         Range { start: self.position(line, bytes.start), end: self.position(line, bytes.end) }
     }
 
-    /// The position of a line and a column that are counted from 1, the column in characters.
+    /// The position of a line and a column that are counted from 1. The column counts characters.
     pub(crate) fn counted(&self, (line, column): (u32, u32)) -> Position {
         let last = self.count().saturating_sub(1);
         let line = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1).min(last);

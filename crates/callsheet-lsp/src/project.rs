@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// What a file is to Callsheet.
+/// What kind of file this is to Callsheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A sheet, with keys or as a checklist.
@@ -13,21 +13,22 @@ pub enum Kind {
     Template,
 }
 
-/// How much a finding weighs.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
-    /// The file cannot be used so.
+    /// The file cannot be used like this.
     Error,
-    /// It can.
+    /// The file can be used.
     Warning,
-    /// Something that is worth knowing.
+    /// Useful to know.
     Note,
 }
 
-/// What is wrong with a file, and where: lines and columns from 1, columns in characters, the end behind the last one.
+/// What is wrong with a file, and where. Lines and columns count from 1, columns count characters, and the end is
+/// exclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Its weight.
+    /// How serious it is.
     pub weight: Weight,
     /// Its code.
     pub code: String,
@@ -39,7 +40,7 @@ pub struct Finding {
     pub end: (u32, u32),
 }
 
-/// Something that can be named, with what it is.
+/// Something that can be named, with a description.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Its name.
@@ -48,9 +49,9 @@ pub struct Entry {
     pub about: String,
 }
 
-/// The project that an editor has open. All texts are those of the editor, saved or not.
+/// The project that an editor has open. All texts are those in the editor, saved or not.
 pub trait Project {
-    /// What a file is; `None`: nothing to Callsheet.
+    /// What kind of file this is. `None` if Callsheet does not use it.
     fn kind(&self, file: &Path, text: &str) -> Option<Kind>;
 
     /// All issues of a file, as the command line reports them.
@@ -68,9 +69,10 @@ pub trait Project {
     /// Parts of a file that a link may name: headings or symbols.
     fn anchors(&self, path: &str) -> Vec<Entry>;
 
-    /// What a prompt would show of a link's target, with an estimate of its tokens, in Markdown; else why nothing.
+    /// What a prompt would show of a link's target, with an estimate of its tokens, in Markdown. If it would show
+    /// nothing, the reason.
     fn shown(&self, target: &str) -> String;
 
-    /// What a placeholder of a template may name.
+    /// The names that a placeholder of a template can use.
     fn values(&self, file: &Path, text: &str) -> Vec<Entry>;
 }

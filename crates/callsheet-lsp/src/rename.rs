@@ -1,4 +1,4 @@
-//! Another name for a task, with all that refers to it.
+//! Renames a task together with all references to it.
 
 use std::ops::Range;
 
@@ -9,10 +9,11 @@ use callsheet_format::markdown::item_text;
 use crate::cursor::{Placed, after, key, links, producer, tasks};
 use crate::lines::Lines;
 
-/// A line, the bytes of it that go, and what comes in their place.
+/// A line, the bytes to remove from it, and the text that replaces them.
 pub(crate) type Edit = (usize, Range<usize>, String);
 
-/// The task that stands at a place: it is linked, named by `after:`, or its name stands there; with the bytes that name it.
+/// The task at a position, with the bytes that name it. The position can be in a link, in an `after:`, or in the task's
+/// own name.
 fn at<'a>(
     lines: &Lines<'_>,
     tasks: &'a [Placed],
@@ -48,7 +49,7 @@ fn definition(lines: &Lines<'_>, placed: &Placed) -> Option<(usize, Range<usize>
             return Some((number, start + 2..start + 2 + name.len()));
         }
     }
-    // Its first words are its name.
+    // The first words of the item are its name.
     let line = lines.get(placed.lines.start);
     let start = line.len() - item_text(line)?.len();
     line.get(start..).filter(|text| !text.is_empty() && !text.starts_with("**") && line.contains("[ ]"))?;
@@ -69,7 +70,7 @@ fn after_words(line: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The one task that words of an `after:` mean, as reading finds it.
+/// The only task that the words of an `after:` can mean, by the rules of the reader.
 fn named<'a>(written: &str, lines: &Lines<'_>, tasks: &'a [Placed]) -> Option<&'a Placed> {
     let wanted = normalize(written);
     if wanted.is_empty() || written.trim().parse::<u64>().is_ok() {
@@ -92,14 +93,14 @@ fn named<'a>(written: &str, lines: &Lines<'_>, tasks: &'a [Placed]) -> Option<&'
     one(true).or_else(|| one(false))
 }
 
-/// The bytes of the name at a place, and the name.
+/// The bytes of the name at a position, and the name.
 pub(crate) fn prepare(text: &str, lines: &Lines<'_>, place: (usize, usize)) -> Option<(Range<usize>, String)> {
     let tasks = tasks(text);
     let (placed, bytes) = at(lines, &tasks, place)?;
     Some((bytes, placed.task.name.clone()))
 }
 
-/// The edits that give the task at a place another name, or why there are none.
+/// The edits that rename the task at a position, or why it cannot be renamed.
 pub(crate) fn rename(
     text: &str,
     lines: &Lines<'_>,
@@ -109,18 +110,18 @@ pub(crate) fn rename(
     let to = to.trim();
     let slug = slug_of(to);
     if to.is_empty() || to.contains(['\n', '\r', '*', '`', '[', ']', ',']) {
-        return Err("a name is one line of words, without marks and commas");
+        return Err("a name must be one line of words without marks and commas");
     }
     let tasks = tasks(text);
-    let (placed, _) = at(lines, &tasks, place).ok_or("no task is named here")?;
+    let (placed, _) = at(lines, &tasks, place).ok_or("there is no task name here")?;
     if tasks.iter().any(|other| other.task.slug == slug && other.task.slug != placed.task.slug) {
         return Err("another task has this name");
     }
-    let (number, name) = definition(lines, placed).ok_or("this task has no name of its own; give it one first")?;
+    let (number, name) = definition(lines, placed).ok_or("this task does not have its own name; give it one first")?;
     let mut edits: Vec<Edit> = Vec::new();
     let written = lines.get(number).get(name.clone()).unwrap_or_default();
     if !lines.get(number).contains(&format!("**{written}**")) && key_is_absent(lines, placed) {
-        // The first words stay as words.
+        // The first words remain as text.
         edits.push((number, name.start..name.start, format!("**{to}** ")));
     } else {
         edits.push((number, name, to.to_owned()));

@@ -20,13 +20,13 @@ use crate::answers::View;
 use crate::lines::Encoding;
 use crate::project::Project;
 
-/// Largest text that is looked at, bytes.
+/// Largest text that is checked, in bytes.
 const LARGEST: usize = 2 * 1024 * 1024;
 
 /// Why the server ended.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFault {
-    /// The editor said something that the protocol does not have.
+    /// The editor sent something that the protocol does not allow.
     #[error("the editor does not speak the protocol: {0}")]
     Protocol(String),
     /// Reading or writing failed.
@@ -34,14 +34,14 @@ pub enum ServeFault {
     Broken(#[from] std::io::Error),
 }
 
-/// Serves an editor over stdin and stdout until it says that it is done.
+/// Serves an editor over stdin and stdout until the editor ends the session.
 ///
 /// # Errors
 /// See [`ServeFault`].
 pub fn serve(project: &dyn Project) -> Result<(), ServeFault> {
     let (connection, threads) = Connection::stdio();
     run(&connection, project)?;
-    // The writing thread ends when nobody can send any more.
+    // The writing thread ends when no sender is left.
     drop(connection);
     threads.join()?;
     Ok(())
@@ -59,7 +59,7 @@ pub(crate) fn run(connection: &Connection, project: &dyn Project) -> Result<(), 
     connection.initialize_finish(id, answer).map_err(|error| fault(&error))?;
     let mut server = Server { connection, project, encoding, open: HashMap::new(), changed: BTreeSet::new() };
     loop {
-        // What changed is looked at when nothing else waits, so that a fast writer is not kept waiting.
+        // Changed files are checked when no message waits, so a fast typist is not delayed.
         let message = match connection.receiver.try_recv() {
             Ok(message) => message,
             Err(_) if !server.changed.is_empty() => {
@@ -84,7 +84,7 @@ pub(crate) fn run(connection: &Connection, project: &dyn Project) -> Result<(), 
     }
 }
 
-/// UTF-8 if the editor offers it, else what the protocol says by default.
+/// UTF-8 if the editor offers it, else the default of the protocol.
 fn encoding(params: Value) -> Encoding {
     let offered = serde_json::from_value::<InitializeParams>(params).ok();
     let offered = offered.and_then(|params| params.capabilities.general?.position_encodings).unwrap_or_default();
@@ -117,9 +117,9 @@ struct Server<'a> {
     connection: &'a Connection,
     project: &'a dyn Project,
     encoding: Encoding,
-    /// Open files by their addresses, as they stand in the editor.
+    /// Open files by address, with their text in the editor.
     open: HashMap<String, Open>,
-    /// Addresses of those that changed since they were looked at.
+    /// Addresses of the files that changed since they were checked.
     changed: BTreeSet<String>,
 }
 
@@ -131,7 +131,7 @@ struct Open {
 }
 
 impl Server<'_> {
-    /// An editor that went away is found out by the next read.
+    /// If the editor has gone, the next read notices it.
     fn send(&self, message: Message) {
         let _gone = self.connection.sender.send(message);
     }
@@ -154,7 +154,7 @@ impl Server<'_> {
                 self.changed.remove(&address);
                 return;
             }
-            // Other files may have changed with it.
+            // Other files may have changed together with it.
             DidSaveTextDocument::METHOD => {
                 self.changed.extend(self.open.keys().cloned());
                 return;
@@ -163,13 +163,13 @@ impl Server<'_> {
         };
         let Some(text) = text.filter(|text| text.len() <= LARGEST).map(str::to_owned) else { return };
         let Ok(uri) = address.parse::<Uri>() else { return };
-        // A file that was never saved is checked like one in the project.
+        // A file that was never saved is checked like a file of the project.
         let file = uri.to_file_path().map_or_else(|| PathBuf::from("untitled.md"), |file| file.into_owned());
         self.open.insert(address.clone(), Open { uri, file, text, version });
         self.changed.insert(address);
     }
 
-    /// Looks at one file that changed.
+    /// Checks one file that changed and reports its issues.
     fn tell(&mut self) {
         let Some(address) = self.changed.pop_first() else { return };
         let Some(open) = self.open.get(&address) else { return };

@@ -1,4 +1,4 @@
-//! The server with a project of its own: what it answers, and that it answers whatever is written.
+//! Tests the server with a small project: its answers, and that it answers whatever the user writes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::answers::View;
 use crate::lines::{Encoding, Lines};
 use crate::project::{Entry, Finding, Kind, Project, Weight};
 
-/// Finds fault with each line that says `wrong`.
+/// Reports an issue for each line that contains `wrong`.
 struct Garden;
 
 fn entry(name: &str, about: &str) -> Entry {
@@ -68,7 +68,7 @@ impl Project for Garden {
     }
 }
 
-/// The file that a name has, and the place of `|` in the text, which is left out.
+/// The path for a name, and the position of `|` in the text, which is removed from it.
 fn marked(text: &str) -> (String, Position) {
     let (before, after) = text.split_once('|').expect("a mark");
     let line = before.matches('\n').count();
@@ -190,7 +190,7 @@ fn a_task_is_renamed_with_all_that_refers_to_it() {
     assert!(refused("Count") && refused(" ") && refused("a\nb") && !refused("Read"));
 }
 
-/// A client that speaks to the server in memory.
+/// A client that talks to the server in memory.
 fn spoken(messages: Vec<Message>) -> Vec<Value> {
     let (server, client) = Connection::memory();
     let serving = std::thread::spawn(move || crate::server::run(&server, &Garden).is_ok());
@@ -287,7 +287,7 @@ fn inside(range: Range, text: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is written and wherever the cursor is: every answer comes, and speaks of places that are there.
+    /// Whatever the text and the cursor, every request gets an answer, and the answer names existing positions.
     #[test]
     fn every_place_of_every_text_is_answered(
         text in texts(), line in 0u32..10, character in 0u32..30, to in "[a-c *]{0,4}", far in any::<bool>(),
@@ -317,7 +317,7 @@ proptest! {
         }
     }
 
-    /// Edits and questions in any order end in an orderly farewell.
+    /// Edits and requests in any order end in an orderly shutdown.
     #[test]
     fn any_session_ends_well(steps in proptest::collection::vec((0..6u8, texts(), 0u32..9, 0u32..20), 0..8)) {
         let methods = ["completion", "hover", "prepareRename", "rename", "documentSymbol"];

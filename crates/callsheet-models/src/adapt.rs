@@ -1,5 +1,6 @@
-//! What a provider refused of our requests, and what it is sent in its place: parameters left out or renamed, the system
-//! text in the first message, a smaller cap of tokens. Learned from its refusals, or set; kept for the model. Pure.
+//! How requests are adapted to what a provider refuses: parameters are left out or renamed, the system text moves into
+//! the first message, the token cap shrinks. Adaptations are learned from refusals or configured, and kept for each
+//! model. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,14 +9,14 @@ use serde_json::{Map, Value};
 
 use crate::fault::numbers_in;
 
-/// Names of the cap of the reply. The first is the one that requests are made with.
+/// Names of the cap on the reply. Requests are built with the first one.
 const CAPS: [&str; 6] =
     ["max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "maxOutputTokens", "num_predict"];
 
 /// Members of a body that hold parameters.
 const GROUPS: [&str; 2] = ["options", "generationConfig"];
 
-/// Members without which a request is none, and those whose refusal the caller sees to.
+/// Members that a request cannot do without, and members whose refusal the caller handles.
 const KEPT: [&str; 20] = [
     "model",
     "messages",
@@ -39,26 +40,26 @@ const KEPT: [&str; 20] = [
     "max_tokens",
 ];
 
-/// What says that a role is not known.
+/// Words of a refusal that show that a role is unknown.
 const ROLE: [&str; 4] = ["role", "template", "system message", "system prompt"];
 
-/// Role of the system text, also its name in settings.
+/// Role of the system text; also its name in settings.
 const SYSTEM: &str = "system";
 
-/// What is sent otherwise than usual.
+/// What is sent differently from the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Adaptation {
-    /// Parameters that are left out; `system`: the text goes into the first message.
+    /// Parameters to leave out. `system` moves that text into the first message.
     pub omitted: BTreeSet<String>,
-    /// Parameters that have another name, by the usual one.
+    /// New names of parameters, by their default name.
     pub names: BTreeMap<String, String>,
-    /// What the cap of the reply is called.
+    /// The name of the cap on the reply.
     pub cap_name: Option<String>,
-    /// The largest cap that is taken.
+    /// The largest cap that the provider accepts.
     pub most_output: Option<u32>,
 }
 
-/// A change that a refusal asks for.
+/// A change in response to a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Omit(String),
@@ -67,7 +68,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// What it asks for, if the refusal names something that was sent.
+    /// The change that a refusal asks for, if the refusal names something that was sent.
     pub fn of(refusal: &str, sent: &Map<String, Value>, request: &ModelRequest) -> Option<Self> {
         let low = refusal.to_lowercase();
         Self::of_cap(&low, sent, request).or_else(|| {
@@ -98,29 +99,31 @@ impl Change {
         named.then(|| Self::Omit((*ours).to_owned()))
     }
 
-    /// In words for people.
+    /// The change in words for people.
     pub fn words(&self, provider: &str) -> String {
         match self {
             Self::Omit(name) if name == SYSTEM => {
                 format!(
-                    "{provider} takes no system role: its text goes into the first message ([providers.{provider}] omit)"
+                    "{provider} does not accept the system role, so its text goes into the first message ([providers.{provider}] omit)"
                 )
             }
             Self::Omit(name) => {
-                format!("{provider} takes no `{name}`: it is left out from now on ([providers.{provider}] omit)")
+                format!(
+                    "{provider} does not accept `{name}`, so Callsheet no longer sends it ([providers.{provider}] omit)"
+                )
             }
             Self::NameCap(name) => {
                 format!("{provider} calls the limit of a reply `{name}` ([providers.{provider}] max_tokens_name)")
             }
             Self::Cap(most) => {
-                format!("{provider} takes replies of at most {most} tokens ([providers.{provider}] max_output)")
+                format!("{provider} limits replies to {most} tokens ([providers.{provider}] max_output)")
             }
         }
     }
 }
 
 impl Adaptation {
-    /// Takes a change in; false if it is known.
+    /// Adds a change. Returns false if it is already known.
     pub(crate) fn learn(&mut self, change: Change) -> bool {
         match change {
             Change::Omit(name) => self.omitted.insert(name),
@@ -129,7 +132,7 @@ impl Adaptation {
         }
     }
 
-    /// The request with what can be changed before it is written for a wire.
+    /// Applies the changes that must be made before the request is encoded for a wire.
     pub fn request(&self, request: &ModelRequest) -> ModelRequest {
         let mut request = request.clone();
         if self.omitted.contains("temperature") {
@@ -151,7 +154,7 @@ impl Adaptation {
         request
     }
 
-    /// The body with the rest.
+    /// Applies the other changes to the body.
     pub fn body(&self, body: &mut Map<String, Value>) {
         for (usual, name) in &self.names {
             rename(body, &[usual], name);
@@ -176,7 +179,7 @@ fn parameters(body: &Map<String, Value>) -> impl Iterator<Item = &str> {
     body.keys().chain(inner).map(String::as_str)
 }
 
-/// Gives the first of these that is there another name, in its place.
+/// Renames the first of these members that exists.
 fn rename(body: &mut Map<String, Value>, usual: &[&str], name: &str) {
     let in_group = GROUPS.iter().find(|group| {
         let members = body.get(**group).and_then(Value::as_object);
@@ -191,18 +194,18 @@ fn rename(body: &mut Map<String, Value>, usual: &[&str], name: &str) {
     }
 }
 
-/// The template of the model, or the server, knows no system text.
+/// Whether the model's template, or the server, does not support a system text.
 fn refuses_system(low: &str) -> bool {
     let only_others = low.contains("roles") && low.contains("user") && low.contains("assistant");
     place_of(low, SYSTEM).is_some() && ROLE.iter().any(|word| low.contains(word)) || only_others
 }
 
-/// Where a text names a parameter, as a word of its own, in either way that names are written.
+/// Where a text names a parameter as a separate word, in either style of writing names.
 fn place_of(low: &str, name: &str) -> Option<usize> {
     word_at(low, &snake(name)).or_else(|| word_at(low, &name.to_lowercase()))
 }
 
-/// `maxTokens` as `max_tokens`.
+/// Converts `maxTokens` to `max_tokens`.
 fn snake(name: &str) -> String {
     let mut snake = String::new();
     for c in name.chars() {

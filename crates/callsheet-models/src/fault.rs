@@ -1,4 +1,5 @@
-//! One table that says whose fault a provider's refusal is (spec 12.1-12.3), for every dialect and vendor.
+//! The table that decides what a provider's refusal means and who can fix it (spec 12.1-12.3), for every dialect and
+//! vendor.
 
 pub mod pause;
 
@@ -7,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use callsheet_runtime::ports::ModelFault;
 use serde_json::Value;
 
-/// Characters of a provider's own words kept in a fault.
+/// How many characters of a provider's own words a fault keeps.
 const MAX_WORDS: usize = 400;
 
-/// What vendors say, in lower case, when a prompt is too long. Matched on any refusal but 401, 403 and 429.
+/// What vendors say, in lower case, when a prompt is too long. Applies to any refusal except 401, 403 and 429.
 const OVERFLOW: &[&str] = &[
     "context length",
     "context_length_exceeded",
@@ -36,7 +37,7 @@ const OVERFLOW: &[&str] = &[
     "truncating input prompt",
 ];
 
-/// Error types inside a stream (where there is no status) that a retry may mend.
+/// Error types inside a stream (which has no status) that a retry may fix.
 const PASSING: &[&str] = &[
     "overloaded",
     "server_error",
@@ -56,7 +57,7 @@ const PASSING: &[&str] = &[
     "llama runner",
 ];
 
-/// Whom a fault names: what the user can look at.
+/// What a fault names, so that the user can check it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultContext {
     /// Provider name.
@@ -67,7 +68,7 @@ pub struct FaultContext {
     pub key_variable: Option<String>,
 }
 
-/// What says that a quota is used up or that money is missing: waiting does not help.
+/// Words that mean that a quota is used up or money is missing, so waiting does not help.
 const NO_QUOTA: &[&str] = &[
     "insufficient_quota",
     "insufficient quota",
@@ -85,16 +86,16 @@ const NO_QUOTA: &[&str] = &[
     "spending limit",
 ];
 
-/// What says so whatever else an answer holds.
+/// Codes that mean the same, whatever else the answer contains.
 const NO_QUOTA_CODES: &[&str] = &["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
 
-/// What says that a server has no memory for the model.
+/// Words that mean that a server lacks memory for the model.
 const NO_MEMORY: &[&str] = &["memory", "failed to allocate", "unable to allocate", "cudamalloc"];
 
-/// What a server says while it loads a model.
+/// Words of a server that is loading a model.
 const LOADING: &[&str] = &["loading", "warming up", "starting up", "not ready", "still starting"];
 
-/// What an error says, inside a stream, of a limit that passes.
+/// Words of an error inside a stream that mean a temporary limit.
 const LIMITED: &[&str] = &["rate_limit", "rate limit", "resource_exhausted", "too many requests"];
 
 fn speaks_of(words: &str, list: &[&str]) -> bool {
@@ -102,7 +103,7 @@ fn speaks_of(words: &str, list: &[&str]) -> bool {
     list.iter().any(|text| low.contains(text))
 }
 
-/// The fault for an HTTP status that is not 2xx. `pause` is the time that the provider asks for ([`pause::asked`]).
+/// The fault for an HTTP status other than 2xx. `pause` is the time that the provider asks for ([`pause::asked`]).
 pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &FaultContext) -> ModelFault {
     let words = words_of(body);
     let provider = &context.provider;
@@ -113,7 +114,7 @@ pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &F
         return ModelFault::Exhausted { message };
     }
     let answered = || join(&format!("{provider} answered {status}"), &words);
-    // Other statuses tell of a load that failed.
+    // With another status, these words mean that loading failed.
     let loads = status == 503 && speaks_of(body, LOADING);
     match status {
         429 => ModelFault::Busy { message: answered(), wait: pause },
@@ -129,7 +130,10 @@ pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &F
             ModelFault::Configuration { message: join(&advice, &words) }
         }
         404 => ModelFault::Configuration {
-            message: join(&format!("{provider} knows no model `{}` or no such address (404)", context.model), &words),
+            message: join(
+                &format!("{provider} does not know the model `{}` or the address (404)", context.model),
+                &words,
+            ),
         },
         300..=399 => ModelFault::Configuration {
             message: format!("{provider} redirects ({status}); set `base_url` to the address it redirects to"),
@@ -140,10 +144,10 @@ pub fn from_status(status: u16, body: &str, pause: Option<Duration>, context: &F
     }
 }
 
-/// What neither a retry nor waiting mends: no quota, no memory.
+/// The fault for a problem that neither a retry nor waiting fixes: no quota, no memory.
 fn lasting(status: u16, body: &str, pause: Option<Duration>, context: &FaultContext) -> Option<String> {
     let (provider, words) = (&context.provider, words_of(body));
-    // A limit a minute may be worded like a quota; who asks for a pause means one.
+    // A limit per minute may be worded like a quota. If the provider asks for a pause, it means such a limit.
     let no_quota = speaks_of(body, NO_QUOTA_CODES) || pause.is_none() && speaks_of(body, NO_QUOTA);
     if status == 402 || no_quota && !matches!(status, 401 | 404) {
         return Some(join(&format!("{provider} has no quota left for this key ({status})"), &words));
@@ -180,13 +184,13 @@ pub fn communication(message: impl Into<String>) -> ModelFault {
     ModelFault::Communication { message: message.into() }
 }
 
-/// The words of a provider say that the prompt does not fit.
+/// Whether the provider's words say that the prompt does not fit.
 fn is_overflow(words: &str) -> bool {
     speaks_of(words, OVERFLOW)
 }
 
-/// The words of a refusal name two numbers, of which the larger one is near the size of our prompt or counts tokens: the
-/// prompt does not fit, however that is worded.
+/// Whether the words of a refusal contain two numbers of which the larger is close to the size of our prompt or counts
+/// tokens. Then the prompt does not fit, however the refusal is worded.
 pub fn counts_overflow(words: &str, sent: u64) -> bool {
     let numbers: Vec<u64> = numbers_in(words).into_iter().filter(|number| *number >= MIN_WINDOW).collect();
     let (Some(large), Some(small)) = (numbers.iter().max(), numbers.iter().min()) else { return false };
@@ -197,7 +201,7 @@ pub fn counts_overflow(words: &str, sent: u64) -> bool {
 /// The smallest window that any server has.
 const MIN_WINDOW: u64 = 256;
 
-/// Whole numbers of a text, without the signs between their thousands.
+/// Whole numbers in a text, without thousands separators.
 pub(crate) fn numbers_in(text: &str) -> Vec<u64> {
     let mut numbers = Vec::new();
     let mut digits = String::new();
@@ -218,7 +222,7 @@ pub(crate) fn numbers_in(text: &str) -> Vec<u64> {
     numbers
 }
 
-/// The status some servers put into the error object, as `code` or `status`.
+/// The status that some servers put into the error object, as `code` or `status`.
 pub(crate) fn stream_status(error: &Value) -> Option<u16> {
     let inner = error.get("error").unwrap_or(error);
     let number = |value: &Value| value.as_u64().or_else(|| value.as_str()?.parse().ok());
@@ -229,7 +233,7 @@ pub(crate) fn stream_status(error: &Value) -> Option<u16> {
         .filter(|code| (400..600).contains(code))
 }
 
-/// The provider's own words: the message of a JSON error, else the text, on one line, cut.
+/// The provider's own words: the message of a JSON error, else the text, shortened and on one line.
 pub(crate) fn words_of(body: &str) -> String {
     let text = serde_json::from_str::<Value>(body).ok().and_then(|value| message_in(&value));
     let text =
@@ -253,7 +257,7 @@ fn message_in(value: &Value) -> Option<String> {
     }
 }
 
-/// The words of a page without its tags, styles and scripts.
+/// The words of a page, without tags, styles and scripts.
 pub(crate) fn page_words(page: &str) -> String {
     let mut words = String::new();
     let mut hidden: Option<&str> = None;

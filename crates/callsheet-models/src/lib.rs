@@ -1,7 +1,7 @@
-//! Every model adapter but the embedded one, behind the `Model` port: hosted vendors and local servers through pure dialects
-//! on one transport, scripted models, and cassettes. Vendors are rows of `vendors.toml`.
+//! Every model adapter except the embedded one, behind the `Model` port: hosted vendors and local servers, with pure
+//! dialects on one transport; scripted models; and cassettes. Vendors are rows of `vendors.toml`.
 //!
-//! Nothing is opened before the first request. Keys live in `secrecy` values and never reach a log, an error or `Debug`.
+//! Nothing is opened before the first request. Keys are `secrecy` values and never reach a log, an error or `Debug`.
 
 mod adapt;
 

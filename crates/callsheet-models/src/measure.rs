@@ -8,21 +8,21 @@ use callsheet_runtime::ports::{Model, ModelFault};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-/// Tokens that measure the speed well.
+/// Enough tokens to measure the speed well.
 pub const SPEED_TOKENS: u32 = 128;
 
-/// Speed of one call alone.
+/// Speed of a single call.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Speed {
-    /// Until the first text arrived, milliseconds.
+    /// Milliseconds until the first text arrived.
     pub first_text_ms: u64,
     /// Tokens written.
     pub tokens: u64,
-    /// Tokens a second, from the first text to the last.
+    /// Tokens per second, from the first text to the last.
     pub tokens_per_second: f64,
 }
 
-/// Measures one reply of at most so many tokens.
+/// Measures one reply of at most `tokens` tokens.
 pub async fn speed(model: &Arc<dyn Model>, tokens: u32, cancel: &CancellationToken) -> Result<Speed, ModelFault> {
     let started = Instant::now();
     let first: Mutex<Option<Instant>> = Mutex::new(None);

@@ -1,4 +1,4 @@
-//! What a person should know of a model, each thing once.
+//! What a person should know about a model. Each note is reported once.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ struct Kept {
 }
 
 impl Notes {
-    /// Keeps a note until the next reply, unless it was told.
+    /// Keeps a note for the next reply, unless it was already reported.
     pub fn note(&self, words: String) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.told.insert(words.clone()) {
@@ -22,7 +22,7 @@ impl Notes {
         }
     }
 
-    /// What is to be told now, with one note more.
+    /// The notes to report now, including `more`.
     pub fn take(&self, more: Option<String>) -> Vec<String> {
         more.into_iter().for_each(|words| self.note(words));
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting)

@@ -1,5 +1,5 @@
-//! What can be used without being configured: servers on this machine's default ports, and keys in the environment.
-//! The choice among them is the CLI's.
+//! What can be used without configuration: servers on this machine's default ports, and keys in the environment. The
+//! CLI chooses among them.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::fault::FaultContext;
 use crate::transport::Transport;
 use crate::wire::{llamacpp, ollama};
 
-/// Time all servers together have to answer.
+/// Time that all servers together have to answer.
 pub const PROBE_TIME: Duration = Duration::from_millis(200);
 
-/// Models whose window is asked for, so that a machine with hundreds answers in time.
+/// How many models are asked for their window, so that a machine with hundreds answers in time.
 const MAX_DESCRIBED: usize = 16;
 
 /// A server that answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Provider name, a vendor row.
+    /// Provider name from a vendor row.
     pub provider: String,
-    /// Wire.
+    /// Protocol.
     pub dialect: Dialect,
     /// Address.
     pub base_url: String,
     /// Its models: loaded ones first, then in the server's order.
     pub models: Vec<RunningModel>,
-    /// Calls it works on at once, if it tells.
+    /// How many calls it handles at once, if it reports that.
     pub slots: Option<u32>,
 }
 
@@ -38,20 +38,20 @@ pub struct Running {
 pub struct RunningModel {
     /// Name.
     pub name: String,
-    /// In memory, so its first call is quick.
+    /// Whether it is in memory, so that its first call is quick.
     pub loaded: bool,
-    /// Context window, tokens, if it was told in time.
+    /// Context window in tokens, if reported in time.
     pub window: Option<u32>,
-    /// Native tool calling, if told.
+    /// Whether it has native tool calling, if reported.
     pub tools: Option<bool>,
-    /// Size of its file, if told.
+    /// Size of its file, if reported.
     pub bytes: Option<u64>,
-    /// It writes text, and does not only turn text into numbers, if told.
+    /// Whether it writes text, instead of only turning text into numbers, if reported.
     pub writes: Option<bool>,
 }
 
 impl Running {
-    /// Models that may be asked for text: first those of which that is known.
+    /// Models that may write text. Those that are known to come first.
     pub fn writers(&self) -> Vec<&RunningModel> {
         let mut writers: Vec<&RunningModel> = self.models.iter().filter(|model| model.writes != Some(false)).collect();
         writers.sort_by_key(|model| model.writes.is_none());
@@ -64,11 +64,11 @@ impl Running {
 pub struct KeyPresent {
     /// Provider name.
     pub provider: String,
-    /// Variable; its value is not read further.
+    /// Variable. Its value is not kept.
     pub variable: String,
 }
 
-/// Vendors with a key in the environment, in the order of `vendors.toml`. Names only.
+/// Vendors with a key in the environment, in the order of `vendors.toml`. Returns names only.
 pub fn keys_present(environment: &dyn Environment) -> Vec<KeyPresent> {
     let present = |variable: &&String| environment.variable(variable).is_some_and(|value| !value.trim().is_empty());
     vendors()
@@ -80,8 +80,8 @@ pub fn keys_present(environment: &dyn Environment) -> Vec<KeyPresent> {
         .collect()
 }
 
-/// Asks the local servers of the vendor rows, all at once, within [`PROBE_TIME`]. Ollama's address may be moved by its
-/// own variable `OLLAMA_HOST`.
+/// Asks the local servers of the vendor rows, all at once, within [`PROBE_TIME`]. The variable `OLLAMA_HOST` can change
+/// Ollama's address.
 pub async fn running(environment: &dyn Environment) -> Vec<Running> {
     let mut targets = Vec::new();
     for vendor in vendors() {
@@ -94,7 +94,8 @@ pub async fn running(environment: &dyn Environment) -> Vec<Running> {
     running_at(targets, PROBE_TIME).await
 }
 
-/// Calls a configured provider's server works on at once; `None`: it does not tell, or not within [`PROBE_TIME`].
+/// How many calls a configured provider's server handles at once. `None` if it does not tell, or not within
+/// [`PROBE_TIME`].
 pub async fn slots_of(provider: &Provider, environment: &dyn Environment) -> Option<u32> {
     if provider.dialect != Dialect::Llamacpp {
         return None;
@@ -106,7 +107,7 @@ pub async fn slots_of(provider: &Provider, environment: &dyn Environment) -> Opt
     llamacpp::properties(&answer).slots
 }
 
-/// Asks the given servers (provider, wire, address) within a time; the order of the answers is the order given.
+/// Asks the given servers (provider, protocol, address) within a time. Returns the answers in the same order.
 pub async fn running_at(targets: Vec<(String, Dialect, String)>, time: Duration) -> Vec<Running> {
     let mut tasks = JoinSet::new();
     for (position, (provider, dialect, base_url)) in targets.into_iter().enumerate() {
@@ -132,7 +133,7 @@ pub async fn running_at(targets: Vec<(String, Dialect, String)>, time: Duration)
     found.into_iter().map(|(_, running)| running).collect()
 }
 
-/// What is not answered in time stays unknown; a server that does not list its models in time is not there.
+/// What is not answered in time stays unknown. A server that does not list its models in time counts as missing.
 async fn ask_ollama(transport: &Transport, mut server: Running, time: Duration) -> Option<Running> {
     let started = tokio::time::Instant::now();
     let lists = async { tokio::join!(transport.get_json(ollama::TAGS), transport.get_json(ollama::LOADED)) };
@@ -155,7 +156,8 @@ async fn ask_ollama(transport: &Transport, mut server: Running, time: Duration) 
     Some(server)
 }
 
-/// One after the other on one connection: an answer takes about a millisecond and what is late is left unknown.
+/// Asks for one model after the other on one connection. An answer takes about a millisecond; what comes too late stays
+/// unknown.
 async fn describe_all(transport: &Transport, models: &mut [RunningModel]) {
     for model in models.iter_mut().take(MAX_DESCRIBED) {
         if let Ok(answer) = transport.post_json(ollama::SHOW, &json!({"model": model.name})).await {
@@ -170,7 +172,7 @@ async fn describe_all(transport: &Transport, models: &mut [RunningModel]) {
 async fn ask_llamacpp(transport: &Transport, mut server: Running, time: Duration) -> Option<Running> {
     let both = async { tokio::join!(transport.get_json(llamacpp::PROPERTIES), transport.get_json(llamacpp::MODELS)) };
     let (properties, models) = tokio::time::timeout(time, both).await.ok()?;
-    // Other programs listen on this port too; only this server has properties with slots.
+    // Other programs use this port too. Only this server has properties with slots.
     let properties = llamacpp::properties(&properties.ok()?);
     server.slots = properties.slots;
     properties.slots.or(properties.window)?;
@@ -185,7 +187,7 @@ async fn ask_llamacpp(transport: &Transport, mut server: Running, time: Duration
     Some(server)
 }
 
-/// `OLLAMA_HOST` is a host, `host:port` or a URL; a server's `0.0.0.0` is reached on loopback.
+/// Reads `OLLAMA_HOST`: a host, `host:port` or a URL. For a server's `0.0.0.0` it returns loopback.
 fn ollama_address(text: &str) -> Option<String> {
     let text = text.trim().trim_end_matches('/');
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! A model behind one of our dialects and the transport: of a hosted vendor or of a server on this machine.
+//! A model behind one of our dialects and the transport: of a hosted vendor, or of a server on this machine.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -23,12 +23,12 @@ use crate::transport::{Failure, Transport, guarded};
 use crate::wire::names::Names;
 use crate::wire::{Asked, Decoded, RawCall, Shape, Wire, llamacpp, native, ollama, openai, with_ids};
 
-/// Calls whose thinking is remembered; loops are short and few run at once.
+/// How many calls have their thinking remembered. Loops are short, and few run at once.
 const MAX_THOUGHTS: usize = 4096;
 
-/// What a model is made of.
+/// The parts of a model.
 pub(crate) struct Parts {
-    /// What is known of it.
+    /// What is known about it.
     pub info: ModelInfo,
     /// Its name at its server.
     pub model: String,
@@ -37,31 +37,31 @@ pub(crate) struct Parts {
     pub shape: Shape,
     pub transport: Transport,
     pub prices: Prices,
-    /// Tools that it knows by heart.
+    /// Tools that it was trained on.
     pub native: Vec<NativeTool>,
-    /// What its vendor is set not to get, or gets under another name.
+    /// What its vendor does not get, or gets under another name.
     pub adaptation: Adaptation,
 }
 
 /// One model of a server or vendor.
 pub(crate) struct ServedModel {
     parts: Parts,
-    /// What the server told since it was built.
+    /// What the server reported since the model was built.
     learned: OnceLock<ModelInfo>,
-    /// What its server refused, or is set not to get.
+    /// What its server refused, or does not get by configuration.
     adapted: Mutex<Adaptation>,
     notes: Notes,
-    /// The thinking that led to calls, by their ids, which several vendors want back beside them. The canonical reply has
-    /// no place for it: after a resume the vendor gets the conversation without it.
+    /// The thinking behind calls, by call id. Several vendors require it beside the calls. The canonical reply has no
+    /// place for it, so after a resume the vendor gets the conversation without it.
     thoughts: Mutex<BTreeMap<String, Value>>,
-    /// Ollama: the largest context asked for so far, since a smaller one would load the model again.
+    /// For Ollama: the largest context requested so far, because a smaller one would load the model again.
     context: AtomicU32,
-    /// llama.cpp: it was asked for its window once more, after its first reply.
+    /// For llama.cpp: whether it was asked for its window once more, after its first reply.
     asked_again: AtomicBool,
 }
 
 impl ServedModel {
-    /// Nothing is opened yet.
+    /// Opens nothing yet.
     pub(crate) fn new(parts: Parts) -> Self {
         Self {
             adapted: Mutex::new(parts.adaptation.clone()),
@@ -74,7 +74,7 @@ impl ServedModel {
         }
     }
 
-    /// Asks the server for what it knows of the model: window and tool calling. Once; a failure is left to the call.
+    /// Asks the server for window and tool calling of the model, once. On failure, the call will report what is wrong.
     pub(crate) async fn learn(&self) -> Result<(), ModelFault> {
         if self.learned.get().is_some() {
             return Ok(());
@@ -95,15 +95,15 @@ impl ServedModel {
                 told_window(&mut info, described.window);
                 info.capabilities.tools = described.tools.unwrap_or(info.capabilities.tools);
             }
-            // The others tell nothing of that.
+            // Other dialects report nothing about that.
             _ => return Ok(()),
         }
-        // Two calls may learn at once; both learned the same.
+        // Two calls may learn at once; both learn the same.
         let _ = self.learned.set(info);
         Ok(())
     }
 
-    /// Sends until the server takes the request: what it refuses of it is changed, once for the model.
+    /// Sends until the server accepts the request. What it refuses is changed, once for this model.
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
         let plain = request;
         let names = Names::of(plain);
@@ -130,7 +130,8 @@ impl ServedModel {
     async fn body(&self, request: &ModelRequest) -> Result<Map<String, Value>, ModelFault> {
         let mut context = 0;
         if self.parts.dialect == Dialect::Ollama {
-            // A proxy may know no description; what is wrong with the model, the call says as well.
+            // A proxy may not know the model's description. If something is wrong with the model, the call reports it
+            // as well.
             if let Err(fault) = self.learn().await {
                 tracing::debug!(%fault, "the server did not describe its model");
             }
@@ -149,7 +150,7 @@ impl ServedModel {
         Ok(decoded)
     }
 
-    /// Takes in what a refusal asks for. False: it asks for nothing that can be changed.
+    /// Learns what a refusal asks for. Returns false if it asks for nothing that can be changed.
     fn learn_from(&self, failure: &Failure, body: &Value, request: &ModelRequest) -> bool {
         let refusal = failure
             .refusal
@@ -159,12 +160,12 @@ impl ServedModel {
         let change = refusal.zip(body.as_object()).and_then(|(refusal, sent)| Change::of(&refusal.body, sent, request));
         let Some(change) = change else { return false };
         self.notes.note(change.words(&self.parts.info.provider));
-        // A call beside this one may have learned it already.
+        // A parallel call may have learned it already.
         self.adapted.lock().unwrap_or_else(PoisonError::into_inner).learn(change);
         true
     }
 
-    /// A llama.cpp server that was still loading when the run began tells its window now.
+    /// Asks a llama.cpp server for its window again, if it was still loading when the run began.
     async fn learn_late(&self) {
         let is_unknown = self.parts.dialect == Dialect::Llamacpp && self.learned.get().is_none();
         if is_unknown && !self.asked_again.swap(true, Ordering::Relaxed) {
@@ -188,7 +189,7 @@ impl ServedModel {
         }
     }
 
-    /// The canonical calls; the thinking that led to them is kept.
+    /// The canonical calls. Keeps the thinking behind them.
     fn calls(&self, mut raw: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
         let thoughts: Vec<Option<Value>> = raw.iter_mut().map(|call| call.thought.take()).collect();
         for call in &mut raw {
@@ -208,15 +209,15 @@ impl ServedModel {
     }
 }
 
-/// Changes of a request that one call makes.
+/// Most changes to a request within one call.
 const MAX_CHANGES: u32 = 4;
 
-/// What a person should know of a reply that ended with a word nobody knows.
+/// The note about a reply that ended with an unknown word.
 fn unlisted_words(provider: &str, word: &str) -> String {
-    format!("{provider} ended a reply with `{word}`, whose meaning is not known; it was read as a whole reply")
+    format!("{provider} ended a reply with `{word}`, whose meaning is unknown; Callsheet treated the reply as complete")
 }
 
-/// A refusal that names two numbers of tokens means that the prompt is too long.
+/// Turns a refusal that names two numbers of tokens into an overflow: the prompt is too long.
 fn overflow_by_numbers(failure: Failure, request: &ModelRequest) -> ModelFault {
     match (failure.fault, failure.refusal) {
         (ModelFault::Configuration { message }, Some(refusal))
@@ -229,7 +230,7 @@ fn overflow_by_numbers(failure: Failure, request: &ModelRequest) -> ModelFault {
     }
 }
 
-/// What a server tells of its window counts before a vendor row, and after a setting.
+/// Sets the window that a server reports. It overrides a vendor row, but not a setting.
 fn told_window(info: &mut ModelInfo, told: Option<u32>) {
     if told.is_some() && info.window_from != Some(WindowFrom::Setting) {
         info.window = told;
@@ -269,5 +270,5 @@ impl Model for ServedModel {
     }
 }
 
-/// Time a server has to tell about its model when a run starts.
+/// How long a server may take to describe its model when a run starts.
 pub(crate) const LEARN_TIMEOUT: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Token counts where the provider gives none: ceil(ASCII characters / 4 + other characters) (spec 5.8).
+//! Estimates token counts for providers that do not count: ceil(ASCII characters / 4 + other characters) (spec 5.8).
 
 /// Estimated tokens of a text.
 pub fn estimate(text: &str) -> u64 {

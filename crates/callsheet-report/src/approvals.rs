@@ -1,17 +1,17 @@
-//! Who approved what, with what words: the answers to gates and questions, from the log.
+//! Who approved what, and with which words: the answers to approvals and questions, from the log.
 
 use callsheet_app::RunView;
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
 use callsheet_core::spec::{ApprovalMode, Headless, Slug};
 
-/// One answer of a person to one gate, about one task.
+/// One person's answer to one approval, about one task.
 pub(crate) struct Approval {
     pub task: Slug,
     /// What was asked.
     pub asked: String,
     pub approved: bool,
-    /// What was answered, and the words of the person, if there are any.
+    /// What the person answered, and their words, if any.
     pub verdict: &'static str,
     /// Where it was answered; empty if that is not recorded.
     pub place: &'static str,
@@ -42,7 +42,7 @@ fn of_gate(gate: &Gate, answer: &Answer, place: &'static str) -> Vec<Approval> {
     tasks.into_iter().filter_map(one).collect()
 }
 
-/// `None`: the answer says nothing of this task.
+/// `None` if the answer does not concern this task.
 fn said(answer: &Answer, task: &Slug) -> Option<(bool, &'static str, String)> {
     Some(match answer {
         Answer::All => (true, "approved, with all later tasks", String::new()),
@@ -57,14 +57,14 @@ fn said(answer: &Answer, task: &Slug) -> Option<(bool, &'static str, String)> {
     })
 }
 
-/// How the run was set up to ask, where that is not a person at each gate.
+/// How the run decides approvals, if it does not ask a person each time.
 pub(crate) fn standing(run: &RunView) -> Option<&'static str> {
     let settings = run.about().settings;
     match (settings.approval, &settings.headless) {
-        (ApprovalMode::Never, _) => Some("Approval was switched off for this run: nobody was asked."),
+        (ApprovalMode::Never, _) => Some("Approval was turned off for this run, so nobody was asked."),
         (_, Headless::Approve) => Some("Approval was given in advance for everything (--headless approve)."),
         (_, Headless::Slugs(_)) => Some("Approval was given in advance for named tasks (--headless)."),
-        (_, Headless::Deny) => Some("Where nobody could be asked, the answer was no (--headless deny)."),
+        (_, Headless::Deny) => Some("If nobody could be asked, the answer was no (--headless deny)."),
         (_, Headless::Stop) => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What was changed: diffs by task, and who approved them.
+//! What the run changed: diffs by task, and who approved them.
 
 use callsheet_app::{RunView, TaskRun};
 use callsheet_core::view::{DiffKind, diff_lines};
@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use crate::approvals::{Approval, approvals, standing};
 use crate::{Source, shown};
 
-/// The section; nothing if nothing was to be changed.
+/// The section. Empty if the run proposed no change.
 pub(crate) fn changes(source: &Source<'_>) -> Markup {
     let answers = approvals(source.entries);
     let changed: Vec<&TaskRun> = source.run.all_tasks().filter(|task| !task.applied.is_empty()).collect();
@@ -44,7 +44,7 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
     let own: Vec<&Approval> = answers.iter().filter(|answer| answer.task == task.task.slug).collect();
     html! {
         h3 { (shown(&task.task.name)) }
-        @if own.is_empty() { p.note { "Nobody was asked about this task by itself." } }
+        @if own.is_empty() { p.note { "Nobody was asked about this task separately." } }
         @else { ul.answers { @for answer in own { li { (answer_line(answer)) } } } }
         @for set in &task.applied {
             @if set.reverted { p.bad { "Reverted later." } }
@@ -54,7 +54,7 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
                 None => ul { @for file in &set.changes.files { li { code { (shown(&file.path)) } } } },
             }
             @if let Some(refused) = &set.refused {
-                // The words of the person, which follow in a fence for the model, stand above.
+                // The words of the person come first; a fence for the model follows them.
                 p { "Left out: " (shown(refused.told.split("```").next().unwrap_or_default())) }
                 @if let Some(text) = (source.blob)(&refused.diff) { (diff(&text)) }
             }
@@ -62,7 +62,7 @@ fn of_task(source: &Source<'_>, task: &TaskRun, answers: &[Approval]) -> Markup 
     }
 }
 
-/// A unified diff, a line an element.
+/// A unified diff, with one element per line.
 pub(crate) fn diff(text: &str) -> Markup {
     let text = shown(text);
     let class = |kind| match kind {

@@ -1,4 +1,4 @@
-//! What the run cost, and what its time went to.
+//! What the run cost, and how it spent its time.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn class(words: &str) -> &'static str {
     }
 }
 
-/// A model as it may be shown to others: without the folders of this machine.
+/// A model's name without the folders of this machine, so that it can be shown to others.
 fn model_name(model: &str) -> String {
     let kind = ["embedded:", "scripted:"].into_iter().find(|kind| model.starts_with(kind));
     shown(match kind {

@@ -26,25 +26,25 @@ use callsheet_core::visible::readable;
 use callsheet_runtime::ports::RunSummary;
 use callsheet_runtime::shown::{Shown, mask};
 
-/// What a report is made of.
+/// The input of a report.
 struct Source<'a> {
     /// Name of the run.
     name: &'a str,
-    /// When it began, in words.
+    /// When the run began, in words.
     began: String,
     /// The run, folded from `entries`.
     run: &'a RunView,
-    /// Its log.
+    /// The log of the run.
     entries: &'a [LogEntry],
-    /// The result of the run of a template.
+    /// The result, if a template ran.
     of_tree: Option<TaskResult>,
-    /// Texts of the record.
+    /// Looks up texts of the record.
     blob: &'a dyn Fn(&BlobId) -> Option<String>,
-    /// Rules of the project that prompts had no room for.
+    /// Rules of the project that did not fit into prompts.
     omitted: Vec<String>,
 }
 
-/// A run as one self-contained HTML file, without script.
+/// A run as one self-contained HTML file without scripts.
 pub fn report(runs: &dyn RunControl, found: &RunSummary, Folded { run, entries, .. }: &Folded) -> Shown {
     Shown::html(&page::html(&Source {
         name: found.run.as_str(),
@@ -63,7 +63,7 @@ fn began(run: &RunView, at: u64) -> String {
     if run.about().follow_ups.is_empty() { date } else { format!("{date}, continued later") }
 }
 
-/// Untrusted text, its hidden characters shown. `maud` escapes what would be markup.
+/// Untrusted text with its hidden characters made visible. `maud` escapes markup.
 fn shown(text: &str) -> String {
     readable(text.trim_end())
 }

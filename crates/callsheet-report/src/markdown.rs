@@ -1,14 +1,14 @@
-//! Markdown of models as HTML: its form only. Every element is one of ours; no markup of its own, no picture, no link but
-//! to the web.
+//! Renders Markdown of models as HTML. Every element is one of ours: no HTML of the text, no pictures, and only web
+//! links.
 
 use callsheet_core::visible::readable;
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Alignment, Event, LinkType, Options, Parser, Tag, TagEnd};
 
-/// Elements inside each other. What stands deeper has no form of its own.
+/// How deep elements may be nested. Deeper text has no formatting.
 const DEPTH: usize = 24;
 
-/// A text as HTML. HTML in it is shown as text. A link to a file is its words with the name of the file behind them.
+/// A text as HTML. HTML in it is shown as text. A link to a file becomes its words, followed by the file name.
 pub fn markdown(text: &str) -> Markup {
     let text = readable(text.trim());
     let mut builder = Builder::default();
@@ -18,7 +18,7 @@ pub fn markdown(text: &str) -> Markup {
     builder.whole()
 }
 
-/// An element that is open, and what stands in it so far.
+/// An open element and its content so far.
 struct Frame<'a> {
     tag: Tag<'a>,
     inner: String,
@@ -28,9 +28,9 @@ struct Frame<'a> {
 struct Builder<'a> {
     frames: Vec<Frame<'a>>,
     out: String,
-    /// Elements that are open and too deep to be drawn.
+    /// Number of open elements that are nested too deep to be rendered.
     deeper: usize,
-    /// Cells of the table row so far, and whether it is the head.
+    /// Cells of the table row so far, and whether it is the header row.
     cell: usize,
     is_head: bool,
     alignments: Vec<Alignment>,
@@ -74,7 +74,7 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self, _: TagEnd) {
         let Some(Frame { tag, inner }) = self.frames.pop() else { return };
-        // What was made here is escaped already.
+        // This was rendered here, so it is already escaped.
         let inner = PreEscaped(inner);
         let made = self.element(&tag, &inner);
         self.put(made);
@@ -83,7 +83,7 @@ impl<'a> Builder<'a> {
     fn element(&mut self, tag: &Tag<'_>, inner: &Markup) -> Markup {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => html! { p { (inner) } },
-            // Headings of a text stand below those of the page.
+            // Headings of a text are one level below those of the page.
             Tag::Heading { level, .. } => match *level as usize {
                 1 => html! { h4 { (inner) } },
                 2 => html! { h5 { (inner) } },
@@ -102,7 +102,7 @@ impl<'a> Builder<'a> {
             Tag::TableHead => html! { thead { tr { (inner) } } },
             Tag::TableRow => html! { tr { (inner) } },
             Tag::TableCell => self.cell_of_table(inner),
-            // Of a picture its words are left.
+            // Only the words of a picture remain.
             _ => inner.clone(),
         }
     }
@@ -114,7 +114,7 @@ impl<'a> Builder<'a> {
         html! { @if self.is_head { th class=[class] { (inner) } } @else { td class=[class] { (inner) } } }
     }
 
-    /// All of it; what was never closed is closed.
+    /// The complete output. Elements that were never closed are closed.
     fn whole(mut self) -> Markup {
         while let Some(frame) = self.frames.pop() {
             let end = frame.tag.to_end();
@@ -129,7 +129,7 @@ fn link(kind: LinkType, target: &str, words: &Markup) -> Markup {
     if ["https://", "http://"].iter().any(|scheme| target.starts_with(scheme)) {
         return html! { a href=(target) rel="noreferrer" { (words) } };
     }
-    // Another scheme leads nowhere, and a place in the same text has nothing to tell.
+    // A link with another scheme leads nowhere, and a link within the same text has no file name to show.
     let is_file = !target.is_empty() && !target.starts_with('#') && !target.contains(':');
     let says_it = matches!(kind, LinkType::Autolink | LinkType::Email) || words.0 == target;
     html! { (words) @if is_file && !says_it { " " span.source { "(" (target) ")" } } }

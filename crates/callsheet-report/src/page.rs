@@ -14,10 +14,10 @@ use crate::troubles::troubles;
 use crate::{Source, markdown, shown};
 
 const PAGE: &str = include_str!("page.css");
-/// Nothing is loaded and nothing runs, whatever got into the page.
+/// The page loads nothing and runs nothing, whatever it contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
-/// One self-contained HTML file, without script.
+/// One self-contained HTML file without scripts.
 pub(crate) fn html(source: &Source<'_>) -> String {
     let run = source.run;
     let title = run.about().prompt.lines().find(|line| !line.trim().is_empty()).unwrap_or("Report");
@@ -50,7 +50,7 @@ pub(crate) fn html(source: &Source<'_>) -> String {
 
 fn asked(source: &Source<'_>) -> Markup {
     let about = source.run.about();
-    // What is long is no heading.
+    // A long prompt does not become the heading.
     let prompt = shown(about.prompt.trim());
     let short = prompt.chars().count() <= 200;
     html! {
@@ -89,7 +89,7 @@ fn answered(source: &Source<'_>) -> Markup {
             div.answer {
                 @if let Some(result) = &source.of_tree {
                     @let words = result.words();
-                    @if words.trim().is_empty() { p { "The template gave no text." } } @else { (markdown(&words)) }
+                    @if words.trim().is_empty() { p { "The template returned no text." } } @else { (markdown(&words)) }
                     @if let Some(error) = &result.error { p.bad { "Failed: " (shown(&error.message)) } }
                 } @else if text.is_empty() {
                     p { "There is no answer: the run is not finished." }

@@ -1,5 +1,6 @@
-//! The picture of a timeline: above the ideal time beside the actual one, then a row a slot, then a row a task with what
-//! it waited for. A bar is a piece of work; the chain that the end waited for is outlined.
+//! The picture of a timeline. At the top it compares the ideal time with the actual one; then comes a row for each
+//! slot, then a row for each task with what it waited for. A bar is a piece of work. The chain that determined the end
+//! is outlined.
 
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, thousands};
 use maud::{Markup, html};
@@ -9,20 +10,20 @@ use crate::shown;
 use crate::timeline::Timeline;
 
 const WIDTH: f64 = 960.0;
-/// Where the rows begin: their names stand before.
+/// Where the rows begin. Their names are to the left.
 const LEFT: f64 = 150.0;
-/// Letters of a name that have room there.
+/// How many letters of a name fit there.
 const NAME: usize = 22;
 const ROW: f64 = 22.0;
 /// Height of a bar.
 const BAR: f64 = 17.0;
-/// Room for the numbers of the clock.
+/// Room for the labels of the clock.
 const TOP: f64 = 18.0;
 /// Room between the groups of rows.
 const GAP: f64 = 8.0;
-/// About how wide a letter is.
+/// Approximate width of a letter.
 const LETTER: f64 = 6.2;
-/// Tasks with a row of their own; the table has all.
+/// How many tasks have their own row. The table lists all.
 pub(crate) const ROWS: usize = 200;
 
 /// A bar that is drawn.
@@ -39,12 +40,12 @@ fn spans(timeline: &Timeline<'_>) -> Vec<(u64, u64)> {
     works.map(|bar| (bar.from, timeline.end_of(bar.from, bar.to))).collect()
 }
 
-/// The clock of the whole, whatever is drawn of it.
+/// The clock of the whole run, whatever part is drawn.
 pub(crate) fn whole(timeline: &Timeline<'_>) -> Scale {
     Scale::of(spans(timeline), None, (LEFT, WIDTH))
 }
 
-/// The picture; nothing without work.
+/// The picture. Empty if there was no work.
 pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
     let span = |bar: &Bar| (bar.from, timeline.end_of(bar.from, bar.to));
     let spans = spans(timeline);
@@ -58,7 +59,7 @@ pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
     let (mut drawn, slots) = rows(&works, &span);
     let (of_you, persons) = rows(&yours, &span);
     drawn.extend(of_you.into_iter().map(|one| Drawn { row: one.row + slots, ..one }));
-    // The totals have no place in a stretch.
+    // Totals make no sense in a part of the timeline.
     let totals = if timeline.stretch.is_none() { 2 } else { 0 };
     let of_slots = TOP + ROW * count(totals) + GAP;
     let of_tasks = of_slots + ROW * count(slots + persons) + GAP;
@@ -90,7 +91,8 @@ pub(crate) fn picture(timeline: &Timeline<'_>) -> Markup {
     }
 }
 
-/// A row a task, with its waits; of a run with one task the slots show it all. Says where the rows end.
+/// A row for each task, with its waits; if the run has a single task, the slots already show everything. Also returns
+/// where the rows end.
 fn tasks(timeline: &Timeline<'_>, scale: &Scale, top: f64) -> (Markup, f64) {
     let names = timeline.tasks();
     if names.len() < 2 && timeline.waits.is_empty() {
@@ -117,7 +119,7 @@ fn tasks(timeline: &Timeline<'_>, scale: &Scale, top: f64) -> (Markup, f64) {
     (html! { @for row in out { (row) } }, y + 4.0)
 }
 
-/// What a task's row shows as a wait, or not at all.
+/// Whether a task's row shows no bar for this kind.
 fn hidden(kind: BarKind) -> bool {
     matches!(kind, BarKind::You | BarKind::Note | BarKind::Host)
 }
@@ -131,7 +133,8 @@ fn waiting(timeline: &Timeline<'_>, wait: &Wait, scale: &Scale, y: f64) -> Marku
     }
 }
 
-/// Bars in rows, so that none covers another: each in the first that is free. Says how many rows there are.
+/// Arranges bars in rows so that none overlaps another: each goes into the first free row. Also returns the number of
+/// rows.
 fn rows<'a>(bars: &[&'a Bar], span: &dyn Fn(&Bar) -> (u64, u64)) -> (Vec<Drawn<'a>>, usize) {
     let mut sorted: Vec<&Bar> = bars.to_vec();
     sorted.sort_by_key(|bar| bar.from);
@@ -180,13 +183,13 @@ fn bar(bar: &Bar, to: u64, scale: &Scale, y: f64) -> Markup {
     }
 }
 
-/// Whether so much of a call was waiting for the model that it is drawn: less is the host's own work.
+/// Whether a call waited long enough for the model to draw the wait. A shorter time is the host's own work.
 pub(crate) fn is_queued(bar: &Bar) -> bool {
     let took = bar.to.map_or(0, |to| to.saturating_sub(bar.from));
     bar.queued_ms >= 50 && bar.queued_ms.saturating_mul(20) >= took
 }
 
-/// As much of the words as the bar has room for.
+/// As many of the words as fit into the bar.
 fn label(words: &str, left: f64, y: f64, width: f64) -> Markup {
     let room = ((width - 8.0) / LETTER).floor();
     let total = words.chars().count();
@@ -211,7 +214,7 @@ fn row_name(words: &str, y: f64) -> Markup {
     }
 }
 
-/// A name with as many letters as there is room for. Names of tasks differ at both ends.
+/// A name shortened in the middle to the available width, because names of tasks differ at both ends.
 fn middle_cut(words: &str, room: usize) -> String {
     let letters: Vec<char> = words.chars().collect();
     if letters.len() <= room {
@@ -222,7 +225,7 @@ fn middle_cut(words: &str, room: usize) -> String {
     letters.iter().take(first).chain(&['…']).chain(letters.iter().skip(last)).collect()
 }
 
-/// How a kind of work looks.
+/// The CSS class for a kind of work.
 pub(crate) fn class(kind: BarKind) -> &'static str {
     match kind {
         BarKind::Plan => "plan",
@@ -234,7 +237,7 @@ pub(crate) fn class(kind: BarKind) -> &'static str {
     }
 }
 
-/// How a wait looks.
+/// The CSS class for a wait.
 pub(crate) fn wait_class(kind: WaitKind) -> &'static str {
     match kind {
         WaitKind::Task => "for-task",
@@ -256,7 +259,7 @@ fn words(timeline: &Timeline<'_>) -> String {
     format!("Timeline. Ideal: {ideal}, actual: {actual}. The end waited for: {}.", critical.join(", then "))
 }
 
-/// A place, as it is written.
+/// A coordinate in its written form.
 pub(crate) fn px(value: f64) -> String {
     format!("{value:.1}")
 }

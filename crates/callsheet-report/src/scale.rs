@@ -1,34 +1,35 @@
-//! The clock of a timeline: where a moment is drawn. Long pauses, in which nothing was done, are drawn short.
+//! The clock of a timeline: where each moment is drawn. Long pauses without work are drawn short.
 
 use callsheet_core::view::duration;
 use maud::{Markup, html};
 
 use crate::picture::px;
 
-/// How wide a long pause is drawn, however long it was.
+/// Width of a long pause, however long it was.
 const PAUSE: f64 = 36.0;
 
-/// A stretch of the clock, and where it is drawn.
+/// A part of the clock, and where it is drawn.
 struct Piece {
     from: u64,
     to: u64,
     left: f64,
     right: f64,
-    /// It is a long pause, drawn short.
+    /// Whether it is a long pause, drawn short.
     pause: bool,
 }
 
-/// Times to places between two edges.
+/// Converts times to positions between two edges.
 pub(crate) struct Scale {
     pieces: Vec<Piece>,
     left: f64,
     right: f64,
-    /// Width of a millisecond, outside pauses.
+    /// Width of a millisecond outside pauses.
     pub per_ms: f64,
 }
 
 impl Scale {
-    /// `spans`: when something was done. `shown`: the stretch between the edges; else all that was done since the first fact.
+    /// `spans` says when there was work. `shown` is the part between the edges; without it, everything since the first
+    /// fact is shown.
     pub fn of(mut spans: Vec<(u64, u64)>, shown: Option<(u64, u64)>, (left, right): (f64, f64)) -> Self {
         spans.sort_unstable();
         let (begin, end) = shown.unwrap_or((0, u64::MAX));
@@ -78,12 +79,12 @@ impl Scale {
         piece.left + (piece.right - piece.left) * share.min(1.0)
     }
 
-    /// Where the first moment is drawn, and the last.
+    /// Where the first and the last moment are drawn.
     pub fn edges(&self) -> (f64, f64) {
         (self.left, self.pieces.last().map_or(self.left, |piece| piece.right))
     }
 
-    /// The moment that is drawn at a place.
+    /// The moment that is drawn at a position.
     pub fn at(&self, x: f64) -> u64 {
         let next = self.pieces.partition_point(|piece| piece.right < x);
         let Some(piece) = self.pieces.get(next).or(self.pieces.last()) else { return 0 };
@@ -91,9 +92,9 @@ impl Scale {
         piece.from + (share * float(piece.to - piece.from)).round() as u64
     }
 
-    /// The numbers above, a line below each, and the pauses. `top`, `bottom`: of the rows.
+    /// The labels at the top, a line below each, and the pauses. `top` and `bottom` are the edges of the rows.
     pub fn clock(&self, top: f64, bottom: f64) -> Markup {
-        // About a number every 110 pixels, at round times.
+        // About one label every 110 pixels, at round times.
         let wanted = 110.0 / self.per_ms;
         let step = [1_u64, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000]
             .into_iter()
@@ -126,7 +127,7 @@ impl Scale {
     }
 }
 
-/// Times of a run are far below what a float holds exactly.
+/// Times of a run are small enough for a float to hold them exactly.
 pub(crate) fn float(ms: u64) -> f64 {
     ms as f64
 }

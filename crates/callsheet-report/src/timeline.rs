@@ -1,5 +1,5 @@
-//! When each piece of work ran and what tasks waited for: as a picture, in words and as a table. The report and the live
-//! page show the same one.
+//! When each piece of work ran and what tasks waited for: as a picture, in words and as a table. The report and the
+//! live page show the same timeline.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use crate::picture::{ROWS, class, is_queued, picture, wait_class, whole};
 use crate::shown;
 use crate::zoom::{Zoom, links};
 
-/// How a timeline looks. A page that shows one includes it once.
+/// The style sheet of a timeline. A page with a timeline includes it once.
 pub const TIMELINE_STYLE: &str = include_str!("timeline.css");
 
-/// What the picture, its words and its table are made of.
+/// The data for the picture, its words and its table.
 pub(crate) struct Timeline<'a> {
     run: &'a RunView,
-    /// Where a page tells of a task.
+    /// The address at which the page shows a task.
     pub link: &'a dyn Fn(&Slug) -> Option<String>,
     pub bars: Vec<Bar>,
     pub waits: Vec<Wait>,
@@ -27,12 +27,12 @@ pub(crate) struct Timeline<'a> {
     end: u64,
     pub ideal_ms: u64,
     pub busy_ms: u64,
-    /// What of it is drawn, if not all.
+    /// The part that is drawn, if not all.
     pub stretch: Option<(u64, u64)>,
 }
 
-/// The timeline of a run; nothing without work. `link`: the address at which a page tells of a task, if it does. `zoom`: of a
-/// page that can show a stretch of it.
+/// The timeline of a run. Empty if there was no work. `link` gives the address at which the page shows a task, if it
+/// does. `zoom` is for a page that can show a part of the timeline.
 pub fn timeline(
     run: &RunView,
     facts: &[LogEntry],
@@ -69,22 +69,22 @@ pub fn timeline(
 }
 
 impl Timeline<'_> {
-    /// What never ended lasts until the last fact.
+    /// Work that never ended lasts until the last fact.
     pub fn end_of(&self, from: u64, to: Option<u64>) -> u64 {
         to.unwrap_or(self.end).max(from)
     }
 
-    /// Whether something of it is drawn.
+    /// Whether any part of it is drawn.
     pub fn is_drawn(&self, from: u64, to: Option<u64>) -> bool {
         self.stretch.is_none_or(|(first, last)| from <= last && self.end_of(from, to) >= first)
     }
 
-    /// The name of a task for people.
+    /// The task's name for people.
     pub fn name(&self, slug: &Slug) -> String {
         self.run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone())
     }
 
-    /// Tasks that worked or waited in what is drawn, in the order of the list.
+    /// Tasks that worked or waited in the drawn part, in the order of the list.
     pub fn tasks(&self) -> Vec<&Slug> {
         let works =
             self.bars.iter().filter(|bar| !matches!(bar.kind, BarKind::Note) && self.is_drawn(bar.from, bar.to));
@@ -129,14 +129,14 @@ fn legend(timeline: &Timeline<'_>) -> Markup {
     }
 }
 
-/// A line of the table: when, how long, what, of which task.
+/// A line of the table: when, how long, what, and which task.
 struct Line<'a> {
     from: u64,
     to: Option<u64>,
     what: &'a str,
     task: Option<&'a Slug>,
     critical: bool,
-    /// Of it, waiting for the model.
+    /// The time in it that was spent waiting for the model.
     queued_ms: u64,
 }
 
@@ -203,7 +203,7 @@ mod tests {
         assert!(timeline(&RunView::default(), &[], &|_| None, None).into_string().is_empty());
     }
 
-    /// Two tasks and one slot: the first is at work.
+    /// Two tasks and one slot, while the first task runs.
     fn waiting() -> (Run, Vec<LogEntry>) {
         let settings = Settings { jobs: 1, refine: Policy::Never, ..Settings::default() };
         let entry = Entry::Sheet { prompt: "Read.".to_owned() };

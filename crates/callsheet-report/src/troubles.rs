@@ -1,4 +1,4 @@
-//! What was repaired, asked again or failed.
+//! What was repaired, asked again, or failed.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use maud::{Markup, html};
 
 use crate::shown;
 
-/// The section; nothing if all went well.
+/// The section. Empty if nothing went wrong.
 pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
     let problems: Vec<String> = run.all_problems().map(|problem| run.problem_line(&problem)).collect();
     let refused: Vec<&CallRecord> = run.calls().iter().filter(|call| call.accepted == Some(false)).collect();
     let repaired: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.repairs.is_empty()).collect();
     let rejected: Vec<&CallRecord> = run.calls().iter().filter(|call| !call.rejected.is_empty()).collect();
     if omitted.is_empty() && problems.is_empty() && refused.is_empty() && repaired.is_empty() && rejected.is_empty() {
-        return html! { section { h2 { "Repairs and failures" } p { "None: every reply was read as it came." } } };
+        return html! { section { h2 { "Repairs and failures" } p { "None: every reply was used unchanged." } } };
     }
     html! {
         section {
@@ -33,7 +33,7 @@ pub(crate) fn troubles(run: &RunView, omitted: &[String]) -> Markup {
                 ul { @for call in refused { li { (words(call)) ": " (issues(call)) } } }
             }
             @if !rejected.is_empty() {
-                h3 { "Changes that could not be made" }
+                h3 { "Changes that could not be applied" }
                 ul { @for call in rejected {
                     li { (words(call)) ": " (shown(&call.rejected.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))) }
                 } }

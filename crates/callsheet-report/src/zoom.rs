@@ -1,23 +1,23 @@
-//! A stretch of a timeline, and links to those beside, inside and around it. Stretches are chosen by their place in the whole
-//! picture, where long pauses are short.
+//! A part of a timeline, and links to the parts beside it, inside it and around it. A part is chosen by its place in
+//! the whole picture, in which long pauses are short.
 
 use callsheet_core::view::duration;
 use maud::{Markup, html};
 
 use crate::scale::Scale;
 
-/// Shorter stretches show nothing new.
+/// Shorter parts show nothing new.
 const SHORTEST_MS: u64 = 20;
 
-/// What of a timeline is shown, and the addresses of other stretches of it.
+/// The shown part of a timeline, and the addresses of other parts.
 pub struct Zoom<'a> {
-    /// Milliseconds from the first fact; `None`: the whole.
+    /// Milliseconds from the first fact. `None` means the whole timeline.
     pub shown: Option<(u64, u64)>,
-    /// Where a stretch is shown.
+    /// The address of a part.
     pub link: &'a dyn Fn(Option<(u64, u64)>) -> String,
 }
 
-/// `whole`: the clock of the whole picture.
+/// `whole` is the clock of the whole picture.
 pub(crate) fn links(zoom: &Zoom<'_>, whole: &Scale) -> Markup {
     let (first, last) = whole.edges();
     let (left, right) = zoom.shown.map_or((first, last), |(from, to)| (whole.x(from), whole.x(to)));
@@ -43,7 +43,8 @@ pub(crate) fn links(zoom: &Zoom<'_>, whole: &Scale) -> Markup {
     }
 }
 
-/// `to`: a stretch, or the whole; `None`: there is nothing to go to. A script follows the link when the key is pressed.
+/// `to` is a part or the whole; `None` if there is nothing to link to. A script follows the link when the key is
+/// pressed.
 fn link(zoom: &Zoom<'_>, sign: &str, key: &str, words: &str, to: Option<Option<(u64, u64)>>) -> Markup {
     let title = format!("{words} (key {})", if key.len() > 1 { sign } else { key });
     html! {
@@ -60,7 +61,7 @@ mod tests {
 
     fn html(shown: Option<(u64, u64)>) -> String {
         let link = |to: Option<(u64, u64)>| to.map_or("all".to_owned(), |(from, to)| format!("{from}-{to}"));
-        // Four seconds of work, and an hour of waiting in their middle.
+        // Four seconds of work with an hour of waiting in between.
         let whole = Scale::of(vec![(0, 2_000), (3_602_000, 3_604_000)], None, (0.0, 836.0));
         links(&Zoom { shown, link: &link }, &whole).into_string()
     }
@@ -71,7 +72,7 @@ mod tests {
         assert!(all.contains("href=\"1045-3602955\"") && all.matches("href=").count() == 1, "{all}");
         let half = html(Some((1_000, 3_603_000)));
         assert!(half.contains("href=\"all\"") && half.contains("data-key=\"ArrowLeft\""), "{half}");
-        // At the beginning there is nothing earlier; later is the other half.
+        // At the start there is nothing earlier; "later" is the other half.
         let first = html(Some((0, 1_000)));
         assert!(!first.contains("data-key=\"ArrowLeft\"") && first.contains("href=\"500-1500\""), "{first}");
         assert!(first.contains("href=\"250-750\"") && first.contains("href=\"0-1500\""), "{first}");

@@ -1,4 +1,4 @@
-//! What ends a drive before its run has ended. The run itself is safe on disk and can be resumed.
+//! Why driving stopped before its run ended. The run itself is safe on disk and can be resumed.
 
 use callsheet_core::issue::Issue;
 use callsheet_core::run::Reject;
@@ -6,7 +6,7 @@ use callsheet_core::spec::RunId;
 
 use crate::ports::StoreFault;
 
-/// Why driving stopped; each variant says whose fault it is and whether a retry helps.
+/// Why driving stopped. Each variant says who can fix it and whether a retry helps.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveFault {
     /// The user's disk or another process. A retry helps once the disk is in order or the other process has ended.
@@ -20,27 +20,27 @@ pub enum DriveFault {
         /// Why.
         reject: Reject,
     },
-    /// What a person gave cannot be done as it is. A retry helps once it is changed.
+    /// What a person gave cannot be executed. A retry helps after a change.
     #[error(transparent)]
     Input(#[from] InputFault),
-    /// Our own fault: nothing is pending, and the run has not ended. No retry helps.
+    /// Our defect: nothing is pending, although the run has not ended. No retry helps.
     #[error("the run has nothing left to do but has not ended after {entries} log entries; this is a bug")]
     Stalled {
         /// Entries of the log so far.
         entries: u64,
     },
-    /// Our own fault. No retry helps.
+    /// Our defect. No retry helps.
     #[error("{0}; this is a bug")]
     Defect(String),
 }
 
-/// What a person gave that cannot be done. Nothing of it was recorded.
+/// What a person gave and cannot be executed. Nothing of it was recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum InputFault {
-    /// The text of the request has no word.
+    /// The request contains no words.
     #[error("the request is empty")]
     EmptyRequest,
-    /// The name of a new run is given to another one.
+    /// Another run already has this name.
     #[error("run {0} already exists")]
     RunExists(RunId),
     /// No skill has this name.
@@ -48,7 +48,7 @@ pub enum InputFault {
     UnknownSkill {
         /// The name.
         name: String,
-        /// Where a name is found that exists.
+        /// Where to find existing names.
         advice: String,
     },
     /// No task of the sheet has this name.
@@ -56,10 +56,10 @@ pub enum InputFault {
     UnknownTask {
         /// The name.
         name: String,
-        /// One that may be meant, or what else can be given.
+        /// A similar name, or what else can be given.
         advice: String,
     },
-    /// The skill cannot be run alone without a refinement, which is disabled.
+    /// The skill cannot run alone without a refinement, and refinements are disabled.
     #[error(
         "skill \"{0}\" needs tool arguments that only a refinement can give, and refinement is disabled. Allow it with \
          `--set refine=auto`"
@@ -71,10 +71,10 @@ pub enum InputFault {
     /// The run cannot be resumed or continued like that.
     #[error("{0}")]
     NotResumable(Reject),
-    /// The sheet to start with has errors.
+    /// The given sheet has errors.
     #[error("the sheet has errors:\n{}", .0.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n"))]
     GivenSheet(Vec<Issue>),
-    /// The edited sheet of the run has errors, in lines for a person.
+    /// The edited sheet of the run has errors. Lines for a person describe them.
     #[error("the edited sheet has errors:\n{}", .0.join("\n"))]
     EditedSheet(Vec<String>),
 }

@@ -1,4 +1,4 @@
-//! Issues that the shell finds, with their words in `prompts/issues.txt`: models read them.
+//! Issues that the shell finds, with their words in `prompts/issues.txt`. Models read them.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ pub(crate) struct Finding<'a> {
     pub(crate) phase: Phase,
     /// Name of the task, if it is known here.
     pub(crate) task: Option<&'a str>,
-    /// The link or path it is about; also fills `{target}`.
+    /// The link or path that it is about. Also fills `{target}`.
     pub(crate) target: &'a str,
     /// Key of the line with the words.
     pub(crate) words: &'a str,
@@ -49,7 +49,7 @@ impl Finding<'_> {
     }
 }
 
-/// Why a path cannot be read or written, of one key of `prompts/paths.txt`: a clause inside such words.
+/// Why a path cannot be read or written, from a key of `prompts/paths.txt`. The text is a clause within other words.
 pub(crate) fn path_reason(key: &str) -> String {
     PATHS.get(key).unwrap_or(key).to_owned()
 }

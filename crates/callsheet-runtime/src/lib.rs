@@ -1,5 +1,5 @@
 //! The shell around the pure core: ports to the world, resolution of references, staged changes, and the driver that
-//! performs the effects a run has pending. No concrete adapter is named here.
+//! performs the pending effects of a run. It names no concrete adapter.
 
 pub mod changes;
 #[cfg(feature = "conformance")]

@@ -1,4 +1,4 @@
-//! A run as its log says.
+//! Restores a run from its log.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(crate) fn replay(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, Vec<Log
     Ok((run, entries))
 }
 
-/// Folds what a log has behind the last entry that was folded.
+/// Folds the entries of a log after the last one that was folded.
 pub(crate) fn replay_from(store: &Arc<dyn Store>, id: &RunId, run: &mut Run) -> Result<Vec<LogEntry>, DriveFault> {
     let entries = store.read(id, run.last_fact().saturating_add(1))?;
     for entry in &entries {

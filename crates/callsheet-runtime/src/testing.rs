@@ -1,4 +1,4 @@
-//! What several tests of this crate need.
+//! Helpers for several tests of this crate.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use callsheet_core::spec::{BlobId, RunId};
 use crate::paths::Workspace;
 use crate::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
 
-/// A project in a directory of its own, removed when dropped.
+/// A project in its own directory, which is removed when this is dropped.
 pub(crate) struct Project {
     directory: tempfile::TempDir,
     pub(crate) workspace: Workspace,
@@ -44,7 +44,7 @@ impl Project {
         std::fs::read_to_string(self.path(relative)).ok()
     }
 
-    /// Every file and directory below the root with its content, `.callsheet` left out.
+    /// Every file and directory below the root with its content, except `.callsheet`.
     pub(crate) fn tree(&self) -> BTreeMap<String, String> {
         let mut tree = BTreeMap::new();
         let mut open = vec![self.workspace.root().to_path_buf()];
@@ -67,7 +67,7 @@ impl Project {
     }
 }
 
-/// Blobs in memory; everything else of a store is refused.
+/// Blobs in memory. All other operations of a store fail.
 #[derive(Default)]
 pub(crate) struct Blobs(Mutex<BTreeMap<BlobId, Vec<u8>>>);
 

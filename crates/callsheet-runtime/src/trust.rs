@@ -1,11 +1,12 @@
-//! Trust in the files of a project (spec 12.7): what could act for a person is left out until they trust it as it is.
+//! Trust in the files of a project (spec 12.7): files that could act for a person are not used until the person trusts
+//! their current content.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
 
-/// Files of projects that a person trusts, by what they hold.
+/// Files of projects that a person trusts, by their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trusted {
     everything: bool,
@@ -14,12 +15,12 @@ pub struct Trusted {
 }
 
 impl Trusted {
-    /// Only these: hashes of contents by the names of [`file_name`].
+    /// Trusts only these: hashes of contents by the names of [`file_name`].
     pub fn only(hashes: BTreeMap<String, String>) -> Self {
         Self { everything: false, hashes }
     }
 
-    /// All that is there, to be looked at and never acted on.
+    /// Trusts everything, for looking at files and never acting on them.
     pub fn everything() -> Self {
         Self { everything: true, hashes: BTreeMap::new() }
     }
@@ -31,7 +32,7 @@ impl Trusted {
     }
 }
 
-/// Names that a reader of replies does not tell apart are one: those that differ in case, blanks, `-` and `_`.
+/// Folds a name: a reader of replies does not distinguish names that differ only in case, blanks, `-` and `_`.
 pub(crate) fn folded(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -41,17 +42,17 @@ pub fn file_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).display().to_string()
 }
 
-/// A file that is left out until it is trusted.
+/// A file that is not used until it is trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Where it is.
     pub path: PathBuf,
-    /// Hash of what it holds.
+    /// Hash of its content.
     pub hash: BlobId,
     /// `skill`, `template` or `prompt`.
     pub kind: &'static str,
-    /// What it holds, by name.
+    /// Names of what it contains.
     pub names: Vec<String>,
-    /// What trust would let it do, in words for a person.
+    /// What trust would allow it to do, in words for a person.
     pub gains: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! The outline without any parser against the suite of its port.
+//! Runs the outline without any parser against the suite of its port.
 
 use std::sync::Arc;
 

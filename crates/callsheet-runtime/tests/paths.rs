@@ -1,4 +1,4 @@
-//! Confinement of paths (spec 5.6) and reading through it.
+//! Tests the confinement of paths (spec 5.6) and reading within it.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
@@ -178,7 +178,7 @@ fn pipes_and_devices_are_never_opened() {
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let located = place.workspace.locate("pipe").unwrap();
     assert_eq!(place.workspace.kind(&located).unwrap(), EntryKind::Special);
-    // Opening a pipe without a writer would wait for ever.
+    // Opening a pipe without a writer would block for ever.
     assert_eq!(name(&place.workspace.read(&located, 10).unwrap_err()), "unreadable");
     let devices = Workspace::new(Path::new("/dev"), &[]).unwrap();
     assert_eq!(name(&devices.read(&devices.locate("zero").unwrap(), 10).unwrap_err()), "unreadable");
@@ -208,7 +208,7 @@ fn reading_stops_at_the_limit() {
     assert_eq!((cut.bytes.len(), cut.truncated), (0, true));
 }
 
-/// Whoever may do everything can read everything, so this runs as another user where that is possible.
+/// A privileged user can read everything, so this runs as another user if possible.
 #[test]
 fn an_unreadable_file_is_told_from_a_missing_one() {
     const CHILD: &str = "CALLSHEET_TEST_UNPRIVILEGED";
@@ -254,7 +254,7 @@ fn an_unreadable_file_is_told_from_a_missing_one() {
     }
 }
 
-/// A file system may keep a letter and its mark as two characters where a model writes one.
+/// A file system may store a letter and its mark as two characters, while a model writes one.
 #[test]
 fn a_name_is_found_in_another_form_of_unicode() {
     let folder = tempfile::tempdir().unwrap();
@@ -265,7 +265,7 @@ fn a_name_is_found_in_another_form_of_unicode() {
     let written = "caf\u{e9}/r\u{e9}sum\u{e9}.md";
     assert_eq!(workspace.locate(written).unwrap().path(), on_disk);
     assert_eq!(workspace.locate_writable(written).unwrap().path(), on_disk);
-    // Two files whose names differ in the form alone are two files.
+    // Two files whose names differ only in the form are two files.
     std::fs::write(folder.path().join("\u{e9}.md"), "one").unwrap();
     std::fs::write(folder.path().join("e\u{301}.md"), "other").unwrap();
     assert_eq!(workspace.locate("\u{e9}.md").unwrap().path(), "\u{e9}.md");
@@ -288,7 +288,7 @@ fn a_path_is_found_as_links_and_other_systems_spell_it() {
     assert_eq!(found("my file.txt"), None, "it is spelled as it is");
 }
 
-/// Without git and ignore files, too.
+/// This holds without git and ignore files, too.
 #[test]
 fn what_tools_fetched_is_not_listed() {
     let folder = tempfile::tempdir().unwrap();

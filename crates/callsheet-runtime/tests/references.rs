@@ -1,6 +1,6 @@
-//! Fixtures of `fixtures/references`: a project, references or lookups, and what comes of them.
+//! Runs the fixtures of `fixtures/references`: a project, references or lookups, and the result.
 //!
-//! A fixture is made of parts that each start with a line `=== kind argument`. `UPDATE_EXPECT=1` rewrites the last
+//! A fixture consists of parts that each start with a line `=== kind argument`. `UPDATE_EXPECT=1` rewrites the last
 //! part, `=== expect`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
@@ -110,8 +110,8 @@ impl Fetch for Web {
     }
 }
 
-/// Understands files that end with `.words`: `def NAME` begins a symbol, a blank line ends it, and a line that begins
-/// with `#` right above it is its comment.
+/// An outline for files that end with `.words`: `def NAME` begins a symbol, a blank line ends it, and a line that
+/// begins with `#` directly above it is its comment.
 struct Words;
 
 impl Outline for Words {
@@ -237,7 +237,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
         allow_http: fixture.option("http").is_some(),
     };
     let found = resolve(&request, &sources, &CancellationToken::new()).await.unwrap();
-    // A second resolution uses the pages that were fetched: the web refuses to serve one twice.
+    // A second resolution uses the fetched pages: the web refuses to serve one twice.
     let fetched = !found.issues.iter().any(|issue| issue.what.contains("fetched"));
     if fetched {
         assert_eq!(resolve(&request, &sources, &CancellationToken::new()).await.unwrap(), found);
@@ -255,7 +255,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
             assert_eq!(callsheet_core::spec::BlobId::of(&bytes), *hash, "the hash is of the whole file");
         }
     }
-    // What holds without fetching holds when fetched, apart from what only a fetch can tell.
+    // What holds without fetching also holds after fetching, except for what only a fetch can tell.
     let checked = check(&request, &sources).issues;
     assert!(checked.iter().all(|issue| found.issues.contains(issue)), "{checked:?}");
     text

@@ -1,4 +1,4 @@
-//! Skills and prompt templates as files: layers, rescans, the bundled ones (spec 7.5, 7.8, 8.1).
+//! Tests skills and prompt templates as files: layers, rescans, the bundled ones (spec 7.5, 7.8, 8.1).
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
@@ -92,7 +92,7 @@ fn every_bundled_skill_is_sound_and_short() {
     }
 }
 
-/// Names with an underscore in parentheses, as descriptions point to other skills.
+/// Names with an underscore in parentheses, with which descriptions refer to other skills.
 fn mentions(description: &str) -> impl Iterator<Item = &str> {
     description.split(['(', ')', ',', ' ', '.']).filter(|word| word.contains('_'))
 }

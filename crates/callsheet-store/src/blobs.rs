@@ -1,4 +1,4 @@
-//! Blobs in their table.
+//! The table of blobs.
 
 use callsheet_core::spec::BlobId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::pack::{Packed, unpack};
 use crate::rows::{hash_of, length};
 
-/// A blob as it is stored, and the one that it is told from.
+/// A blob as it is stored, and its base, if it is stored as a difference from one.
 type BlobRow = (Vec<u8>, Option<usize>, Option<(Vec<u8>, Option<usize>)>);
 
 fn blob_of(row: &Row<'_>) -> rusqlite::Result<BlobRow> {
@@ -16,7 +16,7 @@ fn blob_of(row: &Row<'_>) -> rusqlite::Result<BlobRow> {
     Ok((row.get(0)?, size(row.get(1)?), base.map(|bytes| (bytes, base_size))))
 }
 
-/// The bytes as they come out; `None`: there is no such blob, `Some(None)`: they are none.
+/// Unpacks a blob. `None` if there is no such blob, `Some(None)` if its bytes cannot be unpacked.
 fn unpacked(connection: &Connection, id: &BlobId) -> rusqlite::Result<Option<Option<Vec<u8>>>> {
     let mut statement = connection.prepare_cached(
         "SELECT blob.bytes, blob.size, base.bytes, base.size
@@ -29,18 +29,19 @@ fn unpacked(connection: &Connection, id: &BlobId) -> rusqlite::Result<Option<Opt
     }))
 }
 
-/// The bytes of a hash; `None`: there is no such blob, `Some(None)`: they are not what was stored.
+/// The bytes of a hash. `None` if there is no such blob, `Some(None)` if the bytes are not what was stored.
 pub(crate) fn read(connection: &Connection, id: &BlobId) -> rusqlite::Result<Option<Option<Vec<u8>>>> {
     Ok(unpacked(connection, id)?.map(|bytes| bytes.filter(|bytes| BlobId::of(bytes) == *id)))
 }
 
-/// Whether these bytes are there, whole.
+/// Whether these bytes are stored undamaged.
 pub(crate) fn holds(connection: &Connection, id: &BlobId, bytes: &[u8]) -> rusqlite::Result<bool> {
     Ok(unpacked(connection, id)?.flatten().is_some_and(|found| found == bytes))
 }
 
-/// Stores a blob, unless it is there whole: one that was damaged is good again, and so are those that are told from it. One
-/// whose base is not there, since what would have stored that failed or has not come so far, is stored as it is.
+/// Stores a blob, unless it is already stored undamaged. Storing it again repairs a damaged blob and all blobs that
+/// have it as their base. If the base of this blob is not stored, because that write failed or has not happened yet,
+/// the blob is stored whole.
 pub(crate) fn insert(connection: &Connection, packed: &Packed, bytes: &[u8]) -> rusqlite::Result<()> {
     let base = match &packed.base {
         None => None,

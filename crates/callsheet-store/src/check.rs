@@ -1,4 +1,4 @@
-//! Reading all that is stored, to say which runs are whole.
+//! Reads everything in the store and reports which runs are undamaged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,34 +11,34 @@ use crate::blobs;
 use crate::rows::unsigned;
 use crate::sqlite::SqliteStore;
 
-/// What was found of a store.
+/// The result of checking a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreCheck {
-    /// Runs that were read.
+    /// Number of runs that were read.
     pub runs: usize,
-    /// Blobs that were read.
+    /// Number of blobs that were read.
     pub blobs: usize,
-    /// What is damaged, run by run; what SQLite says of the file itself comes first, of no run.
+    /// The damage, run by run. Damage of the file itself comes first and names no run.
     pub damaged: Vec<(Option<RunId>, Damage)>,
 }
 
-/// What is lost of a run, or of the file.
+/// What a run or the file has lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// The file's own structure.
+    /// Damage in the structure of the file.
     File(String),
-    /// The log ends early, or cannot be read from an entry on.
+    /// The log ends early, or cannot be read from some entry on.
     Log {
-        /// Entries that are there, from the first one.
+        /// How many entries are readable, from the first one.
         read: u64,
-        /// Entries that were recorded.
+        /// How many entries were recorded.
         recorded: u64,
-        /// Why no more.
+        /// Why reading stopped.
         why: String,
     },
-    /// Texts that entries name are gone or are not what was stored.
+    /// Texts that entries name are missing or damaged.
     Texts {
-        /// How many.
+        /// How many texts.
         count: usize,
         /// The first entry that names one.
         first: u64,
@@ -83,14 +83,14 @@ impl SqliteStore {
         Ok((said != "ok").then_some(Damage::File(said)))
     }
 
-    /// All blobs, and whether each is whole.
+    /// All blobs, and whether each is undamaged.
     fn checked_blobs(&self) -> Result<BTreeMap<BlobId, bool>, StoreFault> {
         let connection = self.reading();
         let list = || -> rusqlite::Result<BTreeMap<BlobId, bool>> {
             let mut hashes = connection.prepare("SELECT lower(hex(hash)) FROM blobs")?;
             let ids: Vec<String> = hashes.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
             let whole = |id: BlobId| {
-                // One that cannot be read at all is damaged, too.
+                // A blob that cannot be read at all is damaged, too.
                 let whole = matches!(blobs::read(&connection, &id), Ok(Some(Some(_))));
                 (id, whole)
             };

@@ -1,4 +1,5 @@
-//! Copies the log into the database beside the run, so that neither a fact nor the end of the process waits for the disk.
+//! Copies the write-ahead log into the database in the background, so that neither recording a fact nor ending the
+//! process waits for the disk.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -6,11 +7,11 @@ use std::thread::JoinHandle;
 
 use rusqlite::{Connection, OpenFlags};
 
-/// Batches of facts between two copies: about a megabyte of log.
+/// Batches of facts between two copies: about a megabyte of the log.
 const BATCHES: u32 = 32;
 
-/// At most one copy at a time, in a thread of its own and over a connection of its own. It holds up neither readers nor
-/// the writer (`PASSIVE`), and one that fails is made up for by the next.
+/// Runs at most one copy at a time, in a separate thread with its own connection. The copy blocks neither readers nor
+/// the writer (`PASSIVE`). If it fails, the next one makes up for it.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoints {
     state: Mutex<State>,
@@ -23,7 +24,7 @@ struct State {
 }
 
 impl Checkpoints {
-    /// Notes a batch that was committed to the log of `path`.
+    /// Counts a batch that was committed to the log of `path`.
     pub fn note(&self, path: &Path) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.batches = state.batches.saturating_add(1);
@@ -40,7 +41,7 @@ impl Checkpoints {
     }
 }
 
-/// The connection must be gone before the store's own: the last one to close tidies up.
+/// This connection must close before the store's own, because the last connection to close cleans up.
 impl Drop for Checkpoints {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);

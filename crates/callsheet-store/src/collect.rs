@@ -1,4 +1,4 @@
-//! Removing what no run refers to any more.
+//! Removes what no run refers to any more.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -14,43 +14,44 @@ use crate::owner::{Life, Owner};
 use crate::pack::unpack;
 use crate::sqlite::SqliteStore;
 
-/// A file of a process that wrote nothing to it for so long is left over.
+/// A file is left over if its process has not written to it for this long.
 const OLD: Duration = Duration::from_secs(60 * 60);
 
 /// Characters of a hash.
 const HASH: usize = 64;
 
-/// What was removed, or would be.
+/// What was removed, or would be with `dry_run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collected {
     /// Blobs that nothing refers to.
     pub blobs: usize,
-    /// Bytes that these have in the store.
+    /// Bytes that these blobs take in the store.
     pub blob_bytes: u64,
-    /// Names of runs that no entry was ever recorded of.
+    /// Number of run names for which no entry was ever recorded.
     pub empty_runs: usize,
-    /// Files beside the store: streamed texts, temporary files, what lost runs fetched.
+    /// Number of files beside the store: streamed texts, temporary files, and pages that lost runs fetched.
     pub files: usize,
-    /// Bytes of these.
+    /// Bytes of these files.
     pub file_bytes: u64,
-    /// A run that is at work, and the process that drives it: what runs refer to is left alone until it has ended.
+    /// An active run, and the process that drives it. Nothing that runs refer to is removed until it has ended.
     pub at_work: Option<(RunId, String)>,
 }
 
-/// What goes of the tables.
+/// What to remove from the tables.
 struct Garbage {
     blobs: Vec<(i64, u64)>,
-    /// Changes when another process has written.
+    /// Changes when another process has written to the database.
     version: i64,
 }
 
 impl SqliteStore {
-    /// Removes blobs that no run refers to, runs without an entry, and old files beside the store; with `dry_run` it only
-    /// counts. Every hash that stands anywhere in what is recorded counts as a reference, so that nothing goes that a run
-    /// needs. A run at work stores texts before it records what names them: while there is one, the tables stay as they are.
+    /// Removes blobs that no run refers to, runs without an entry, and old files beside the store. With `dry_run` it
+    /// only counts them. Every hash anywhere in the record counts as a reference, so nothing that a run needs is
+    /// removed. An active run stores texts before it records what names them; while one is active, the tables do not
+    /// change.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's fault, if the store fails.
     pub fn collect(&self, dry_run: bool) -> Result<Collected, StoreFault> {
         let mut collected = Collected { at_work: self.at_work(&self.reading())?, ..Collected::default() };
         if collected.at_work.is_none() {
@@ -108,12 +109,12 @@ impl SqliteStore {
         list().map_err(|error| self.fault(&error))
     }
 
-    /// Blobs that are reached from no entry and no message.
+    /// Blobs to which no entry and no message refers.
     fn garbage(&self) -> Result<Garbage, StoreFault> {
         let connection = self.reading();
         let find = || -> rusqlite::Result<Garbage> {
             let version = connection.pragma_query_value(None, "data_version", |row| row.get(0))?;
-            // One moment, whatever others write meanwhile.
+            // One transaction, so that everything is read at the same moment, whatever other processes write.
             let moment = connection.unchecked_transaction()?;
             let mut marks = Marks::of(&moment)?;
             let mut bodies = moment.prepare("SELECT size, body FROM facts UNION ALL SELECT NULL, body FROM letters")?;
@@ -134,7 +135,7 @@ impl SqliteStore {
         find().map_err(|error| self.fault(&error))
     }
 
-    /// Unless a run has begun meanwhile, which is told.
+    /// Removes the garbage, unless a run has started in the meantime; then returns that run.
     fn remove(&self, garbage: &Garbage) -> Result<Option<(RunId, String)>, StoreFault> {
         let begun = self.write(|transaction| {
             if let Some(begun) = self.at_work(transaction)? {
@@ -185,7 +186,7 @@ impl Marks {
         Ok(Self { blobs, marked: HashSet::new(), queue: Vec::new() })
     }
 
-    /// Notes every hash in a text.
+    /// Marks every hash in a text.
     fn note(&mut self, text: &[u8]) {
         let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         for run in text.split(|byte| !is_digit(byte)).filter(|run| run.len() == HASH) {
@@ -205,8 +206,8 @@ impl Marks {
     }
 }
 
-/// Files that processes left: streamed texts, those that were not finished, and pages of runs that are not in the store.
-/// A journal of such a run stays, since it says what a lost record does not.
+/// Files that processes left behind: streamed texts, unfinished files, and pages of runs that are not in the store. The
+/// journal of such a run is kept, because it holds what a lost record does not.
 fn old_files(folder: &Path, known: &HashSet<String>) -> Vec<(std::path::PathBuf, u64)> {
     let entries = |folder: &Path| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let live = entries(&folder.join("live"));

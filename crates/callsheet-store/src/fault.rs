@@ -1,4 +1,4 @@
-//! What SQLite and the file system say, as faults of the port.
+//! Converts errors of SQLite and the file system to faults of the port.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::{ErrorCode, ffi};
 
-/// Fault of an SQLite error on the database at `path`.
+/// The fault for an SQLite error on the database at `path`.
 pub(crate) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> StoreFault {
     let file = path.display();
     let rusqlite::Error::SqliteFailure(code, _) = error else {
@@ -14,7 +14,7 @@ pub(crate) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> StoreFault {
     };
     match code.code {
         ErrorCode::DiskFull | ErrorCode::TooBig => StoreFault::Full(format!("{file}: {error}")),
-        // SQLite says "full" for ENOSPC alone. A quota or a file size limit comes as a refused write.
+        // SQLite reports "full" only for ENOSPC. A quota or a file size limit appears as a refused write.
         ErrorCode::SystemIoFailure if refused_write(code.extended_code) => StoreFault::Full(format!(
             "{file}: could not write to the disk (no space, a quota or a file size limit): {error}"
         )),
@@ -39,7 +39,7 @@ fn refused_write(extended: i32) -> bool {
     )
 }
 
-/// Fault of a file system error at `path`.
+/// The fault for a file system error at `path`.
 pub(crate) fn of_io(path: &Path, error: &io::Error) -> StoreFault {
     let text = format!("{}: {error}", path.display());
     match error.kind() {

@@ -1,4 +1,4 @@
-//! The global index of the memory system (spec "Templates" 13) in the database of a store, and one that forgets.
+//! The global index of the memory system (spec "Templates" 13) in the database of a store, and a version in memory.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use crate::fault::of_sqlite;
 use crate::opening;
 
-/// The index in `callsheet.db` of a folder of stores, over a connection of its own, so that a lookup waits for no fact and no fact
-/// for a lookup. The file is opened when it is first needed.
+/// The index in `callsheet.db` of a folder of stores. It has its own connection, so lookups and facts do not wait for
+/// each other. It opens the file when it first needs it.
 #[derive(Debug)]
 pub struct SqliteIndex {
     folder: PathBuf,
@@ -20,7 +20,7 @@ pub struct SqliteIndex {
 }
 
 impl SqliteIndex {
-    /// The index of the store in a folder. Nothing is opened yet.
+    /// The index of the store in a folder. Opens nothing yet.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_path_buf(), connection: Mutex::default() }
     }

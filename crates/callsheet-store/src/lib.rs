@@ -1,9 +1,10 @@
 //! Durable and in-memory stores behind the `Store` port.
 //!
-//! [`SqliteStore`] keeps a project's runs in `callsheet.db` of a folder of its own: SQLite in WAL mode, one transaction a batch of
-//! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
-//! everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata of the memory system. Both run the conformance suite of `callsheet-runtime`.
-//! [`LiveWriter`] and [`LiveReader`] bring what models are writing to other processes; it is no part of any store.
+//! [`SqliteStore`] keeps a project's runs in `callsheet.db` in a separate folder: SQLite in WAL mode, one transaction
+//! for each batch of facts, any number of reading processes, and one writing process per run. [`MemoryStore`] behaves
+//! the same and forgets everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata
+//! of the memory system. Both stores run the conformance suite of `callsheet-runtime`. [`LiveWriter`] and
+//! [`LiveReader`] pass the text that models are streaming to other processes; they are not part of any store.
 
 mod blobs;
 mod check;

@@ -1,6 +1,6 @@
-//! What models are writing just now, for viewers in other processes. It is no fact: a small file beside the store, written
-//! at most twice a second and only while somebody looks, and gone when its calls have ended. The record holds the same words
-//! soon, in the same folder and for the same eyes.
+//! The text that models are streaming now, for viewers in other processes. It is not recorded as a fact. It is a small
+//! file beside the store, written at most twice a second and only while somebody watches, and removed when its calls
+//! have ended. The record soon holds the same words, in the same folder and for the same users.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,30 +19,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::owner::{Life, Owner};
 
-/// How often the file is written at most.
+/// Shortest time between two writes of the file.
 const PERIOD: Duration = Duration::from_millis(500);
 
-/// Who has not looked for so long looks no longer.
+/// A viewer that has not looked for this long no longer watches.
 const LOOKED: Duration = Duration::from_secs(5);
 
-/// Bytes of a call's text that are told: the last ones.
+/// How many bytes of a call's text are passed on: the last ones.
 const KEPT: usize = 4 * 1_024;
 
-/// The files of a run, in a folder that is this user's alone.
+/// The files of a run, in a folder that only this user can read.
 #[derive(Debug)]
 struct Place {
     folder: PathBuf,
     text: PathBuf,
-    /// Touched by whoever looks.
+    /// Viewers touch this file.
     looked: PathBuf,
 }
 
-/// Whether somebody looks at a run of the project of this folder, or did a few seconds ago.
+/// Whether somebody watches a run of the project of this folder, or did a few seconds ago.
 pub fn is_looked_at(folder: &Path, run: &RunId) -> bool {
     Place::of(folder, run).is_looked_at()
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 struct Written {
     owner: Owner,
@@ -52,7 +52,7 @@ struct Written {
 impl Place {
     fn of(folder: &Path, run: &RunId) -> Self {
         let folder = folder.join("live");
-        // A name of a run is not the name of a file everywhere.
+        // Not every run name is a valid file name on every system.
         let name = BlobId::of(run.as_str().as_bytes()).to_string();
         Self { text: folder.join(format!("{name}.json")), looked: folder.join(format!("{name}.looked")), folder }
     }
@@ -62,7 +62,7 @@ impl Place {
         private().write(true).create(true).truncate(true).open(path)
     }
 
-    /// Says that somebody looks.
+    /// Tells the writer that somebody watches.
     fn look(&self) -> io::Result<()> {
         self.create(&self.looked)?.set_modified(SystemTime::now())
     }
@@ -72,7 +72,7 @@ impl Place {
         modified.is_ok_and(|at| at.elapsed().unwrap_or_default() < LOOKED)
     }
 
-    /// In one step, so that nobody reads half of it.
+    /// Replaces the file in one step, so that nobody reads half of it.
     fn write(&self, written: &Written) -> io::Result<()> {
         let temporary = self.text.with_extension("tmp");
         self.create(&temporary)?.write_all(&serde_json::to_vec(written)?)?;
@@ -84,18 +84,19 @@ impl Place {
     }
 }
 
-/// Reads what another process streams.
+/// Reads the text that another process streams.
 #[derive(Debug)]
 pub struct LiveReader(Place);
 
 impl LiveReader {
-    /// Of a run whose store is in that folder.
+    /// For a run whose store is in this folder.
     pub fn new(folder: &Path, run: &RunId) -> Self {
         Self(Place::of(folder, run))
     }
 
-    /// What the process that drives the run, as the store names it, streams now. Its text comes only while it is asked for,
-    /// so the first time there is none. What a process that has ended left is nothing.
+    /// What the process that drives the run streams now; `owner` names that process as the store does. The process
+    /// writes its text only while somebody asks for it, so the first call returns nothing. Text that an ended process
+    /// left is ignored.
     pub fn read(&self, owner: &str) -> Vec<LiveText> {
         if let Err(error) = self.0.look() {
             tracing::debug!(%error, "cannot ask for streamed text");
@@ -106,7 +107,7 @@ impl LiveReader {
     }
 }
 
-/// Sees what an observer sees, and tells other processes what is streamed.
+/// Observes a run, and passes the streamed text to other processes.
 pub struct LiveWriter {
     inner: Arc<dyn Observer>,
     shared: Arc<Shared>,
@@ -127,7 +128,7 @@ struct State {
 }
 
 impl LiveWriter {
-    /// Of a run whose store is in that folder. Nothing is written before a call streams.
+    /// For a run whose store is in this folder. Writes nothing before a call streams.
     pub fn new(folder: &Path, run: &RunId, inner: Arc<dyn Observer>) -> Self {
         let shared = Arc::new(Shared { state: Mutex::default(), news: Condvar::new() });
         Self { inner, shared, place: Arc::new(Place::of(folder, run)) }
@@ -206,7 +207,7 @@ impl Shared {
         }
     }
 
-    /// Until the run has ended. What nobody looks at is not written.
+    /// Writes until the run has ended. Writes nothing while nobody watches.
     fn keep_writing(&self, place: &Place) {
         let owner = Owner::current();
         while self.wait_for_change() {
@@ -217,7 +218,7 @@ impl Shared {
                         tracing::debug!(%error, "cannot tell other processes what is streamed");
                     }
                 }
-                // Also what a process that is gone left.
+                // This also removes what a dead process left.
                 _ => place.remove(),
             }
             self.rest();
@@ -226,7 +227,7 @@ impl Shared {
         let _was_not_there = fs::remove_file(&place.looked);
     }
 
-    /// False: nothing more comes.
+    /// Returns false when nothing more comes.
     fn wait_for_change(&self) -> bool {
         let mut state = self.state();
         while !state.changed && !state.ended {
@@ -235,7 +236,7 @@ impl Shared {
         !state.ended
     }
 
-    /// The calls as they are now. `None`: nobody looks, and what has changed is still to be told to who comes.
+    /// The calls as they are now. `None` if nobody watches; the change then stays pending for the next viewer.
     fn take(&self, looked: bool) -> Option<Vec<LiveText>> {
         let mut state = self.state();
         if !looked && !state.calls.is_empty() {

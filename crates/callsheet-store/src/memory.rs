@@ -1,4 +1,4 @@
-//! The store that forgets, for tests and simulations.
+//! A store in memory, for tests and simulations.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,22 +61,22 @@ impl MemoryStore {
         Self { shared: Arc::clone(&self.shared), process: shared.processes, staged: Mutex::default() }
     }
 
-    /// This process is dead from here on: its locks may be taken over.
+    /// Marks this process as dead from now on: others may take over its locks.
     pub fn die(&self) {
         self.shared().dead.insert(self.process);
     }
 
-    /// As [`crate::SqliteStore::break_lock`].
+    /// Like [`crate::SqliteStore::break_lock`].
     pub fn break_lock(&self, run: &RunId) {
         if let Some(log) = self.shared().runs.get_mut(run) {
             log.holder = None;
         }
     }
 
-    /// A power cut took what stands behind the first `kept` facts of a run.
+    /// Simulates a power cut that takes all facts after the first `kept` of a run.
     ///
     /// # Errors
-    /// There is no such run.
+    /// The run does not exist.
     pub fn lose_facts_after(&self, run: &RunId, kept: usize) -> Result<(), StoreFault> {
         let mut shared = self.shared();
         let log = shared.log(run)?;

@@ -1,4 +1,4 @@
-//! Opening the database of a store, for writing or only to look at it.
+//! Opens the database of a store, for writing or only for reading.
 
 use std::fs;
 use std::io;
@@ -16,11 +16,11 @@ use crate::schema::{MigrationFault, migrate, must_be_newest};
 /// How long a call waits for another process to finish its transaction.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Pages of the write-ahead log (16 MiB) before a fact that is recorded copies them into the database and waits for the
-/// disk. [`crate::checkpoint::Checkpoints`] does it earlier, beside the run.
+/// Pages of the write-ahead log (16 MiB) after which recording a fact copies them into the database and waits for the
+/// disk. [`crate::checkpoint::Checkpoints`] normally copies them earlier, in the background.
 const CHECKPOINT_PAGES: u32 = 4_096;
 
-/// Tries to copy a database that another process writes.
+/// How often it tries to copy a database that another process is writing.
 const COPIES: u32 = 5;
 
 /// The database in a folder of stores.
@@ -28,12 +28,12 @@ pub fn database(folder: &Path) -> PathBuf {
     folder.join("callsheet.db")
 }
 
-/// Opens the database in a folder for writing, creating both if need be, in the newest schema.
+/// Opens the database in a folder for writing, with the newest schema. Creates both if they do not exist.
 pub(crate) fn open_database(folder: &Path) -> Result<(PathBuf, Connection), StoreFault> {
     limits::writes_fail_instead_of_killing();
     create_private_folder(folder).map_err(|error| of_io(folder, &error))?;
     let path = database(folder);
-    // SQLite gives the files beside it the mode that it has.
+    // SQLite gives the files beside it the same permissions.
     private().append(true).create(true).open(&path).map_err(|error| of_io(&path, &error))?;
     let mut writer = connect(&path, true)?;
     migrate(&mut writer, &path).map_err(|fault| of_migration(&path, fault))?;
@@ -47,7 +47,7 @@ fn of_migration(path: &Path, fault: MigrationFault) -> StoreFault {
     }
 }
 
-/// Whether there is a database that this process may not write.
+/// Whether the database exists and this process may not write it.
 pub(crate) fn is_read_only(folder: &Path) -> bool {
     use rustix::fs::{Access, AtFlags, CWD, accessat};
     let path = database(folder);
@@ -55,11 +55,11 @@ pub(crate) fn is_read_only(folder: &Path) -> bool {
     path.exists() && !(writable(folder) && writable(&path))
 }
 
-/// A database that is only looked at, and the folder of its copy.
+/// A database for reading only, and the folder of its copy.
 pub(crate) type ForReading = (PathBuf, Connection, Option<tempfile::TempDir>);
 
-/// Opens the database in a folder to read it and no more. SQLite needs files of its own beside one with a log, so of such
-/// a one a private copy is opened, which goes with its folder.
+/// Opens the database in a folder only for reading. SQLite needs its own files beside a database with a log, so such a
+/// database is copied, and the copy is opened. The copy is deleted together with its folder.
 pub(crate) fn open_to_read(folder: &Path) -> Result<ForReading, StoreFault> {
     let path = database(folder);
     let has_log = fs::metadata(log(&path)).is_ok_and(|metadata| metadata.len() > 0);
@@ -78,7 +78,7 @@ fn log(path: &Path) -> PathBuf {
     path.with_extension("db-wal")
 }
 
-/// Its address for SQLite, with the word that nobody writes it.
+/// The database's address for SQLite, which promises that nobody writes it.
 fn immutable(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
@@ -87,8 +87,8 @@ fn immutable(path: &Path) -> String {
     format!("file:{path}?immutable=1")
 }
 
-/// The database and its log as they were at one moment: the log first, since what is copied from it into the database
-/// meanwhile is then in both.
+/// Copies the database and its log as they were at one moment. Copies the log first: what moves from the log into the
+/// database in the meantime is then in both.
 fn copied(path: &Path) -> io::Result<tempfile::TempDir> {
     let state = |path: &Path| fs::metadata(path).and_then(|at| Ok((at.len(), at.modified()?))).ok();
     for _ in 0..COPIES {
@@ -106,22 +106,22 @@ fn copied(path: &Path) -> io::Result<tempfile::TempDir> {
     Err(io::Error::other("another process keeps writing it; try again"))
 }
 
-/// Copies bytes and no permissions: the copy is this process's own.
+/// Copies the bytes without the permissions, because the copy belongs to this process.
 fn put(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut fs::File::open(from)?, &mut fs::File::create(to)?).map(drop)
 }
 
-/// `synchronous = NORMAL` from the first page on, also for a new file: its making waits for the disk, so that a power
-/// cut leaves no file, an empty one, or one with a whole first page. All else is in the log behind it, of which a cut
-/// leaves a beginning that ends with a whole transaction. Without the wait a first page of zeros could be left, which
-/// no later opening would take.
+/// Sets `synchronous = NORMAL` from the first page on. Creating a new file waits for the disk, so a power cut leaves no
+/// file, an empty one, or one with a complete first page. Everything else is in the log; a power cut leaves a beginning
+/// of it that ends with a complete transaction. Without this wait, a first page of zeros could remain, which no later
+/// process could open.
 pub(crate) fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
-        // A statement is planned once, and not anew for each value that it is asked with.
+        // SQLite plans a statement once, and not again for each value.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
@@ -131,8 +131,8 @@ pub(crate) fn connect(path: &Path, create: bool) -> Result<Connection, StoreFaul
     open().map_err(|error: rusqlite::Error| of_sqlite(path, &error))
 }
 
-/// Switches to WAL, unless the file is in it already. SQLite does not wait its busy timeout for this switch, so two
-/// processes that create the file at once are told apart here.
+/// Switches to WAL, unless the file already uses it. SQLite does not apply its busy timeout to this switch, so this
+/// code handles two processes that create the file at once.
 #[allow(clippy::disallowed_methods, reason = "opening a store blocks by contract")]
 fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
     let pause = Duration::from_millis(20);
@@ -149,7 +149,7 @@ fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
 }
 
 mod limits {
-    //! A file size limit (`ulimit -f`) must be a fault that can be told, not the death of the process.
+    //! Makes a file size limit (`ulimit -f`) a fault that can be reported, instead of the death of the process.
 
     #[cfg(unix)]
     pub(super) fn writes_fail_instead_of_killing() {
@@ -157,7 +157,8 @@ mod limits {
         use std::sync::{Arc, Once};
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // With any handler the signal no longer kills, and the write returns EFBIG. The flag itself is of no use.
+            // With any handler, the signal no longer kills the process and the write returns EFBIG. The flag itself is
+            // unused.
             const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
             if let Err(error) = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))) {
                 tracing::warn!(%error, "a file size limit will end the process");

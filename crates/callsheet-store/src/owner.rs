@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Owner {
     /// Process id.
     pub pid: u32,
-    /// Boot and start time of the process, where the system tells; empty otherwise.
+    /// Boot and start time of the process. Empty if the system does not report them.
     pub start: String,
     /// Name of the machine.
     pub host: String,
 }
 
-/// What can be said of a lock's holder.
+/// What is known about the process that holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
-    /// It runs, or nobody can say.
+    /// The process runs, or its state is unknown.
     MayRun,
-    /// It has certainly ended.
+    /// The process has certainly ended.
     Dead,
 }
 
@@ -34,8 +34,8 @@ impl Owner {
         Self { pid, start, host: system::host() }
     }
 
-    /// Whether the holder may still write. A holder on another machine is never declared dead, since nothing here can
-    /// see it.
+    /// Whether the holder may still write. A holder on another machine never counts as dead, because this machine
+    /// cannot see it.
     pub(crate) fn life(&self) -> Life {
         if self.host != system::host() {
             return Life::MayRun;
@@ -54,11 +54,11 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// A token nobody can guess or draw twice.
+/// A token that nobody can guess and that never repeats.
 pub(crate) fn new_token() -> Result<String, StoreFault> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| StoreFault::Broken(format!("the system gives no random numbers: {error}")))?;
+        .map_err(|error| StoreFault::Broken(format!("the system provides no random numbers: {error}")))?;
     Ok(u128::from_ne_bytes(bytes).to_string())
 }
 
@@ -69,13 +69,13 @@ mod system {
     use rustix::io::Errno;
     use rustix::process::{Pid, test_kill_process};
 
-    /// What the system says of a process id.
+    /// What the system reports about a process id.
     pub(super) enum ProcessState {
-        /// A process with this id runs; `start` is empty where the system does not tell.
+        /// A process with this id runs. `start` is empty if the system does not report it.
         Running { start: String },
-        /// No such process, or only what is left of it until its parent looks.
+        /// The process does not exist, or is a zombie until its parent collects it.
         Ended,
-        /// Not to be found out.
+        /// The state cannot be determined.
         Unknown,
     }
 
@@ -88,7 +88,7 @@ mod system {
             return seen;
         }
         let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return ProcessState::Ended };
-        // `/proc` may be absent, or hide the processes of other users; a signal of 0 still tells whether one is there.
+        // `/proc` may be missing, or hide the processes of other users. Signal 0 still tells whether a process exists.
         match test_kill_process(pid) {
             Ok(()) => ProcessState::Running { start: String::new() },
             Err(Errno::SRCH) => ProcessState::Ended,
@@ -96,8 +96,8 @@ mod system {
         }
     }
 
-    /// From `/proc/PID/stat`: state is the 3rd field, start time in clock ticks after boot the 22nd. The name before
-    /// them may hold spaces and parentheses, so fields are counted from the last `)`.
+    /// Reads `/proc/PID/stat`: the state is the 3rd field, the start time in clock ticks after boot the 22nd. The name
+    /// before them may contain spaces and parentheses, so fields are counted from the last `)`.
     fn from_proc(pid: u32) -> Option<ProcessState> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (_, fields) = stat.rsplit_once(')')?;
@@ -106,7 +106,7 @@ mod system {
             return Some(ProcessState::Ended);
         }
         let ticks = fields.nth(18)?;
-        // Ticks count from boot, so the boot is part of the identity.
+        // Ticks count from boot, so the boot id is part of the identity.
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Some(ProcessState::Running { start: format!("{}/{ticks}", boot.trim()) })
     }
@@ -114,7 +114,7 @@ mod system {
 
 #[cfg(not(unix))]
 mod system {
-    //! Nothing is known of processes here: no lock is ever taken over silently.
+    //! On this system nothing is known about processes, so no lock is ever taken over automatically.
 
     pub(super) enum ProcessState {
         #[allow(dead_code, reason = "the same shape as on Unix")]
@@ -158,7 +158,7 @@ mod tests {
         let mut child =
             std::process::Command::new("sleep").arg("0").stdout(std::process::Stdio::piped()).spawn().unwrap();
         let pid = child.id();
-        // End of its output means that it has exited or is about to; waiting for the zombie state is waiting for it.
+        // The end of its output means that it has exited or is about to. The test waits for the zombie state.
         child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
         while !std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
             std::thread::yield_now();

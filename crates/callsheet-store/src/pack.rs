@@ -1,5 +1,5 @@
-//! Bytes made small: compressed and, where an earlier text is like them, as what differs from it. The prompts of one skill
-//! share most of their text, and the document of a result is a part of the reply that it was read from.
+//! Packs bytes: compresses them and, if an earlier text is similar, stores only the difference from it. The prompts of
+//! one skill share most of their text, and the document of a result is a part of the reply that it was read from.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,28 +7,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use callsheet_core::spec::BlobId;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// Fewer bytes are kept as they are.
+/// Shorter blobs are stored unchanged.
 const LEAST: usize = 128;
-/// Fewer bytes are nothing that others are like.
+/// Shorter blobs do not become a base.
 const LEAST_BASE: usize = 512;
-/// Bytes of a base that are used: its beginning, within what deflate can look back.
+/// How many bytes of a base are used: its beginning, as far as deflate can look back.
 const BASE_BYTES: usize = 24 * 1024;
-/// What is told from a base is at least this many times smaller. What is not is a base of its own, so that those after it
-/// have a better one.
+/// A difference must be at least this many times smaller than the text. Otherwise the text becomes a base itself, so
+/// that later texts have a better one.
 const TOLD: usize = 5;
-/// Bases that are remembered; the one used longest ago is forgotten first.
+/// How many bases are remembered. The least recently used one is forgotten first.
 const BASES: usize = 32;
 const LEVEL: u32 = 3;
-/// Deflate makes nothing smaller than by this factor.
+/// Deflate never compresses better than by this factor.
 const MOST: usize = 1_032;
 
 /// Bytes as they are stored.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Packed {
     pub hash: BlobId,
-    /// The blob that these bytes are told from.
+    /// The blob from which these bytes differ, if they are stored as a difference.
     pub base: Option<BlobId>,
-    /// How many there are; `None`: they are as they are.
+    /// Size of the unpacked bytes. `None` if they are not compressed.
     pub size: Option<usize>,
     pub bytes: Vec<u8>,
 }
@@ -41,13 +41,13 @@ struct Base {
 }
 
 impl Packed {
-    /// The bytes as they are.
+    /// Stores the bytes unchanged.
     pub fn plain(hash: BlobId, bytes: &[u8]) -> Self {
         Self { hash, base: None, size: None, bytes: bytes.to_vec() }
     }
 }
 
-/// Makes bytes small, with what it has seen before.
+/// Packs bytes, using blobs that it has seen before.
 #[derive(Debug, Default)]
 pub(crate) struct Packer(Mutex<State>);
 
@@ -64,8 +64,8 @@ impl std::fmt::Debug for State {
 }
 
 impl Packer {
-    /// The bytes of a blob, smaller where that is worth it. Later ones may be told from them: whoever stores those looks
-    /// whether their base is there.
+    /// Packs the bytes of a blob if that saves enough. Later blobs may use this one as their base, so whoever stores
+    /// them checks that the base exists.
     pub fn pack(&self, hash: BlobId, bytes: &[u8]) -> Packed {
         if bytes.len() < LEAST {
             return Packed::plain(hash, bytes);
@@ -91,7 +91,7 @@ impl Packer {
         }
     }
 
-    /// Text alone, compressed without a base; `None`: that would not make it smaller.
+    /// Compresses a text without a base. `None` if that would not make it smaller.
     pub fn text(&self, text: &str) -> Option<Vec<u8>> {
         if text.len() < LEAST_BASE {
             return None;
@@ -102,7 +102,7 @@ impl Packer {
 }
 
 impl State {
-    /// The base that shares most marks, if any; it is now the one used last.
+    /// The base that shares the most marks, if any. It becomes the most recently used one.
     fn like(&mut self, marks: &Marks) -> Option<Base> {
         let shared = |base: &Base| base.marks.iter().zip(marks).filter(|(a, b)| a == b).count();
         let most = self.bases.iter().map(shared).enumerate().max_by_key(|(_, shared)| *shared);
@@ -118,17 +118,17 @@ impl State {
         if let Some(base) = base {
             compress.set_dictionary(base).ok()?;
         }
-        // More is nothing gained.
+        // A longer result would save nothing.
         let mut small = Vec::with_capacity(bytes.len().saturating_add(16));
         let ended = compress.compress_vec(bytes, &mut small, FlushCompress::Finish).ok()?;
         (ended == Status::StreamEnd).then_some(small)
     }
 }
 
-/// The bytes that were packed; `None`: these are none, or not of that base.
+/// Unpacks bytes. `None` if they are not packed bytes, or not with this base.
 pub(crate) fn unpack(bytes: Vec<u8>, size: Option<usize>, base: Option<&[u8]>) -> Option<Vec<u8>> {
     let Some(size) = size else { return Some(bytes) };
-    // Of a damaged size no memory is asked for.
+    // A damaged size must not allocate memory.
     let most = bytes.len().saturating_mul(MOST);
     let mut whole = Vec::with_capacity(size.min(most).saturating_add(1));
     let mut decompress = Decompress::new(false);
@@ -139,8 +139,8 @@ pub(crate) fn unpack(bytes: Vec<u8>, size: Option<usize>, base: Option<&[u8]>) -
     (ended == Status::StreamEnd && whole.len() == size).then_some(whole)
 }
 
-/// A text's marks: of the hashes of all its pieces of sixteen bytes the largest one of each of four kinds. Texts that have
-/// a long part in common have most likely a mark in common.
+/// A text's marks: the largest hash of all its pieces of sixteen bytes, for each of four kinds of hash. Texts with a
+/// long common part very likely share a mark.
 type Marks = [u64; 4];
 
 fn marks(bytes: &[u8]) -> Marks {
@@ -156,7 +156,7 @@ fn marks(bytes: &[u8]) -> Marks {
     marks
 }
 
-/// A fixed number without pattern for each byte (splitmix64).
+/// A fixed pseudo-random number for each byte (splitmix64).
 const fn gear() -> [u64; 256] {
     let mut gear = [0; 256];
     let mut index = 0;
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Texts that are like nothing take no base away, and the base that is used is kept longest.
+    /// Texts without similar ones remove no base, and a base that is used is kept longest.
     #[test]
     fn bases_stay_while_they_are_used() {
         let packer = Packer::default();

@@ -1,4 +1,4 @@
-//! Rows of the tables and what they stand for.
+//! Rows of the tables and their types.
 
 use std::path::Path;
 
@@ -11,19 +11,19 @@ use rusqlite::types::ValueRef;
 use crate::pack::unpack;
 use crate::summary::Columns;
 
-/// A hash as it is stored: its 32 bytes.
+/// A hash in its stored form: 32 bytes.
 pub(crate) fn hash_of(id: &BlobId) -> Vec<u8> {
     let pair = |pair: &[u8]| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok());
     let bytes: Option<Vec<u8>> = id.as_str().as_bytes().chunks(2).map(pair).collect();
     bytes.unwrap_or_else(|| id.as_str().as_bytes().to_vec())
 }
 
-/// The key of a fact: those of a run stand together, by their numbers.
+/// The key of a fact. The facts of a run are stored together, ordered by number.
 pub(crate) fn key_of(run: i64, n: u64) -> i64 {
     run.saturating_mul(1 << 32).saturating_add(i64::from(u32::try_from(n).unwrap_or(u32::MAX)))
 }
 
-/// A fact as it is stored.
+/// A fact in its stored form.
 pub(crate) struct FactRow {
     n: u64,
     at: u64,
@@ -76,7 +76,7 @@ pub(crate) fn length(bytes: usize) -> i64 {
     i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
-/// SQLite's integers are signed; numbers of ours beyond that range do not occur and are clamped.
+/// SQLite's integers are signed. Larger numbers do not occur here and are clamped.
 pub(crate) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,19 +1,20 @@
-//! The tables, and how an older file becomes a newer one.
+//! The tables, and how an older file is migrated.
 
 use std::path::Path;
 
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::{Connection, TransactionBehavior};
 
-/// Scripts in order. A script is never changed once released.
+/// Scripts in order. A released script never changes.
 const MIGRATIONS: &[&str] = &[include_str!("../migrations/0001.sql")];
 
-/// Forms that no release had. The file's `user_version` counts them and the scripts it has had.
+/// Number of schema versions that were never released. The file's `user_version` counts them and the scripts that it
+/// has had.
 const NEVER_RELEASED: usize = 4;
 
 const NEWEST: usize = NEVER_RELEASED + MIGRATIONS.len();
 
-/// Why a file could not be brought up to date.
+/// Why a file could not be migrated.
 pub(crate) enum MigrationFault {
     Sqlite(rusqlite::Error),
     Refused(StoreFault),
@@ -25,13 +26,13 @@ impl From<rusqlite::Error> for MigrationFault {
     }
 }
 
-/// Brings the file at `path` to the newest schema, in one transaction. Several processes may try at once.
+/// Migrates the file at `path` to the newest schema, in one transaction. Several processes may try at once.
 pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), MigrationFault> {
     if version(connection)? == NEWEST {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have migrated between the look and the lock.
+    // Another process may have migrated the file before this one got the lock.
     let found = version(&transaction)?;
     must_be_known(found, path)?;
     for script in MIGRATIONS.iter().skip(found.saturating_sub(NEVER_RELEASED)) {
@@ -42,14 +43,14 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Mi
     Ok(())
 }
 
-/// Refuses a file that would have to be changed before it can be read.
+/// Refuses a file that would have to be migrated before it can be read.
 pub(crate) fn must_be_newest(connection: &Connection, path: &Path) -> Result<(), MigrationFault> {
     let found = version(connection)?;
     must_be_known(found, path)?;
     if found == NEWEST {
         return Ok(());
     }
-    let older = format!("{} is older than this Callsheet, which may not write it", path.display());
+    let older = format!("{} has an older format, and this process may not write to it", path.display());
     Err(MigrationFault::Refused(StoreFault::ReadOnly(older)))
 }
 
@@ -62,7 +63,7 @@ fn must_be_known(found: usize, path: &Path) -> Result<(), MigrationFault> {
     if (1..=NEVER_RELEASED).contains(&found) {
         let file = path.display();
         return Err(MigrationFault::Refused(StoreFault::Broken(format!(
-            "{file} has the form of an unreleased Callsheet. Move it away to start fresh"
+            "{file} has the format of an unreleased Callsheet. Move it away to start fresh"
         ))));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! The embedded durable store: one SQLite file a project.
+//! The embedded durable store: one SQLite file per project.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,32 +20,32 @@ use crate::rows::{FactRow, columns_of, key_of, length, signed, unsigned};
 use crate::staged::Staged;
 use crate::summary::Columns;
 
-/// The store of a project, in `callsheet.db` of a folder that is its own.
+/// The store of a project, in `callsheet.db` in a separate folder.
 ///
-/// Writing and reading have a connection each, so that a viewer that reads a long log does not hold up the run.
-/// A fact is safe against the death of the process once `append` returns; `synchronous = NORMAL` means that a power
-/// cut may take the last facts, never the middle of the log.
+/// Writing and reading use separate connections, so that a viewer that reads a long log does not delay the run. Once
+/// `append` returns, a fact survives the death of the process. `synchronous = NORMAL` means that a power cut may take
+/// the last facts, but never facts in the middle of the log.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    /// Before the connections, so that it goes first.
+    /// Declared before the connections, so that it is dropped first.
     checkpoints: Checkpoints,
-    /// `None`: it is only looked at.
+    /// `None` if the store is open only for reading.
     writer: Option<Mutex<Connection>>,
     reader: Mutex<Connection>,
     /// Blobs that the next `append` writes, and the latest that were written.
     staged: Mutex<Staged>,
     packer: Packer,
-    /// What `reader` reads where there is no `writer`. It goes last.
+    /// What `reader` reads if there is no `writer`. Dropped last.
     _copy: Option<tempfile::TempDir>,
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder, creating the folder and the database if need be. One that this process may not write
-    /// can be looked at all the same; whatever would change it is `ReadOnly`.
+    /// Opens the store in a folder, and creates the folder and the database if necessary. A database that this process
+    /// may not write can still be read; every change then returns `ReadOnly`.
     ///
     /// # Errors
-    /// `Full` if the disk is, `TooNew` for a file of a later release, else `Broken` with what to do.
+    /// `Full` if the disk is full, `TooNew` for a file of a later release, else `Broken` with what to do.
     pub fn open(folder: &Path) -> Result<Self, StoreFault> {
         let (path, writer, reader, copy) = if is_read_only(folder) {
             let (path, reader, copy) = open_to_read(folder)?;
@@ -66,7 +66,7 @@ impl SqliteStore {
         })
     }
 
-    /// The unread letters of a run.
+    /// The unread messages in the inbox of a run.
     fn letters_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let rows: Vec<(i64, String)> = connection
             .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
@@ -78,7 +78,7 @@ impl SqliteStore {
         for (n, body) in rows {
             match serde_json::from_str(&body) {
                 Ok(letter) => letters.push((unsigned(n), letter)),
-                // Posted by a newer Callsheet. A run must not stand still because of a letter it cannot read.
+                // A newer Callsheet posted it. The run must not stop because of a message that it cannot read.
                 Err(error) => tracing::warn!(%run, letter = n, %error, "a letter cannot be read; left out"),
             }
         }
@@ -90,8 +90,8 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Takes a run's lock away whoever holds it. Only for a person who knows that the holder is gone, such as one on
-    /// another machine, which `lock` never takes over by itself.
+    /// Takes a run's lock from whoever holds it. Only for a person who knows that the holder has gone, such as a
+    /// process on another machine, whose lock `lock` never takes over automatically.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -115,7 +115,7 @@ impl SqliteStore {
         row.map(|row| row.fact(&self.path, run)).transpose()
     }
 
-    /// Gives room of what was removed back to the disk, unless another process is at the file.
+    /// Returns the space of removed data to the disk, unless another process uses the file.
     pub(crate) fn shrink(&self) {
         let Some(writer) = &self.writer else { return };
         let connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -124,7 +124,7 @@ impl SqliteStore {
         }
     }
 
-    /// A fact as it is stored: JSON, with the size that it has if it is compressed.
+    /// A fact in its stored form: JSON, and its size if it is compressed.
     fn body_of(&self, fact: &LogEntry) -> Result<(Option<i64>, Value), StoreFault> {
         let text = to_json(&fact.event)?;
         Ok(match self.packer.text(&text) {
@@ -137,13 +137,13 @@ impl SqliteStore {
         of_sqlite(&self.path, error)
     }
 
-    /// Runs `work` in a transaction that holds the write lock from its start; any fault rolls it back.
+    /// Runs `work` in a transaction that holds the write lock from the start. Any fault rolls it back.
     pub(crate) fn write<T>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreFault>,
     ) -> Result<T, StoreFault> {
         let writer = self.writer.as_ref().ok_or_else(|| {
-            StoreFault::ReadOnly(format!("{}, or its folder, is not yours to write", self.path.display()))
+            StoreFault::ReadOnly(format!("{}, or its folder, is not writable for you", self.path.display()))
         })?;
         let mut connection = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction =
@@ -161,12 +161,12 @@ impl SqliteStore {
         self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Stores a blob, unless it is there whole.
+    /// Stores a blob, unless it is already stored undamaged.
     fn insert_blob(&self, connection: &Connection, packed: &Packed, bytes: &[u8]) -> Result<(), StoreFault> {
         blobs::insert(connection, packed, bytes).map_err(|e| self.fault(&e))
     }
 
-    /// The number that the rows of a run go by.
+    /// The number that identifies the rows of a run.
     fn number(&self, connection: &Connection, run: &RunId) -> Result<i64, StoreFault> {
         connection
             .prepare_cached("SELECT id FROM runs WHERE run = ?1")
@@ -175,7 +175,7 @@ impl SqliteStore {
             .ok_or_else(|| StoreFault::NoRun(run.clone()))
     }
 
-    /// The number of a run. Refuses unless `lock` is the run's lock now.
+    /// The number of a run. Refuses if `lock` is not the run's current lock.
     fn must_hold(&self, connection: &Connection, lock: &Lock) -> Result<i64, StoreFault> {
         let number = self.number(connection, &lock.run)?;
         match self.holder(connection, &lock.run)? {
@@ -296,7 +296,7 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
-        // Made before the transaction, which every other process waits for.
+        // Packed before the transaction, because every other process waits for that.
         let bodies = facts.iter().map(|fact| self.body_of(fact)).collect::<Result<Vec<_>, _>>()?;
         let staged = self.staged().waiting();
         let packed: Vec<Packed> = staged.iter().map(|(id, bytes)| self.packer.pack(id.clone(), bytes)).collect();
@@ -380,7 +380,8 @@ impl Store for SqliteStore {
     }
 
     fn persist(&self) -> Result<(), StoreFault> {
-        // The log has all that was committed and is not in the database yet; what is there was synced as it was copied.
+        // The log holds everything committed that is not in the database yet. What the database holds was synced when
+        // it was copied.
         let log = self.path.with_extension("db-wal");
         match std::fs::File::open(&log).and_then(|log| log.sync_all()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(of_io(&log, &error)),
@@ -400,10 +401,7 @@ impl Store for SqliteStore {
         }
         let found = blobs::read(&self.reading(), id).map_err(|e| self.fault(&e))?;
         found.ok_or_else(|| StoreFault::NoBlob(id.clone()))?.ok_or_else(|| {
-            StoreFault::Broken(format!(
-                "{}: the bytes of blob {id} are not the ones that were stored; restore the file from a copy",
-                self.path.display()
-            ))
+            StoreFault::Broken(format!("{}: blob {id} is damaged; restore the file from a copy", self.path.display()))
         })
     }
 }

@@ -1,18 +1,18 @@
-//! Blobs in memory: those that the next transaction stores, and those that the latest ones stored. A reply is read, and
-//! shown, soon after it was stored.
+//! Blobs in memory: those that the next transaction stores, and those that the latest transactions stored, because a
+//! reply is read and shown soon after it was stored.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use callsheet_core::spec::BlobId;
 
-/// Bytes of stored blobs that are kept.
+/// How many bytes of stored blobs are kept.
 const KEPT: usize = 2 * 1024 * 1024;
 
-/// Blobs by what becomes of them.
+/// Blobs, grouped by their state.
 #[derive(Debug, Default)]
 pub(crate) struct Staged {
-    /// They leave only once they are stored, so that they are found always.
+    /// They stay here until they are stored, so that a reader always finds them.
     waiting: BTreeMap<BlobId, Arc<Vec<u8>>>,
     stored: BTreeMap<BlobId, Arc<Vec<u8>>>,
     /// The stored ones, oldest first.
@@ -34,7 +34,7 @@ impl Staged {
         self.waiting.iter().map(|(id, bytes)| (id.clone(), Arc::clone(bytes))).collect()
     }
 
-    /// The transaction is committed.
+    /// Call this when the transaction is committed.
     pub fn stored(&mut self, blobs: Vec<(BlobId, Arc<Vec<u8>>)>) {
         for (id, bytes) in blobs {
             self.waiting.remove(&id);

@@ -1,4 +1,4 @@
-//! What a list of runs shows, folded fact by fact as they are appended.
+//! The data of the list of runs, updated with each appended fact.
 
 use callsheet_core::events::{self, Event, LogEntry, VERSION};
 use callsheet_core::record::Outcome;
@@ -17,7 +17,8 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Takes one appended fact in. Refused if its number does not continue the log or its version is not ours.
+    /// Updates the columns with one appended fact. Refuses it if its number does not continue the log or its version is
+    /// not ours.
     pub(crate) fn note(&mut self, run: &RunId, fact: &LogEntry) -> Result<(), StoreFault> {
         if fact.v != VERSION {
             return Err(StoreFault::TooNew { found: fact.v, known: VERSION });

@@ -1,4 +1,4 @@
-//! What the pieces of a code text are, for their colours: by the queries that come with each grammar.
+//! Classifies the pieces of a code text for colouring, with the queries that come with each grammar.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,15 @@ use tree_sitter::{Query, QueryCursor, QueryCursorOptions, StreamingIterator};
 
 use crate::{Deadline, TreeSitter, languages, parse};
 
-/// Largest text that gets colours, bytes.
+/// Largest text that is coloured, in bytes.
 const LARGEST: usize = 256 * 1024;
 
 /// Longest time for one text.
 const LONGEST: Duration = Duration::from_millis(200);
 
 impl TreeSitter {
-    /// The pieces of a code text, or of a part of one, in order and apart. Nothing, if no language is known by the path.
+    /// The coloured pieces of a code text, or of a part of one, in order and without overlap. Empty if the path's
+    /// language is unknown.
     pub fn colours(&self, path: &str, text: &str) -> Vec<Coloured> {
         let Some(language) = languages::of_path(path).filter(|_| text.len() <= LARGEST) else { return Vec::new() };
         let deadline = Deadline(Instant::now() + LONGEST);
@@ -40,7 +41,7 @@ impl TreeSitter {
     }
 }
 
-/// Neighbours of one kind are one piece.
+/// Adjacent pieces of one kind become one piece.
 fn pieces(painted: &[Option<Token>]) -> Vec<Coloured> {
     let mut pieces: Vec<Coloured> = Vec::new();
     for (at, token) in painted.iter().enumerate() {
@@ -53,7 +54,7 @@ fn pieces(painted: &[Option<Token>]) -> Vec<Coloured> {
     pieces
 }
 
-/// By the first word of a capture's name, as all these queries use it.
+/// The kind by the first word of a capture's name, which all these queries use.
 fn token(capture: &str) -> Option<Token> {
     Some(match capture.split('.').next().unwrap_or_default() {
         "keyword" => Token::Keyword,
@@ -66,10 +67,10 @@ fn token(capture: &str) -> Option<Token> {
     })
 }
 
-/// Compiled once each: the outline of a language and its colours.
+/// Identifies a query that is compiled once: the outline of a language, or its colours.
 pub(crate) type QueryName = (&'static str, &'static str);
 
-/// A query that fits its grammar.
+/// Whether a query fits its grammar.
 pub(crate) fn fits(grammar: &tree_sitter_language::LanguageFn, source: &str) -> Result<Query, tree_sitter::QueryError> {
     Query::new(&(*grammar).into(), source)
 }

@@ -1,5 +1,5 @@
-//! Symbols of code files by tree-sitter: the adapter of the runtime's `Outline` port. A language is one folder of
-//! `src/languages`.
+//! Finds the symbols of code files with tree-sitter: the adapter for the runtime's `Outline` port. Each language is one
+//! folder of `src/languages`.
 
 mod colours;
 mod languages;
@@ -19,16 +19,16 @@ use languages::Language;
 use tree_sitter::{ParseOptions, Parser, Query, Tree};
 use tree_sitter_language::LanguageFn;
 
-/// Largest text that is parsed, bytes.
+/// Largest text that is parsed, in bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
 
-/// Most symbols of one file.
+/// Most symbols in one file.
 const MOST_SYMBOLS: usize = 20_000;
 
 /// Longest time for one file.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Finds symbols by tree-sitter. Queries are compiled once.
+/// Finds symbols with tree-sitter. It compiles each query once.
 #[derive(Default)]
 pub struct TreeSitter {
     queries: Mutex<BTreeMap<QueryName, Arc<Query>>>,
@@ -40,7 +40,7 @@ impl Outline for TreeSitter {
         if text.len() > LARGEST {
             return Err(OutlineFault::TooLarge);
         }
-        // Behind a byte order mark the first line begins as any other.
+        // After a byte order mark, the first line begins like any other.
         let (mark, text) = split_mark(text);
         let query = self.compiled(("outline", language.name), &language.grammar, || language.query.to_owned())?;
         let deadline = Deadline(Instant::now() + LONGEST);
@@ -82,7 +82,7 @@ impl TreeSitter {
     }
 }
 
-/// When to give up.
+/// The time at which to stop.
 struct Deadline(Instant);
 
 impl Deadline {

@@ -9,22 +9,22 @@ use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions, StreamingIterato
 
 use crate::Deadline;
 
-/// A symbol, or a scope that is none, as found.
+/// A symbol, or a scope that is not a symbol, as found.
 pub(crate) struct FoundSymbol {
-    /// Its bytes, with what wraps it.
+    /// Its bytes, including what wraps it.
     pub(crate) range: Range<usize>,
     /// `None` for a scope.
     pub(crate) kind: Option<SymbolKind>,
     /// As written.
     pub(crate) name: String,
-    /// What stands before the name in its path.
+    /// The part of its path before the name.
     pub(crate) owner: Option<String>,
 }
 
 /// Everything found in one file.
 #[derive(Default)]
 pub(crate) struct Nodes {
-    /// Symbols and scopes; of several patterns for one node and name the first of the query.
+    /// Symbols and scopes. If several patterns match one node and name, the first in the query counts.
     pub(crate) symbols: Vec<FoundSymbol>,
     /// Bytes of comments, attributes and decorators.
     pub(crate) leads: Vec<Range<usize>>,
@@ -38,7 +38,7 @@ struct Candidate<'tree> {
     owner: Option<String>,
 }
 
-/// Finds what the query asks for.
+/// Runs the query.
 pub(crate) fn find(query: &Query, tree: &Tree, text: &str, deadline: &Deadline) -> Result<Nodes, OutlineFault> {
     let captures = query.capture_names();
     let mut timed_out = false;

@@ -1,4 +1,4 @@
-//! From found nodes to the outline of a file: paths, lines, comments, numbers. Pure.
+//! Turns found nodes into the outline of a file: paths, lines, comments, numbers. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -7,10 +7,10 @@ use callsheet_core::symbols::{Symbol, SymbolKind};
 
 use crate::nodes::{FoundSymbol, Nodes};
 
-/// Longest name, characters; a longer one is no name.
+/// Longest name in characters. A longer text is not a name.
 const LONGEST_NAME: usize = 200;
 
-/// The symbols of a text, in the order they begin in, outer before inner.
+/// The symbols of a text, in the order of their starts, outer before inner.
 pub(crate) fn symbols(nodes: Nodes, text: &str) -> Vec<Symbol> {
     let lines = Lines::of(text);
     let leads = Leads::of(&nodes.leads, text, &lines);
@@ -19,7 +19,7 @@ pub(crate) fn symbols(nodes: Nodes, text: &str) -> Vec<Symbol> {
     let mut open: Vec<Scope> = Vec::new();
     let mut symbols = Vec::new();
     for node in &found {
-        // Several names of one declaration stand beside each other, although their ranges are one.
+        // Several names of one declaration are siblings, although they have the same range.
         while open.last().is_some_and(|scope| scope.range.end <= node.range.start || scope.range == node.range) {
             open.pop();
         }
@@ -41,7 +41,7 @@ pub(crate) fn symbols(nodes: Nodes, text: &str) -> Vec<Symbol> {
     symbols
 }
 
-/// What is open around a node.
+/// A scope around a node.
 struct Scope {
     range: Range<usize>,
     path: String,
@@ -49,13 +49,13 @@ struct Scope {
     kind: Option<SymbolKind>,
 }
 
-/// `typedef struct a { } a;` is one symbol, and so are two names for one node.
+/// Whether a node repeats its parent. `typedef struct a { } a;` is one symbol, and so are two names for one node.
 fn is_repeated(node: &FoundSymbol, name: &str, parent: Option<&Scope>) -> bool {
     let same = |scope: &Scope| scope.kind == Some(SymbolKind::Type) && scope.name == name;
     node.kind.is_some() && parent.is_some_and(same)
 }
 
-/// A function of a type is a method.
+/// The kind of a symbol within its parent: a function of a type is a method.
 fn kind_in(kind: SymbolKind, written: &str, parent: Option<&Scope>) -> SymbolKind {
     use SymbolKind::{Class, Enum, Function, Interface, Method, Struct, Trait, Union};
     let of_type = parent.is_some_and(|scope| {
@@ -79,7 +79,7 @@ fn symbol(kind: SymbolKind, path: String, range: &Range<usize>, lines: &Lines<'_
     }
 }
 
-/// A declaration of what the file also defines is left out.
+/// Removes declarations of symbols that the file also defines.
 fn without_declared(symbols: &mut Vec<Symbol>) {
     let is_declaration = |symbol: &Symbol| symbol.kind == SymbolKind::Declaration;
     let defined: BTreeSet<String> =
@@ -101,7 +101,7 @@ fn number(symbols: &mut [Symbol]) {
     }
 }
 
-/// A name as a part of a path: without type arguments, quotes and blanks; `::` becomes a dot.
+/// A name as a part of a path: without type arguments, quotes and blanks. `::` becomes a dot.
 fn clean(written: &str) -> Option<String> {
     if written.chars().nth(LONGEST_NAME).is_some() {
         return None;
@@ -120,7 +120,7 @@ fn clean(written: &str) -> Option<String> {
             character => name.push(character),
         }
     }
-    // `operator()` is a name, what follows the type of a conversion is none.
+    // `operator()` is a name; what follows the type of a conversion is not part of it.
     let end = operator.find('(').filter(|_| !operator.starts_with("operator()")).unwrap_or(operator.len());
     name.extend(operator.get(..end).unwrap_or(operator).split_whitespace());
     let name = name.replace("::", ".");
@@ -128,7 +128,7 @@ fn clean(written: &str) -> Option<String> {
     if name.is_empty() { None } else { Some(name) }
 }
 
-/// Lines of a text by byte.
+/// The lines of a text by byte.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -149,7 +149,7 @@ impl<'a> Lines<'a> {
         self.starts.get(index).copied().unwrap_or(self.text.len())
     }
 
-    /// A node without the blanks at its end: some grammars count a line end in.
+    /// A node without the blanks at its end, because some grammars include a line end.
     fn trimmed(&self, range: &Range<usize>) -> Range<usize> {
         let length = self.text.get(range.clone()).map_or(range.len(), |text| text.trim_end().len());
         range.start..range.start.saturating_add(length)
@@ -162,7 +162,7 @@ impl<'a> Lines<'a> {
 
 /// Comments, attributes and decorators.
 struct Leads {
-    /// Line below each one that has its lines for itself, with its first line.
+    /// For each one that has its lines to itself: the line below it, and its first line.
     above: BTreeMap<u32, u32>,
     /// End by start, in bytes.
     ends: BTreeMap<usize, usize>,
@@ -198,7 +198,7 @@ impl Leads {
         start..range.end
     }
 
-    /// The first line of what stands right above a line, without a gap; the line itself if nothing does.
+    /// The first line of what is directly above a line, without a gap. Returns the line itself if there is nothing.
     fn above(&self, line: u32) -> u32 {
         let mut first = line;
         while let Some(lead) = self.above.get(&first) {

@@ -1,8 +1,8 @@
-//! The tools that models may call, one folder each: code, `description.md` (what the model reads), `schema.json` (the
-//! arguments) and `cases/` (arguments and a small project in, output out).
+//! The tools that models may call. Each tool is one folder: code, `description.md` (what the model reads),
+//! `schema.json` (the arguments) and `cases/` (arguments and a small project as input, the output as expectation).
 //!
-//! No tool writes to the project. [`write_file`] answers with changes that the host validates, shows and applies;
-//! [`run_command`] runs in a sandbox where the system has one, see [`holding`].
+//! No tool writes to the project. [`write_file`] returns changes that the host validates, shows and applies.
+//! [`run_command`] runs in a sandbox if the system has one, see [`holding`].
 
 mod common;
 
@@ -28,30 +28,30 @@ pub use run_command::holding::{Held, Holding, holding};
 pub use run_command::sandbox::Enforcement;
 pub use run_command::{is_host, set_aside_left, supervise, supervise_with};
 
-/// The tools that start the processes of templates: any, and, where the system can hold them to it, those that only
-/// read. They stand beside the registry: no model is offered them.
+/// The tools that start the processes of templates: one for all processes and, if the system can enforce it, one for
+/// processes that only read. They are not in the registry, so no model is offered them.
 pub fn scripts() -> Vec<Arc<dyn Tool>> {
     let reading = script::Script::reading().map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let any: Arc<dyn Tool> = Arc::new(script::Script::new());
     std::iter::once(any).chain(reading).collect()
 }
 
-/// A tool that a configuration registers: its calls ask for subtasks (spec "Templates" 14).
+/// A tool that a configuration registers. Its calls ask for subtasks (spec "Templates" 14).
 pub fn subtask_tool(name: &str, description: &str) -> Arc<dyn Tool> {
     Arc::new(spawn_subtask::SpawnSubtask::registered(name, description))
 }
 
-/// Prints the paths that `file_paths` by command asks for. It stands beside the registry too.
+/// Prints the paths for a `file_paths` that comes from a command. It is not in the registry either.
 pub fn list_paths() -> Arc<dyn Tool> {
     Arc::new(list_paths::ListPaths::new())
 }
 
-/// Checks changes on a copy of the project. It stands beside the registry too.
+/// Checks changes on a copy of the project. It is not in the registry either.
 pub fn check_changes() -> Arc<dyn Tool> {
     Arc::new(check_changes::CheckChanges::new())
 }
 
-/// All built-in tools, in the order in which a model is shown them.
+/// All built-in tools, in the order in which models see them.
 pub fn registry() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read_file::ReadFile::new()),

@@ -141,7 +141,7 @@ async fn run(tool: &str, case: &Case) -> String {
     format!("{title}\n{}\n", steady(&text.replace(&root.display().to_string(), "$PROJECT").replace(&beside, "$BESIDE")))
 }
 
-/// Without what differs from run to run: times.
+/// The text without times, which differ from run to run.
 fn steady(text: &str) -> String {
     let Some((before, after)) = text.split_once(" after ") else { return text.to_owned() };
     let Some((time, rest)) = after.split_once(" s") else { return text.to_owned() };

@@ -1,4 +1,4 @@
-//! What only real processes show: groups, signals, cancellation, the environment, the sandbox.
+//! Tests what only real processes show: groups, signals, cancellation, the environment, the sandbox.
 //!
 //! covers: templates 8
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
@@ -41,7 +41,7 @@ async fn output(line: &str, context: &ToolContext) -> String {
     }
 }
 
-/// Waits for a file that a command writes: a sign of life, not a time.
+/// Waits for a file that a command writes, not for a fixed time.
 async fn written(path: PathBuf) -> String {
     loop {
         if let Ok(text) = std::fs::read_to_string(&path)
@@ -53,7 +53,7 @@ async fn written(path: PathBuf) -> String {
     }
 }
 
-/// Waits until a process is gone or only waits to be reaped.
+/// Waits until a process has gone or is a zombie.
 async fn gone(pid: &str) {
     let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
     let zombie = || {
@@ -92,7 +92,7 @@ async fn dropping_the_call_kills_the_whole_group() {
     gone(&child).await;
 }
 
-/// A process that ends at once, after a second signal, leaves nothing behind.
+/// A process that exits at once, after a second signal, leaves nothing behind.
 #[tokio::test]
 async fn killing_all_kills_what_commands_started() {
     let project = TempDir::new().unwrap();
@@ -136,7 +136,7 @@ async fn what_is_left_in_the_background_ends_with_the_call() {
 
 #[tokio::test]
 async fn secrets_of_the_environment_are_not_passed_on() {
-    // The variables that cargo and the test runner set are enough to see that others arrive.
+    // The variables that cargo and the test runner set are enough to show whether others arrive.
     let project = TempDir::new().unwrap();
     let text = output("env", &context(&project)).await;
     assert!(text.contains("\nPATH="), "{text}");
@@ -155,7 +155,7 @@ async fn a_flood_is_drained_counted_and_bounded() {
     assert!(text.ends_with("--- stderr\nthe end"), "both streams are read at once");
 }
 
-/// A script with `effects="read"` changes nothing but a temporary folder of its own and connects to nothing.
+/// A script with `effects="read"` changes nothing but its own temporary folder and connects to nothing.
 /// covers: templates 2.2
 #[tokio::test]
 async fn a_script_that_only_reads_is_held_to_it() {
@@ -187,7 +187,7 @@ async fn a_script_that_only_reads_is_held_to_it() {
     assert_eq!(std::fs::read_to_string(project.path().join("kept.txt")).unwrap(), "as it was");
 }
 
-/// What Landlock lets pass is refused too: modes, times and attributes of any file of the user.
+/// What Landlock does not prevent is refused too: changes to modes, times and attributes of any file of the user.
 /// covers: templates 2.2
 #[tokio::test]
 async fn a_script_that_only_reads_changes_no_mode_and_no_time() {
@@ -210,7 +210,7 @@ async fn a_script_that_only_reads_changes_no_mode_and_no_time() {
     assert_eq!(seen(&after), seen(&before), "{report}");
 }
 
-/// No command takes from this program what it needs to put things back.
+/// No command takes away from this program what it needs to put things back.
 /// covers: 11.10
 #[tokio::test]
 async fn no_command_sets_the_limits_of_another_process() {
@@ -223,7 +223,7 @@ async fn no_command_sets_the_limits_of_another_process() {
     }
 }
 
-/// Runs Python, each line by itself, and returns what did not fail.
+/// Runs each line of Python separately, and returns those that did not fail.
 async fn worked(lines: &[&str], context: &ToolContext) -> String {
     let each = "import ctypes, os, socket, struct, sys\nlibc = ctypes.CDLL(None, use_errno=True)\n\
                 def call(*of):\n    if libc.syscall(*of) < 0:\n        raise OSError(ctypes.get_errno(), 'refused')\n\
@@ -235,7 +235,7 @@ async fn worked(lines: &[&str], context: &ToolContext) -> String {
     }
 }
 
-/// No call that gives a file a mode makes a program that runs as its owner or group for others.
+/// No call that sets a mode creates a set-user-ID or set-group-ID program.
 /// covers: 11.10
 #[tokio::test]
 async fn no_call_that_takes_a_mode_sets_the_user_or_the_group() {
@@ -263,7 +263,7 @@ async fn no_call_that_takes_a_mode_sets_the_user_or_the_group() {
     }
 }
 
-/// No command slows down what looks at how much it uses.
+/// No command slows down the process that measures how much it uses.
 /// covers: 11.10
 #[tokio::test]
 async fn no_command_schedules_another_process() {
@@ -293,7 +293,7 @@ async fn no_command_schedules_another_process() {
     assert!(own.iter().filter(numbered).all(|line| text.contains(line)), "{text}");
 }
 
-/// A script that only reads sends nothing to the user's other programs, also where it has no namespaces.
+/// A script that only reads sends nothing to the user's other programs, even without namespaces.
 /// covers: templates 2.2
 #[tokio::test]
 async fn a_script_that_only_reads_reaches_no_memory_and_no_messages_of_others() {
@@ -313,7 +313,7 @@ async fn a_script_that_only_reads_reaches_no_memory_and_no_messages_of_others() 
     assert_eq!(report["stdout"], "made stream\n", "{report}");
 }
 
-/// A folder that is not below the temporary one, which commands may write to; a checkout may be.
+/// A folder outside the temporary one, which commands may write to; a checkout can be in there.
 fn folder_of_no_command() -> PathBuf {
     let temporary = std::env::temp_dir().canonicalize().unwrap();
     let mut folders = [Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), std::env::home_dir()].into_iter().flatten();
@@ -376,11 +376,11 @@ async fn a_project_with_the_folders_of_the_user_gets_no_commands() {
     let context = ToolContext { workspace: inside, ..context(&project) };
     let text = output("touch made", &context).await;
     assert!(text.contains("no command runs here"), "{text}");
-    // Nor does a project that lies in one of them.
+    // The same applies to a project inside one of them.
     let around = Arc::new(workspace.clone().keeping(project.path().parent().unwrap()));
     let context = ToolContext { workspace: around, ..context };
     assert!(output("touch made", &context).await.contains("no command runs here"));
-    // Elsewhere they get a temporary folder of their own.
+    // Elsewhere they get their own temporary folder.
     let beside = TempDir::new().unwrap();
     let context = ToolContext { workspace: Arc::new(workspace.keeping(beside.path())), ..context };
     let text = output("echo $TMPDIR; echo x > $TMPDIR/own && echo written", &context).await;

@@ -1,4 +1,4 @@
-//! Every built-in tool against the conformance suite.
+//! Runs every built-in tool against the conformance suite.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 callsheet_runtime::tool_conformance!(trial;
     read_file list_files find_files search_text write_file run_command fetch_url ask_user spawn_subtask);
 
-/// One long page under one address; everything else as the real adapter answers.
+/// One long page at one address. For everything else, the real adapter answers.
 struct OnePage(HttpFetch);
 
 #[async_trait]
@@ -34,7 +34,7 @@ impl Fetch for OnePage {
     }
 }
 
-/// A project with a long file, many files, and links that lead out; secrets stand beside it.
+/// A project with a long file, many files, and links that lead out. Secrets are beside it.
 fn project() -> TempDir {
     let folder = TempDir::new().unwrap();
     let root = folder.path().join("project");
@@ -108,7 +108,7 @@ fn trial(name: &str) -> Trial {
     Trial { tool, context, plenty, escapes, keep: Box::new(folder) }
 }
 
-/// Tests of core know the tools by a file; it says of each what its folder says.
+/// Tests of core know the tools from a file. It must say the same as the folder of each tool.
 ///
 /// covers: 11.1
 #[test]

@@ -1,4 +1,4 @@
-//! The HTTP adapter against a server of a few lines on loopback, which is reached by listing it.
+//! Tests the HTTP adapter against a small server on loopback, which is reached by listing it.
 //!
 //! covers: 5.7
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
@@ -16,7 +16,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-/// Answers each path with bytes as they stand; `None` never answers.
+/// Answers each path with fixed bytes. `None` never answers.
 struct Server {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<String>>>,
@@ -67,7 +67,7 @@ fn redirect(to: &str) -> Option<Vec<u8>> {
     response(&format!("302 Found\r\nlocation: {to}"), b"")
 }
 
-/// Gives each host its addresses in turn, one answer a lookup.
+/// Returns the addresses of each host in turn, one answer per lookup.
 #[derive(Default)]
 struct Names(Mutex<BTreeMap<String, Vec<Vec<SocketAddr>>>>);
 
@@ -107,7 +107,7 @@ async fn a_page_is_fetched_from_the_address_that_was_checked() {
         response("200 OK\r\ncontent-type: text/plain; charset=utf-8", "Grüße".as_bytes()),
     )])
     .await;
-    // A second lookup would give another address; the test fails if it is ever made.
+    // A second lookup would return another address; the test fails if there is one.
     let elsewhere: SocketAddr = "127.0.0.2:1".parse().unwrap();
     let names = Names::of(&[("pages.test", &[&[server.address], &[elsewhere]])]);
     let port = server.address.port();

@@ -1,5 +1,5 @@
-//! Matching by a model (spec 13): of the files that a lookup found, a task of the subtype `associative_matching` says
-//! which matter. It runs as a child of the task that wants them, before that one is opened.
+//! Matching by a model (spec 13): a task of the subtype `associative_matching` chooses which of the files that a lookup
+//! found are relevant. It runs as a child of the task that needs them, before that task is opened.
 
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use crate::template::{Bound, Details, ErrorKind, Reason, ReturnStatus, TaskError
 
 use super::{Evaluator, failure};
 
-/// Most files that are taken of an answer (spec 13).
+/// Most files that are used from an answer (spec 13).
 const MOST: usize = 20;
-/// The score of a file that has none, or none that is a number (spec 13).
+/// The score of a file without a numeric score (spec 13).
 const UNKNOWN: f64 = 0.5;
 
 /// A file that the model chose.
@@ -22,7 +22,7 @@ struct Choice {
 }
 
 impl Evaluator<'_> {
-    /// Whether a model is still to choose among what was found.
+    /// Whether a model must still choose among the findings.
     pub(super) fn wants_choice(&self, op: &NodeInstance) -> bool {
         let found = self.everything_found(op);
         let is_there = self.tree.matcher.as_deref().and_then(|name| self.template(name)).is_some();
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
         self.run.operators().child(op, ChildSlot::Match)
     }
 
-    /// The names of the matching task: what is to be done, and the files with what is known of each.
+    /// The inputs of the matching task: what the task should do, and the files with what is known about each.
     pub(super) fn candidates(&self, op: &NodeInstance) -> [(String, Bound); 2] {
         let found = self.everything_found(op);
         let mut files: Vec<Value> = Vec::new();
@@ -51,7 +51,7 @@ impl Evaluator<'_> {
         ]
     }
 
-    /// Why what was found cannot be used: the matching task failed, or its reply was no list.
+    /// Why the findings cannot be used: the matching task failed, or its reply was not a list.
     ///
     /// # Errors
     /// `context_matching_failure`, `context_parsing_failure`.
@@ -70,7 +70,8 @@ impl Evaluator<'_> {
         Err(Box::new(failure::failure(reason, message, details)))
     }
 
-    /// What was found, less what the model left out. Names that were not offered are told, never taken for others.
+    /// The findings without what the model left out. Names that were not offered are reported, never replaced by
+    /// others.
     pub(super) fn found(&self, op: &NodeInstance) -> Found {
         let mut found = self.everything_found(op);
         let Some(child) = self.matching(op) else { return found };
@@ -104,7 +105,7 @@ fn is_about_the_reply(error: &TaskError) -> bool {
     matches!(error.kind, ErrorKind::InvalidOutput { .. }) || failure::reason(error) == Some(Reason::OutputFormatFailure)
 }
 
-/// The choices of a reply: objects with a path; `None`: it is no list.
+/// The choices of a reply: objects with a path. `None` if it is not a list.
 fn list(result: &TaskResult) -> Option<Vec<Choice>> {
     let all = result.parsed_content.as_ref()?.as_array()?;
     let choice = |value: &Value| {

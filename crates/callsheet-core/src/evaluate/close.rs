@@ -1,4 +1,4 @@
-//! Closing a task: its result, by operator (spec 8).
+//! Closes a task: computes its result, by operator (spec 8).
 
 use crate::prompt::Note;
 use crate::record::Step;
@@ -20,7 +20,7 @@ impl Evaluator<'_> {
         self.gives(op, known.node, known.node.kind.operator().close(&known))
     }
 
-    /// Whether a task goes on after a turn.
+    /// Whether a task continues after a turn.
     pub(super) fn judge(&self, op: &NodeInstance) -> Step {
         let Some(known) = self.known(op) else { return self.failed(op, failure::lost()) };
         match known.node.kind.operator().judge(&known) {
@@ -33,7 +33,7 @@ impl Evaluator<'_> {
         self.closed(op, self.held(node, result).located(&node.origin, op.id.as_str()))
     }
 
-    /// The result of a handler, or another try where the template asks for it (spec 15).
+    /// The result of a handler, or another attempt if the template asks for it (spec 15).
     fn close_handler(&self, op: &NodeInstance, node: &Node) -> Step {
         let result = self.handler_result(op, node).located(&node.origin, op.id.as_str());
         let fault = result.error.as_deref().cloned().or_else(|| unread(&result));
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What the next handler is told of an error (spec 15).
+/// What the next handler is told about an error (spec 15).
 fn told_of(error: &TaskError) -> String {
     if matches!(error.kind, ErrorKind::InvalidOutput { .. }) {
         return Note::AttemptEmpty.text().to_owned();
@@ -65,7 +65,7 @@ fn told_of(error: &TaskError) -> String {
     let Some(details) = details else {
         return Note::AttemptFailed.fill(&[("message", &super::open::one_line(&error.message, TOLD))]);
     };
-    // What broke a schema stands in the violations: that it was an object says nothing.
+    // The violations show what broke a schema; that the value was an object adds nothing.
     let broken = details.path.is_some() && details.violations.is_some();
     let mut words = match (&details.expected_type, &details.actual_type) {
         (Some(expected), Some(actual)) if !broken => {
@@ -79,24 +79,24 @@ fn told_of(error: &TaskError) -> String {
     words
 }
 
-/// Longest message of a provider or a tool that a model is told, in characters.
+/// Longest message of a provider or a tool that a model sees, in characters.
 const TOLD: usize = 300;
 
-/// What is wrong with a declared value that could not be read, of a task that may go on with the text all the same: it is
-/// asked for again first.
+/// The fault of a declared value that could not be read, for a task that may also continue with the text. The value is
+/// first requested again.
 fn unread(result: &TaskResult) -> Option<TaskError> {
     let fault = result.notes.parse_error.as_ref()?;
     let details = Details { violations: Some(vec![fault.message.clone()]), ..Details::default() };
     Some(failure::failure(Reason::OutputFormatFailure, fault.message.as_str(), details))
 }
 
-/// Attempts that a task has. Without a word of its author a reply that is not as declared is asked for once more.
+/// Number of attempts of a task. If its author sets none, a reply that violates its declaration is requested once more.
 fn attempts(node: &Node, error: Option<&TaskError>) -> u32 {
     let misfit = error.and_then(failure::reason) == Some(Reason::OutputFormatFailure);
     node.recovery.attempts.unwrap_or(if misfit { 2 } else { 1 })
 }
 
-/// Another handler may be tried after these (spec 15).
+/// Whether another handler may be tried after this error (spec 15).
 fn is_recoverable(error: &TaskError) -> bool {
     let reasons = [Reason::OutputFormatFailure, Reason::ToolExecutionError, Reason::LlmError];
     matches!(error.kind, ErrorKind::InvalidOutput { .. })

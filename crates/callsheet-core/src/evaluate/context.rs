@@ -1,5 +1,5 @@
-//! What a task is told of its surroundings (spec 5): the frame of its parent by its own settings, accumulated outputs,
-//! inputs; and all of it put together as the payload of a handler.
+//! What a task is told about its surroundings (spec 5): the frame of its parent by its own settings, accumulated
+//! outputs, inputs; and all of it combined as the payload of a handler.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use crate::template::{
 use super::known_files::listed;
 use super::{Entry, Evaluator, FileRequest};
 
-/// Something of a frame.
+/// A part of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Item {
@@ -29,16 +29,16 @@ pub enum Item {
     },
     /// A file by its path.
     File(String),
-    /// What an operator above looked up for all below it.
+    /// What an operator above looked up for everything below it.
     Looked {
-        /// What memory had to say.
+        /// The text that memory returned.
         context: String,
         /// Files.
         matches: Vec<FileMatch>,
     },
 }
 
-/// An atomic task without open placeholders: all that its handler is told. Recorded before the first call.
+/// An atomic task without open placeholders: everything that its handler is told. Recorded before the first call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandlerTask {
@@ -46,11 +46,11 @@ pub struct HandlerTask {
     pub description: String,
     /// What to do.
     pub instructions: String,
-    /// Joins the base prompt.
+    /// Added to the base prompt.
     pub system: String,
     /// What a good result looks like.
     pub expected_output: String,
-    /// How it is judged; given to evaluators.
+    /// How the result is judged. Given to evaluators.
     pub criteria: String,
     /// Declared form of the output.
     pub output: Option<OutputFormat>,
@@ -60,32 +60,32 @@ pub struct HandlerTask {
     pub inherited: Vec<Item>,
     /// Outputs of earlier children.
     pub earlier: Vec<Entry>,
-    /// Entries that were left out for size.
+    /// Number of entries that were left out because of their size.
     pub dropped_entries: usize,
     /// Inputs with their values as text.
     pub inputs: Vec<(String, String)>,
     /// Files.
     pub files: FileRequest,
-    /// What memory had to say, beside the fresh files.
+    /// The text that memory returned, besides the fresh files.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub related: String,
-    /// What the lookups have to tell.
+    /// Warnings of the lookups.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Its reply is kept as it is.
+    /// Whether its reply is kept unchanged.
     pub manual_xml: bool,
-    /// Its reply holds changes of files, in the form of a writer of a sheet.
+    /// Whether its reply contains changes of files, in the form of a task of a sheet.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub writes: bool,
 }
 
 impl HandlerTask {
-    /// Most tokens that a call of it takes beside its reply: its texts by estimate, and its files at their largest.
+    /// Most tokens of a call without its reply: its texts by estimate, and its files at their largest.
     pub fn most_tokens(&self) -> u64 {
         self.tokens().saturating_add(self.files.most_tokens())
     }
 
-    /// Tokens of its texts, by estimate; files are not counted.
+    /// Estimated tokens of its texts, without files.
     pub fn tokens(&self) -> u64 {
         let mut count = TokenCount::default();
         for text in [&self.description, &self.instructions, &self.system, &self.expected_output, &self.criteria] {
@@ -137,7 +137,7 @@ impl Evaluator<'_> {
         let given = |path: &String| self.tree.files.contains(path) || self.tree.named.contains(path);
         let (given, of_operators): (Vec<String>, Vec<String>) = frame.files.into_iter().partition(given);
         let added = self.added_files(op);
-        // What nothing but an evaluation asks for is no path of a template.
+        // A path that only an evaluation asks for does not belong to the template.
         let explicit = explicit || (paths.is_empty() && of_operators.is_empty() && !added.is_empty());
         paths.extend(of_operators);
         paths.extend(added);
@@ -177,26 +177,26 @@ impl Evaluator<'_> {
         })
     }
 
-    /// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16). Where only
-    /// reading is allowed it has none to make.
+    /// Whether the task is a called skill whose only tool writes files. Its replies then contain the changes, as in a
+    /// sheet (spec 16). If only reading is allowed, it makes no changes.
     pub(super) fn proposes_changes(&self, op: &NodeInstance, node: &Node) -> bool {
         let writes = |tools: &Vec<String>| matches!(tools.as_slice(), [only] if self.run.policy(only).stages_changes());
         op.template.starts_with("skill:") && node.tools.as_ref().is_some_and(writes) && !self.only_reads(op)
     }
 
-    /// It is the evaluator of a loop, or all that a call in its place runs.
+    /// Whether it is the evaluator of a loop, or runs in a call that replaces the evaluator.
     fn is_evaluator(&self, op: &NodeInstance) -> bool {
         let around = || self.parent(op).is_some_and(|above| self.is_evaluator(above));
         self.judged(op).is_some() || matches!(op.place, ChildSlot::Body | ChildSlot::Branch { .. }) && around()
     }
 
-    /// What it is part of, and the part of that which it judges.
+    /// The loop that contains it, and the part of the loop that it judges.
     fn judged<'o>(&'o self, op: &NodeInstance) -> Option<(&'o NodeInstance, ChildSlot)> {
         let above = self.parent(op)?;
         Some((above, self.node(above)?.kind.operator().judged(op.place)?))
     }
 
-    /// Files that the last evaluation of a loop wants its director to have (spec 8).
+    /// Files that the last evaluation of a loop adds for its director (spec 8).
     fn added_files(&self, op: &NodeInstance) -> Vec<String> {
         let Some(above) = self.parent(op) else { return Vec::new() };
         let Some(known) = self.known(above) else { return Vec::new() };
@@ -208,7 +208,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The `file_paths` of an operator with children: they are in the frame of those (spec 5).
+    /// The `file_paths` of an operator with children. They are in the frame of the children (spec 5).
     fn own_files(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let Some(refs) = node.refs.as_ref().filter(|_| !node.kind.is_atomic()) else { return Vec::new() };
         if !self.is_spawned(op) && !self.tree.files.is_empty() {
@@ -229,7 +229,7 @@ impl Evaluator<'_> {
         files
     }
 
-    /// How a result is judged: the evaluator's own words, those of the loop and those of its director (spec 2.3).
+    /// How a result is judged: by the evaluator's own criteria, those of the loop and those of its director (spec 2.3).
     fn criteria(&self, op: &NodeInstance, own: String) -> String {
         let mut all = vec![own];
         let mut above = self.run.operators().ancestry(op);
@@ -247,7 +247,7 @@ impl Evaluator<'_> {
         all.join("\n\n")
     }
 
-    /// The criteria of a task, or of what a call in its place runs.
+    /// The criteria of a task, or of what runs in a call in its place.
     fn own_criteria(&self, op: &NodeInstance) -> String {
         let Some(node) = self.node(op) else { return String::new() };
         if node.kind.facts().transparent {
@@ -260,14 +260,14 @@ impl Evaluator<'_> {
             .to_owned()
     }
 
-    /// Paths that the request for a subtask gives its body: they are an explicit request of their own.
+    /// Paths that the request for a subtask gives to its body. They count as a separate explicit request.
     fn asked_files(&self, op: &NodeInstance) -> Option<()> {
         let above = self.parent(op).filter(|above| above.place.is_subtask() && op.place == ChildSlot::Body)?;
         let (read, _) = self.request_of(above)?;
         read.request?.file_paths.filter(|paths| !paths.is_empty()).map(drop)
     }
 
-    /// Part of a subtask: paths given with the run are not for it.
+    /// Whether it belongs to a subtask, for which the paths given with the run are not meant.
     pub(super) fn is_spawned(&self, op: &NodeInstance) -> bool {
         op.depth > 0
     }
@@ -286,7 +286,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a task takes of its parent's frame.
+    /// What a task takes from its parent's frame.
     fn inherited(&self, op: &NodeInstance, node: &Node) -> Frame {
         let mut frame = Frame::default();
         for item in self.taken(op, node) {
@@ -306,7 +306,7 @@ impl Evaluator<'_> {
         match node.context.settings.inherit_context {
             InheritContext::None => Vec::new(),
             InheritContext::Full => self.offered(op),
-            // With `file_paths` those are the subset (spec 5).
+            // If there are `file_paths`, they are the subset (spec 5).
             InheritContext::Subset if node.refs.is_some() => Vec::new(),
             InheritContext::Subset => {
                 let chosen = self.found(op).items;

@@ -1,4 +1,4 @@
-//! Outputs of earlier tasks that reach a later one (spec 5): which, how much of them, and what of their notes says
+//! Outputs of earlier tasks that reach a later one (spec 5): which, how much of them, and which of their notes say
 //! something.
 
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::Evaluator;
 const ENTRY: usize = 32_768;
 const ENTRIES: usize = 262_144;
 
-/// Status of an entry that is whole.
+/// Status of a complete entry.
 const COMPLETE: &str = "COMPLETE";
 
 /// An output of an earlier child.
@@ -24,14 +24,14 @@ pub struct Entry {
     pub step: u32,
     /// The child's id.
     pub id: String,
-    /// How it came back.
+    /// Its status on return.
     pub status: String,
     /// Its notes.
     pub notes: Map<String, Value>,
-    /// Its content, with `full_output`.
+    /// Its content, if `full_output` is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
-    /// The content was cut.
+    /// Whether the content was cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
     /// Its bytes before.
@@ -40,9 +40,9 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What a model is shown of it, each part with its label; nothing where it says nothing.
+    /// What a model sees of it: parts with labels. Empty parts are left out.
     pub fn parts(&self) -> Vec<(String, String)> {
-        // A model may name its notes as it likes; a label is one line.
+        // A model may choose any names for its notes, but a label is one line.
         let label = |name: &str| format!("{} {}", self.id, name.split_whitespace().collect::<Vec<_>>().join(" "));
         let mut parts = Vec::new();
         if self.status != COMPLETE {
@@ -89,7 +89,7 @@ impl Evaluator<'_> {
         found
     }
 
-    /// The same within their caps, and as far as they say something.
+    /// The same within their caps, without entries that say nothing.
     pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
         let (mut entries, dropped) = capped(self.earlier_entries(op));
         entries.retain(|entry| !entry.parts().is_empty());
@@ -138,7 +138,7 @@ fn entry(step: u32, id: String, result: &TaskResult, notes: Map<String, Value>, 
     entry
 }
 
-/// Notes carry no content (spec 5, 6), nor what differs from one run to the next.
+/// Removes what notes must not contain (spec 5, 6): content, and what differs between runs.
 fn without_contents(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -152,7 +152,7 @@ fn without_contents(value: &mut Value) {
     }
 }
 
-/// What notes say to another model (spec 5): of what other tasks gave, how it went.
+/// The notes for another model (spec 5): about the outputs of other tasks, they say only how these went.
 fn words(result: &TaskResult) -> Map<String, Value> {
     let mut notes = result.notes.said();
     if let Some(Value::Array(errors)) = notes.get_mut("errors") {
@@ -171,14 +171,14 @@ fn words(result: &TaskResult) -> Map<String, Value> {
     notes
 }
 
-/// Notes as far as they say something; what was used is not for other tasks.
+/// The notes that have content, without the measurements and sources, which do not concern other tasks.
 fn said(result: &TaskResult) -> Map<String, Value> {
     let notes = serde_json::to_value(&result.notes).unwrap_or_default();
     let Value::Object(mut notes) = notes else { return Map::new() };
     for key in ["metrics", "data_sources", "context_source", "context_files_count", "step_results"] {
         notes.remove(key);
     }
-    // Of what other tasks gave it tells how it went, not what it was.
+    // About the outputs of other tasks, it says how they went, not what they were.
     for key in ["iteration_history", "final_evaluation", "errors"] {
         notes.get_mut(key).into_iter().for_each(without_contents);
     }
@@ -191,7 +191,7 @@ fn said(result: &TaskResult) -> Map<String, Value> {
     notes
 }
 
-/// Over the total the oldest lose their content, then drop out. Says how many did.
+/// Over the total limit, the oldest entries lose their content, then are dropped. Returns how many were dropped.
 fn capped(mut entries: Vec<Entry>) -> (Vec<Entry>, usize) {
     let size = |entry: &Entry| serde_json::to_string(entry).map_or(0, |text| text.len());
     let mut total: usize = entries.iter().map(size).sum();

@@ -1,5 +1,5 @@
-//! The evaluation that a director asks for (spec 8): a request for a subtask with the subtype `evaluator`, matched on
-//! its criteria, and its result as an EvaluationResult.
+//! The evaluation that a director requests (spec 8): a request for a subtask with the subtype `evaluator`, matched by
+//! its criteria, whose result becomes an EvaluationResult.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use super::request::{EVALUATION_REQUEST, ReadRequest, missing, wrong};
 
 const SUBTYPE: &str = "evaluator";
 
-/// The request of a call that asks for an evaluation; `None`: it asks for another subtask.
+/// The request of a call that asks for an evaluation. `None` if it asks for another subtask.
 pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<ReadRequest> {
     let wanted = arguments.get(EVALUATION_REQUEST)?;
     let mut faults = Vec::new();
@@ -63,14 +63,14 @@ pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<Re
     Some(ReadRequest { readable: Some(request.clone()), request: Some(request), faults })
 }
 
-/// A function template takes of an evaluation what it has parameters for.
+/// Limits the inputs to the parameters of a function template.
 pub(super) fn fit(inputs: &mut Map<String, Value>, template: &Template) {
     if let Some(params) = &template.params {
         inputs.retain(|name, _| params.iter().any(|param| param.name == *name));
     }
 }
 
-/// The result as an EvaluationResult: success and feedback stand in its notes (spec 6).
+/// The result as an EvaluationResult: its notes contain success and feedback (spec 6).
 pub(super) fn into_evaluation(result: &mut TaskResult) {
     let (success, _, warning) = judged(result);
     let feedback = crate::template::operators::advice(result).0;

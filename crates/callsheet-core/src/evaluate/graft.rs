@@ -1,5 +1,5 @@
-//! The template of a subtask as its request changes it (spec 12): what the request says of context, files, depth and
-//! output is laid over what the template says.
+//! The template of a subtask, modified by its request (spec 12): what the request says about context, files, depth and
+//! output overrides the template.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ use crate::template::{
 
 use super::request::wanted_tools;
 
-/// The template of requests that no other one fits (spec 10).
+/// The template for requests that no other template matches (spec 10).
 pub(super) const DEFAULT_TEMPLATE: &str = "default_atomic";
 /// The subtype of a spawned atomic (spec 2.2).
 const SUBTYPE: &str = "subtask";
@@ -18,7 +18,7 @@ const SUBTYPE: &str = "subtask";
 const DESCRIPTION: &str = "description";
 const EXPECTED: &str = "expected_output";
 
-/// [`DEFAULT_TEMPLATE`] where no library has one, as in records of earlier versions.
+/// [`DEFAULT_TEMPLATE`] if the library has none, as in records of earlier versions.
 pub(super) fn default_atomic() -> Template {
     let place = |name: &str| {
         let path = Path::parse(name).map(|path| Piece::Placeholder(path, Spot::default()));
@@ -49,8 +49,8 @@ pub(super) fn default_atomic() -> Template {
     }
 }
 
-/// The template with the settings of a request. `strict`: a subtask inherits nothing of its own accord. `tools`: those
-/// its body has where it names none; a request may only leave some of them out.
+/// The template with the settings of a request. `strict` means that a subtask inherits nothing by default. `tools` are
+/// those of a body that names none; a request can only remove some of them.
 ///
 /// # Errors
 /// Settings of the request that exclude each other.
@@ -90,7 +90,8 @@ pub(super) fn graft(
     Ok((template, yielded))
 }
 
-/// Defaults of what is spawned: of an atomic those of a subtask, of another operator its own with the pair of a subtask.
+/// Defaults of a spawned task: for an atomic task those of a subtask, for another operator its own with the pair of a
+/// subtask.
 fn base(body: &Node, strict: bool) -> Settings {
     let spawned = Role::SUBTASK.settings;
     let inherit_context = if strict { InheritContext::None } else { spawned.inherit_context };
@@ -107,7 +108,7 @@ fn over(own: PartialContext, asked: PartialContext) -> PartialContext {
     }
 }
 
-/// The default template shows whatever inputs it is given.
+/// Lets the default template show all inputs that it is given.
 fn take_inputs(template: &mut Template, request: &SubtaskRequest) {
     for name in request.inputs.keys() {
         template.body.inputs.push(Input {
@@ -120,7 +121,7 @@ fn take_inputs(template: &mut Template, request: &SubtaskRequest) {
         });
         let Some(params) = &mut template.params else { continue };
         if params.iter().any(|param| param.name == *name) {
-            // An input that is called like what the request says of itself keeps its name.
+            // An input with the same name as a part of the request keeps its name.
             template.body.intent.description = Filled::literal(&request.description);
             template.body.intent.instructions = Filled::literal(&request.description);
             continue;
@@ -136,7 +137,7 @@ fn take_inputs(template: &mut Template, request: &SubtaskRequest) {
     }
 }
 
-/// What a template is given for a request: its inputs, and the default one what the request says of itself.
+/// The arguments of a template for a request: its inputs and, for the default template, the text of the request.
 pub(super) fn arguments(template: &Template, request: &SubtaskRequest) -> Map<String, Value> {
     let mut given = request.inputs.clone();
     if template.name == DEFAULT_TEMPLATE {

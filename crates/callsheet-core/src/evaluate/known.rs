@@ -1,4 +1,4 @@
-//! What an operator is told of its task and its parts when it is evaluated.
+//! What an operator knows about its task and its parts when it is evaluated.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct KnownTask<'e, 'a> {
 }
 
 impl<'a> Evaluator<'a> {
-    /// What the operator of a task is told; `None`: it has no node.
+    /// What the operator of a task knows. `None` if it has no node.
     pub(super) fn known<'e>(&'e self, op: &'e NodeInstance) -> Option<KnownTask<'e, 'a>> {
         self.node(op).map(|node| KnownTask { evaluator: self, op, node })
     }
@@ -116,7 +116,7 @@ impl Known for KnownTask<'_, '_> {
     }
 }
 
-/// A task that is opened, with what it has bound.
+/// An opened task, with what it has bound.
 pub(super) struct OpeningTask<'e, 'a> {
     pub evaluator: &'e Evaluator<'a>,
     pub op: &'e NodeInstance,

@@ -1,5 +1,5 @@
-//! Files that a run will want by the words of its author and its caller, found before its first call (spec 5): what
-//! `file_paths` name with the caller's values filled in, for each element of a list that the caller gave.
+//! Files that a run will need according to its author and its caller, found before its first call (spec 5): what
+//! `file_paths` name after the caller's values are filled in, for each element of a list from the caller.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,26 +15,27 @@ use crate::template::{
 use super::Formats;
 use super::names::root;
 
-/// Tasks that are looked at, most: a list may be long, and templates may call each other.
+/// Most tasks that are examined: a list may be long, and templates may call each other.
 const MOST: usize = 20_000;
 
-/// Calls within calls that are followed.
+/// How deep calls within calls are followed.
 const DEEPEST: usize = 8;
 
-/// An element that stands for any, to see whether a list names files.
+/// A placeholder for any element, to see whether a list names files.
 const ANY: &str = "\u{0}";
 
-/// Files that are known before the first call, each with the task that wants it.
+/// Files that are known before the first call, each with the task that needs it.
 #[derive(Debug, Default)]
 pub(super) struct KnownFiles<'t> {
     /// Paths and patterns.
     pub files: Vec<(String, &'t Node)>,
-    /// Values of the caller that name no file where files are wanted, as the task calls them, each with what it is.
+    /// Values of the caller that do not name a file where files are needed, under the task's name for them, with their
+    /// kind.
     pub none: Vec<(String, &'static str)>,
 }
 
-/// What the tasks of a tree want by the values of its caller. What is written out without a placeholder is not here, nor is
-/// what depends on a condition or a result, nor what the task itself or one before it may write.
+/// The files that the tasks of a tree need because of the caller's values. Excluded are paths without a placeholder,
+/// paths that depend on a condition or a result, and files that the task itself or an earlier one may write.
 pub(super) fn known_files<'t>(tree: &'t Tree, formats: &dyn Formats, writes: &dyn Fn(&Node) -> bool) -> KnownFiles<'t> {
     let Some(entry) = tree.templates.get(&tree.entry) else { return KnownFiles::default() };
     let names = Arc::new(Environment::root(root(tree, "")));
@@ -44,13 +45,13 @@ pub(super) fn known_files<'t>(tree: &'t Tree, formats: &dyn Formats, writes: &dy
     search.found
 }
 
-/// The same paths as [`known_files`], for the shell to look at.
+/// The same paths as [`known_files`], for the shell to check.
 pub(super) fn known_file_paths(tree: &Tree, formats: &dyn Formats) -> BTreeSet<String> {
     known_files(tree, formats, &|_| false).files.into_iter().map(|(path, _)| path).collect()
 }
 
-/// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty
-/// one is none.
+/// If a path was filled with a list, or with the links of a sheet's task (spec 16), each of its paths. An empty path
+/// gives none.
 pub(super) fn listed(path: &str, formats: &dyn Formats) -> Vec<String> {
     if path.trim().is_empty() {
         return Vec::new();
@@ -62,7 +63,7 @@ pub(super) fn listed(path: &str, formats: &dyn Formats) -> Vec<String> {
     if links.is_empty() { vec![path.to_owned()] } else { links }
 }
 
-/// A name whose value only the run will know.
+/// A name whose value is known only during the run.
 fn unknown() -> Bound {
     Bound::json(Value::Null, Trust::Model)
 }
@@ -73,7 +74,7 @@ struct Search<'t, 'f> {
     writes: &'f dyn Fn(&Node) -> bool,
     left: usize,
     calls: usize,
-    /// Whether a task so far may write.
+    /// Whether a task so far may change files.
     written: bool,
     found: KnownFiles<'t>,
 }
@@ -91,7 +92,7 @@ impl<'t> Search<'t, '_> {
         self.paths(node, &own);
         let facts = node.kind.facts();
         if facts.guards {
-            // What its calls do is not followed.
+            // The effects of its calls are not followed.
             self.written |= node.walk().into_iter().any(|part| part.template.is_some() || (self.writes)(part));
             return;
         }
@@ -157,7 +158,7 @@ impl<'t> Search<'t, '_> {
         }
     }
 
-    /// Follows a call with what is known of its arguments.
+    /// Follows a call with the known arguments.
     fn call(&mut self, node: &'t Node, called: &'t Template, own: &Arc<Environment>) {
         let params = called.params.as_deref().unwrap_or_default();
         let defaults = params.iter().map(|param| {
@@ -189,12 +190,12 @@ impl<'t> Search<'t, '_> {
     }
 }
 
-/// A value that an author or a caller gave.
+/// Whether a value comes from an author or a caller.
 fn is_known(bound: &Bound) -> bool {
     bound.trust <= Trust::Caller
 }
 
-/// A text with the values that are known; `None`: one is missing.
+/// A text with the known values filled in. `None` if one is missing.
 fn filled(text: &Filled, names: &Environment) -> Option<Bound> {
     if let Some(path) = text.single() {
         return names.find(path);

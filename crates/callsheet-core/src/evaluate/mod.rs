@@ -1,9 +1,9 @@
 //! The Evaluator of spec "Templates" 1: environments, every substitution, the context plan, the results of operators.
-//! Pure code between the machine and the shell: the machine says which evaluation is owed, this says what it gives,
-//! and the shell records that. It reads values by their hashes from what was recorded before.
+//! Pure code between the machine and the shell: the machine says which evaluation is due, this computes it, and the
+//! shell records the result. It reads values by their hashes from the earlier record.
 //!
-//! What a task of the tree is told is a [`HandlerTask`]. Only this module makes one, of `Resolved` texts, so no open
-//! placeholder of an author reaches a model.
+//! What a task of the tree is told is a [`HandlerTask`]. Only this module creates one, from `Resolved` texts, so no
+//! open placeholder of an author reaches a model.
 
 mod choose;
 mod close;
@@ -49,22 +49,22 @@ pub use reparse::READ_FILE;
 pub use request::{ASK_USER, EVALUATION_REQUEST};
 pub use wish::{FILE_TOKENS, FILES_TOKENS, FileRequest};
 
-/// Gives a blob by its hash.
+/// Returns a blob by its hash.
 pub type Values<'a> = &'a dyn Fn(&BlobId) -> Option<Vec<u8>>;
 
-/// What an evaluation gave, and the texts it refers to.
+/// The result of an evaluation, and the texts that it refers to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     /// The fact.
     pub step: Step,
-    /// Contents of the blobs it names, to be kept first.
+    /// Contents of the blobs that it names. Store them first.
     pub blobs: Vec<Vec<u8>>,
 }
 
-/// Looks at one task of the tree of a run.
+/// Evaluates one task of the tree of a run.
 ///
 /// # Errors
-/// A run without that task, or a record that lost a value: a defect, in words for the log.
+/// The run has no such task, or the record lost a value. Both are defects; the text is for the log.
 pub fn evaluate(
     run: &Run,
     task: &Slug,
@@ -75,7 +75,7 @@ pub fn evaluate(
     evaluate_with(run, task, moment, values, formats, &mut Memory::default())
 }
 
-/// The same with what was read for other tasks of this run: names of an operator are read once, not for each child.
+/// The same, reusing what was read for other tasks of this run: names of an operator are read once, not for each child.
 ///
 /// # Errors
 /// As [`evaluate`].
@@ -111,12 +111,12 @@ pub fn evaluate_with(
     Ok(Evaluation { step, blobs: evaluator.kept.into_inner() })
 }
 
-/// The result of the top task, once it has come back.
+/// The result of the top task, after it has returned.
 pub fn result_of_run(run: &Run, values: Values<'_>) -> Option<TaskResult> {
     result_of(run.operators().top()?, values)
 }
 
-/// The result of a task of a tree, once it has come back.
+/// The result of a task of a tree, after it has returned.
 pub fn result_of(op: &NodeInstance, values: Values<'_>) -> Option<TaskResult> {
     serde_json::from_slice(&values(&op.closed.as_ref()?.result)?).ok()
 }
@@ -135,7 +135,7 @@ struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     fn keep(&self, value: &impl serde::Serialize) -> BlobId {
-        // Values of the record serialise.
+        // Values of the record can be serialised.
         let bytes = serde_json::to_vec(value).unwrap_or_default();
         let id = BlobId::of(&bytes);
         self.kept.borrow_mut().push(bytes);
@@ -157,7 +157,7 @@ impl<'a> Evaluator<'a> {
         (self.values)(id).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// The result of a task that came back.
+    /// The result of a returned task.
     fn result(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let Some(closed) = &op.closed else { return Arc::default() };
         if let Some(known) = self.known.borrow().get(&closed.result) {
@@ -168,7 +168,7 @@ impl<'a> Evaluator<'a> {
         result
     }
 
-    /// The same without its times: names are filled into prompts, and those of equal runs are equal.
+    /// The same without its times: names are filled into prompts, and prompts of equal runs must be equal.
     fn timeless(&self, op: &NodeInstance) -> Arc<TaskResult> {
         let result = self.result(op);
         let Some(closed) = &op.closed else { return result };
@@ -201,7 +201,7 @@ impl<'a> Evaluator<'a> {
         self.run.operators().node(op)
     }
 
-    /// What the tree was called for: the request of the run, or what the task needs whose call it is.
+    /// The request for the tree: that of the run, or the need of the task that calls the tree.
     fn request(&self, op: &NodeInstance) -> &'a str {
         let caller = self.run.operators().caller(op.mount).and_then(|caller| self.run.task(&caller.task));
         caller.map_or_else(|| self.run.prompt(), |task| &task.task.need)
@@ -230,14 +230,14 @@ impl<'a> Evaluator<'a> {
         self.tree.schemas.get(name).cloned()
     }
 
-    /// A task that comes back with this result.
+    /// A task that returns with this result.
     fn closed(&self, op: &NodeInstance, mut result: TaskResult) -> Step {
         if op.place == ChildSlot::Top {
             result = result.returned(self.template(&self.tree.entry), op.id.as_str());
         }
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
-            // Not how much: of a time that differs from one run to the next.
+            // The exact share is left out, because for times it differs between runs.
             result.notes.warn("limit_near", format!("most of {} ({}) is used up", near.limit.name(), near.max));
         }
         result.notes.metrics = self.metrics(op);
@@ -248,7 +248,7 @@ impl<'a> Evaluator<'a> {
             ReturnStatus::Failed => outcome(result.error.as_deref(), self.calls_of_tree(op)),
             _ => Outcome::Complete,
         };
-        // A budget that is spent above ends what it belongs to, whatever would collect the error on the way there.
+        // A budget that is spent above ends the task that has it, whatever would collect the error on the way up.
         let fatal = result.error.is_some() && self.parent(op).is_some_and(|above| self.run.is_spent(above));
         let response = self.response(op, &result);
         Step::Closed(Closed { status: result.status, outcome, result: self.keep(&result), fatal, response })
@@ -259,7 +259,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The exit code of a run whose top task failed like that (spec 6). `calls`: model calls of the run so far.
+/// The exit code of a run whose top task failed with this error (spec 6). `calls` is the number of model calls so far.
 fn outcome(error: Option<&TaskError>, calls: u32) -> Outcome {
     let Some(error) = error else { return Outcome::TaskFailed };
     if matches!(error.kind, ErrorKind::ResourceExhaustion { .. }) {

@@ -14,18 +14,18 @@ use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Te
 use super::known_files::known_file_paths;
 use super::{Evaluator, Formats};
 
-/// What a task bound when it was opened, as it is read, for all that it stands around.
+/// What a task bound when it was opened, in the form for everything below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
     pub bound: Arc<BTreeMap<String, Bound>>,
     pub items: Vec<(String, Bound)>,
 }
 
-/// Names that were read already, by their hashes. Whatever it holds, evaluations give the same.
+/// Names that were already read, by their hashes. The content of this cache does not change evaluations.
 #[derive(Debug, Default)]
 pub struct Memory {
     names: BTreeMap<BlobId, Arc<KnownNames>>,
-    /// What each tree begins with, and the request that it was made of: a caller may give long lists.
+    /// The root names of each tree, and the request from which they were made, because a caller may give long lists.
     roots: BTreeMap<usize, (String, Arc<BTreeMap<String, Bound>>)>,
 }
 
@@ -43,7 +43,7 @@ fn parameters(tree: &Tree) -> Option<Result<BTreeMap<String, Bound>, InputFault>
     Some(bound.map(|environment| environment.own().clone()))
 }
 
-/// The names that a run begins with.
+/// The names with which a run begins.
 pub(super) fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
     let variables = tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
@@ -54,15 +54,15 @@ pub(super) fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     [request].into_iter().chain(variables).collect()
 }
 
-/// Paths of `file_paths` that are known before the first call: those that authors wrote out, in any template of the tree,
-/// and those that the caller's values give (spec 5).
+/// Paths of `file_paths` that are known before the first call: those that authors wrote out in any template of the
+/// tree, and those from the caller's values (spec 5).
 pub fn known_paths(tree: &Tree, formats: &dyn Formats) -> BTreeSet<String> {
     let mut paths = known_file_paths(tree, formats);
     paths.extend(tree.templates.values().flat_map(written_paths).map(|(path, _)| path.to_owned()));
     paths
 }
 
-/// What is wrong with the values that the caller gave to a function template; `None`: nothing.
+/// What is wrong with the values that the caller gave to a function template. `None` if nothing is.
 pub fn input_fault(tree: &Tree) -> Option<InputFault> {
     parameters(tree)?.err()
 }
@@ -75,7 +75,7 @@ pub(super) fn written_paths(template: &Template) -> impl Iterator<Item = (&str, 
     })
 }
 
-/// Operators whose names are kept: more than stand around one task.
+/// How many operators have their names cached: more than surround one task.
 const KEPT: usize = 64;
 
 impl Memory {
@@ -96,19 +96,19 @@ impl Evaluator<'_> {
         }
         let Names { bound, items } = self.value(id).unwrap_or_default();
         let known = Arc::new(KnownNames { bound: Arc::new(bound), items });
-        // Those of a leaf are asked for once.
+        // The names of a leaf are needed only once.
         if op.leaf().is_none() {
             self.memory.borrow_mut().keep(id, &known);
         }
         known
     }
 
-    /// The least trusted of what a task is made from.
+    /// The lowest trust of the sources of a task.
     pub(super) fn trust(&self, op: &NodeInstance) -> Trust {
         match op.opened.as_ref().map(|opened| &opened.plan) {
             Some(Plan::Handler(_)) => Trust::Model,
             Some(Plan::Process { .. }) => Trust::Tool,
-            // What refused it may be told in its error.
+            // Its error may contain what a model wrote.
             None if op.failed() => Trust::Model,
             _ => {
                 let below = self.children(op).into_iter().map(|child| self.trust(child)).max().unwrap_or_default();
@@ -122,7 +122,7 @@ impl Evaluator<'_> {
         Bound::result(self.timeless(op), self.trust(op))
     }
 
-    /// The environment of a task, its own inputs left out.
+    /// The environment of a task, without its own inputs.
     pub(super) fn scope(&self, op: &NodeInstance) -> Arc<Environment> {
         self.scope_in(op, &self.ambient(op))
     }
@@ -132,7 +132,7 @@ impl Evaluator<'_> {
         self.scope(op).around(Arc::clone(&self.names(op).bound))
     }
 
-    /// What the system knows of a task, for an environment to stand in: it is the outermost of all (spec 4).
+    /// What the system knows about a task, as the outermost environment (spec 4).
     pub(super) fn ambient(&self, op: &NodeInstance) -> Arc<Environment> {
         Arc::new(Environment::ambient(self.given(op)))
     }
@@ -152,8 +152,8 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a function template is given by the caller, with its defaults; `None`: the entry is a standard template,
-    /// which sees every variable.
+    /// The arguments of the caller for a function template, with its defaults. `None` if the entry is a standard
+    /// template, which sees every variable.
     ///
     /// # Errors
     /// Parameters without a value, values of wrong types.
@@ -174,11 +174,12 @@ impl Evaluator<'_> {
         names
     }
 
-    /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.
+    /// The environment of a called template: a fresh root for a function template, the caller's chain for a standard
+    /// one.
     fn called(&self, call: &NodeInstance, ambient: &Arc<Environment>) -> Arc<Environment> {
         let names = Arc::clone(&self.names(call).bound);
         if call.place.is_subtask() {
-            // A fresh root with the inputs of the request, whatever its template is (spec 12).
+            // A fresh root with the inputs of the request, for any kind of template (spec 12).
             return Arc::new(ambient.around(names));
         }
         let called = self.node(call).and_then(|node| node.template.as_deref()).and_then(|name| self.template(name));
@@ -203,7 +204,7 @@ impl Evaluator<'_> {
         ]
     }
 
-    /// What the operator `above` binds for its child at a place.
+    /// What the operator `above` binds for its child at this place.
     fn binds(&self, above: &NodeInstance, place: ChildSlot) -> Vec<(String, Bound)> {
         self.known(above).map(|known| known.node.kind.operator().binds(&known, place)).unwrap_or_default()
     }
@@ -213,7 +214,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// Steps of an inner sequence come beside those of the outer ones; an equal id hides the outer step (spec 4).
+/// Adds the steps of outer sequences. An equal id of an inner step hides the outer step (spec 4).
 fn add_outer_steps(names: &mut [(String, Bound)], around: &Environment) {
     let Some(outer) = around.name("steps") else { return };
     let Some((_, inner)) = names.iter_mut().find(|(name, _)| name == "steps") else { return };

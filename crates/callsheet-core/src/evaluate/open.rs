@@ -1,4 +1,4 @@
-//! Opening a task: inputs are bound, texts filled, a branch or the elements chosen (spec 4, 8).
+//! Opens a task: binds inputs, fills in texts, chooses a branch or the elements (spec 4, 8).
 
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ impl Evaluator<'_> {
             Some(Work::Node(node)) => self.open_node(op, node),
             Some(Work::Script(script)) => {
                 let own = self.scope(op);
-                // The script of a loop has no switches of its own: it is asked for.
+                // The script of a loop has no `effects` setting, so it needs approval.
                 let origin = self.parent(op).and_then(|above| self.node(above)).map(|node| node.origin.clone());
                 let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default(), SCRIPT);
                 plan.map(|plan| self.opened(op, plan, None)).map_err(NotOpened::Failed)
@@ -76,13 +76,13 @@ impl Evaluator<'_> {
         Ok(self.opened(op, plan, Some(&names)))
     }
 
-    /// What is nested in the inputs of the top task runs before that is opened.
+    /// Whether the task is nested in the inputs of the top task, so that it runs before the top task is opened.
     fn is_before_top(&self, op: &NodeInstance) -> bool {
         self.run.operators().top_of(op.mount).is_some_and(|top| top.opened.is_none())
     }
 
-    /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
-    /// nested elements give is taken as known.
+    /// Reports values that the task around a nested element lacks: no call is made for a task that cannot begin (spec
+    /// 4). The results of nested elements count as known.
     fn check_around(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
         let Some((above, node)) = self.parent(op).and_then(|above| Some((above, self.node(above)?))) else {
             return Ok(());
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
         lacks.extend(list.map(|items| unbound(items, "items", &node.origin, task)));
         let plain = operator.arguments().iter().filter(|one| one.value.operator().is_none());
         lacks.extend(plain.filter_map(|one| argument_value(one, &scope, task, None).err()).flatten());
-        // An input that is bound late, or was told of already, may hold anything.
+        // An input that is bound late, or was already reported, may have any value.
         let nested = |input: &crate::template::Input| matches!(input.source, InputSource::Operator(_));
         let open = |input: &crate::template::Input| nested(input) || own.own().get(&input.name).is_none();
         let is_open = |name: &str| node.inputs.iter().any(|input| input.name == name && open(input));
@@ -113,10 +113,10 @@ impl Evaluator<'_> {
         if missing.is_empty() { Ok(()) } else { Err(input_fault(missing)) }
     }
 
-    /// Names that nothing in the whole run can bind, before its first model call (spec 4).
+    /// Reports names that nothing in the whole run can bind, before the first model call (spec 4).
     fn check_whole_run(&self, op: &NodeInstance) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
-            let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
+            let error = failure::failure(Reason::TemplateNotFound, "the template does not exist", Details::default());
             return Err(Box::new(error));
         };
         if let Some(Err(fault)) = self.parameters() {
@@ -131,13 +131,13 @@ impl Evaluator<'_> {
         if fault.is_empty() { Ok(()) } else { Err(Box::new(fault.into_error())) }
     }
 
-    /// Names that nothing of a template, or of those that it calls, can bind.
+    /// Names that nothing in a template, or in those that it calls, can bind.
     pub(super) fn missing_before_run(&self, template: &Template, names: &Environment) -> Vec<Missing> {
         missing_before_run(template, names, &|name| self.template(name))
     }
 
-    /// Files without which a run does not begin: what a task of it may write before can still come to be, and what is
-    /// given with the request takes the place of all.
+    /// Missing files without which a run does not begin. A file that an earlier task may write does not count, and
+    /// files given with the request replace all others.
     fn absent_files(&self, template: &Template, fault: &mut InputFaultDetails) {
         if !self.tree.files.is_empty() {
             return;
@@ -157,14 +157,14 @@ impl Evaluator<'_> {
         known.none.iter().for_each(|(name, given)| fault.refuse(name, "a list of at least one file", given));
     }
 
-    /// Whether a task of the tree may write files, so that one which is not there can still come to be.
+    /// Whether a task of the tree may write files, so that a missing file may still appear.
     pub(super) fn writes_files(&self) -> bool {
         let Some(entry) = self.template(&self.tree.entry) else { return false };
         let mut nodes = self.reached(entry).into_iter().chain([entry]).flat_map(|one| one.body.walk());
         nodes.any(|node| self.can_write(node))
     }
 
-    /// Whether a task may write files. What a process that is no task of its own does is not known.
+    /// Whether a task may write files. The effects of a process that is not a separate task are unknown.
     fn can_write(&self, node: &Node) -> bool {
         let tries = node.kind.facts().leaf.is_none() && node.kind.operator().script().is_some();
         tries || node.effects(&|tool| self.writes(tool)) == Effects::Write
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
         };
         let value = bound.value();
         let Some(list) = value.as_array() else { return Err(refuse(type_word(&value))) };
-        // Of results each stays one: its fields are found by result paths (spec 4).
+        // A list of results stays as it is, because its fields are found by result paths (spec 4).
         let results = match &bound.datum {
             Datum::List(results) => results.as_slice(),
             _ => &[],
@@ -225,7 +225,7 @@ impl Evaluator<'_> {
         Ok(list.iter().enumerate().map(element).collect())
     }
 
-    /// What the body of a call sees: its parameters, or what a standard template is given by name.
+    /// What the body of a call sees: its parameters or, for a standard template, the values given by name.
     pub(super) fn call_names(
         &self,
         op: &NodeInstance,
@@ -265,7 +265,7 @@ impl Evaluator<'_> {
         Ok(Names { bound: environment.own().clone(), items: Vec::new() })
     }
 
-    /// One template may stand so many times on the call stack, the one a run begins with included (spec 9,
+    /// Limits how often one template may be on the call stack, including the one with which a run begins (spec 9,
     /// `max_depth`).
     fn check_stack(&self, op: &NodeInstance, name: &str) -> Result<(), Box<TaskError>> {
         let plain = |name: &str| name.strip_prefix("template:").unwrap_or(name).to_owned();
@@ -280,7 +280,7 @@ impl Evaluator<'_> {
         Err(Box::new(failure::halted(Halt::MaxDepth, message, Details::default())))
     }
 
-    /// The nearest limit that a task or one above it sets; `max_depth` may only become smaller.
+    /// The nearest limit that a task or one above it sets. `max_depth` can only become smaller.
     pub(super) fn limit(&self, op: &NodeInstance, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
         self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
     }
@@ -338,44 +338,44 @@ impl Evaluator<'_> {
         }
     }
 
-    /// It may write, or asks for approval all the same.
+    /// Whether it may change files, or asks for approval anyway.
     pub(super) fn asks(&self, op: &NodeInstance, node: &Node) -> bool {
         let writes = node.effects(&|tool| self.writes(tool)) == crate::template::Effects::Write;
         node.approval.required == Some(true) || (writes && !self.only_reads(op))
     }
 
-    /// A task above it asks for approval, and all that it does waits with it (spec 2.2).
+    /// Whether a task above it asks for approval; everything below that task then waits with it (spec 2.2).
     pub(super) fn is_asked_above(&self, op: &NodeInstance) -> bool {
         let mut above = self.run.operators().ancestry(op).filter_map(|above| self.node(above));
         above.any(|node| node.approval.required == Some(true))
     }
 
-    /// What a handler is offered; `effects="read"` holds whatever is listed (spec 2.2).
+    /// The tools that a handler is offered. `effects="read"` restricts them, whatever is listed (spec 2.2).
     fn offered_tools(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let mut tools = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
         if self.only_reads(op) {
             tools.retain(|tool| !self.writes(tool));
         }
-        // What an operator with children allows holds for all that it runs.
+        // What an operator with children allows applies to everything that it runs.
         for above in self.operators_above(op) {
             tools.retain(|tool| above.tools.as_ref().is_none_or(|allowed| allowed.contains(tool)));
         }
         tools
     }
 
-    /// `effects="read"` of it or of an operator around it (spec 2.2).
+    /// Whether it, or an operator around it, has `effects="read"` (spec 2.2).
     pub(super) fn only_reads(&self, op: &NodeInstance) -> bool {
         let reads = |node: &Node| node.approval.effects == Some(crate::template::Effects::Read);
         self.node(op).is_some_and(reads) || self.operators_above(op).any(reads)
     }
 
-    /// Operators with children that it is part of, from the inside out.
+    /// Operators with children that contain it, from the inside out.
     pub(super) fn operators_above<'s>(&'s self, op: &'s NodeInstance) -> impl Iterator<Item = &'s Node> {
         let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| self.node(above));
         above.filter(|node| !node.kind.is_atomic())
     }
 
-    /// Its models with their providers; without any those of the nearest operator around it in its template.
+    /// Its models with their providers. If it has none, those of the nearest operator around it in its template.
     fn models(&self, op: &NodeInstance, node: &Node) -> Vec<String> {
         let own = std::iter::once((op, node));
         let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| Some((above, self.node(above)?)));
@@ -392,7 +392,8 @@ impl Evaluator<'_> {
         chosen.models.iter().flat_map(|model| models_of(model, providers)).collect()
     }
 
-    /// Without `allowed_tools`: what only reads, and with `effects="write"` what stages changes, too (spec 2.5).
+    /// The tools without `allowed_tools`: those that only read and, with `effects="write"`, those that stage changes
+    /// (spec 2.5).
     pub(super) fn default_tools(&self, node: &Node) -> Vec<String> {
         let writes = node.approval.effects == Some(crate::template::Effects::Write);
         // A matching task has no subtasks (spec 5).
@@ -406,7 +407,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// The full names of a model: one that names its provider is itself, another is looked for with each provider.
+/// The full names of a model. A name that includes its provider stays; another name is combined with each provider.
 fn models_of(model: &str, providers: &[String]) -> Vec<String> {
     if names_its_provider(model) || providers.is_empty() {
         return vec![model.to_owned()];
@@ -417,15 +418,16 @@ fn models_of(model: &str, providers: &[String]) -> Vec<String> {
 /// Tools that no model is offered.
 const PROCESSES: [&str; 2] = [SCRIPT, SCRIPT_READ];
 
-/// Tokens that a reply is taken to have for what a call reserves: the most that one is allowed, twice as much for writers.
+/// Assumed tokens of a reply when a call reserves tokens: the most that one may have, twice as much for a reply with
+/// changes.
 const REPLY_TOKENS: u32 = 8_192;
 
-/// Why a task is not opened.
+/// Why a task was not opened.
 enum NotOpened {
     Failed(Box<TaskError>),
-    /// Something is looked up first.
+    /// Something must be looked up first.
     Seeks(Box<Step>),
-    /// Nothing of it runs.
+    /// It ends without running.
     Closed(Box<TaskResult>),
 }
 
@@ -443,12 +445,12 @@ pub(super) fn input_fault(missing: Vec<Missing>) -> Box<TaskError> {
     Box::new(InputFaultDetails { missing, invalid: Vec::new() }.into_error())
 }
 
-/// The variable that a path begins with.
+/// The variable at the beginning of a path.
 fn root_of(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or_default()
 }
 
-/// The first characters of a text in one line.
+/// The first characters of a text, as one line.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() <= most {

@@ -1,4 +1,4 @@
-//! The result of a handler: its final reply read leniently and held to its declared form (spec 6, 7, 11).
+//! The result of a handler: its final reply, read tolerantly and checked against its declared form (spec 6, 7, 11).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::template::{
 
 use super::{Evaluator, details, failure};
 
-/// What of the recorded prompt tells which data it showed.
+/// The part of the recorded prompt that says which data it showed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Shown {
@@ -41,13 +41,13 @@ impl Evaluator<'_> {
             } else if last.is_some_and(|call| call.stop.is_withheld()) {
                 let refused = last.is_some_and(|call| call.stop == StopReason::Refused);
                 let words =
-                    if refused { "the model declined to reply" } else { "the provider's filter ended the reply" };
+                    if refused { "the model refused to reply" } else { "the provider's filter ended the reply" };
                 let error = failure::failure(Reason::UnexpectedError, words, Details::default());
                 TaskResult { content: text.clone(), ..TaskResult::failure(failure::with_content(error, &text)) }
             } else if last.is_some_and(|call| call.stop.is_cut()) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                // A provider may cut sooner than our own limit: then its tokens were used up.
+                // A provider may cut earlier than our own limit. Then its tokens were used up.
                 let own = Some(task.sizes.reply_limit).filter(|limit| *limit > 0 && used >= *limit);
                 let limit = own.unwrap_or(used);
                 let words = match own {
@@ -94,7 +94,7 @@ impl Evaluator<'_> {
             false => self.formats.reply(text, node.manual_xml),
         };
         if reading.thought && !reading.envelope && reading.content.is_empty() {
-            return TaskResult::failure(failure::invalid_output("the reply has nothing but thinking"));
+            return TaskResult::failure(failure::invalid_output("the reply contains only thinking"));
         }
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
         if reading.thought {
@@ -125,11 +125,11 @@ impl Evaluator<'_> {
         let schema = |name: &str| self.schema(name);
         let json = |text: &str| self.formats.json(text);
         let output = match (declared, reading.parsed) {
-            // An envelope that holds nothing but the value.
+            // The envelope contains only the value.
             (Some(_), Some(value)) if result.content.trim().is_empty() => {
                 hold_value(value, &result.content, declared, &schema)
             }
-            // Declared JSON is what the content is, never something beside it that nothing checks.
+            // Declared JSON is the content itself, never something beside it that nothing checks.
             (Some(_), _) => read_output(&result.content, declared, &schema, &json),
             (None, beside) => {
                 let output = read_output(&result.content, node.output.as_ref(), &schema, &json);
@@ -140,8 +140,8 @@ impl Evaluator<'_> {
         result
     }
 
-    /// Holds the result of a script, or of an operator with children, to what its task declares (spec 7). What a script
-    /// printed is read like a reply; what came back from below has been read there.
+    /// Checks the result of a script, or of an operator with children, against the task's declaration (spec 7). The
+    /// output of a script is read like a reply; results from below have already been read.
     pub(super) fn held(&self, node: &Node, mut result: TaskResult) -> TaskResult {
         let declared = node.output.as_ref().filter(|output| output.form == OutputType::Json);
         let prints = node.kind.facts().leaf == Some(Leaf::Process);
@@ -166,7 +166,7 @@ impl Evaluator<'_> {
         shown.sources.into_iter().filter(is_file).map(|source| source.name).collect()
     }
 
-    /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
+    /// `data_sources` lists every file and input. Without text from the model, `data_usage` says the same (spec 6).
     fn note_sources(&self, op: &NodeInstance, task: &TaskRun, result: &mut TaskResult) {
         let first = self.run.turns_of(&task.task.slug).next();
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
@@ -204,7 +204,7 @@ impl Evaluator<'_> {
         }
         let criteria = Some(told.criteria).filter(|criteria| !criteria.is_empty());
         result.criteria = criteria.map(serde_json::Value::String);
-        // Without a policy of its own nothing is tried again; what was tried is told (spec 15).
+        // Without its own policy nothing is retried. Earlier attempts are reported (spec 15).
         if let Some(error) = &mut result.error {
             self.tell_attempts(op, error);
         }
@@ -214,7 +214,7 @@ impl Evaluator<'_> {
         let Some(details) = details::of(error).filter(|_| !op.attempts.is_empty()) else { return };
         let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
         let earlier = earlier.map(|mut result| {
-            // Each knows of those before it, which stand here already.
+            // Each error contains those before it, which are already here.
             if let Some(details) = result.error.as_deref_mut().and_then(details::of) {
                 details.iter_mut().for_each(|details| details.recovery_attempts = None);
             }
@@ -225,12 +225,13 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether a declared value has a field `status` of its own: then an object with one is the value, and no envelope.
+/// Whether a declared value has its own field `status`. An object with that field is then the value, and not an
+/// envelope.
 pub fn names_a_status(schema: &Value) -> bool {
     schema.pointer("/properties/status").is_some()
 }
 
-/// What a person is to know of a file that gave nothing, or not all it holds.
+/// What a person should know about a file that provided nothing, or not its whole content.
 fn lacks(source: &DataSource) -> Option<String> {
     let DataSource { name, bytes, truncated, .. } = source;
     match (truncated, bytes) {
@@ -242,7 +243,7 @@ fn lacks(source: &DataSource) -> Option<String> {
     }
 }
 
-/// The result of a writer: what it says it changed, with what a person refused of it, and its document.
+/// The result of a task with changes: what it says that it changed, what a person skipped, and its document.
 fn written(summary: &str, document: &str) -> TaskResult {
     let parts = [summary.trim(), document.trim()].into_iter().filter(|part| !part.is_empty());
     let mut result = TaskResult::complete(parts.collect::<Vec<_>>().join("\n\n"));
@@ -250,9 +251,9 @@ fn written(summary: &str, document: &str) -> TaskResult {
     result
 }
 
-/// What a content was read as. Of declared JSON the content is the value, whatever stood around it, and repairs are told.
-/// Declared JSON that is none stays a text, which is told; what is not what was declared fails
-/// its task (spec 7).
+/// Stores how a content was read. For declared JSON, the content is the value, whatever surrounded it, and repairs are
+/// reported. Invalid declared JSON stays a text, which is reported. A value that violates its declaration fails its
+/// task (spec 7).
 fn take(result: &mut TaskResult, output: OutputReading) {
     if let Some(fault) = output.parse_error.as_ref().filter(|_| output.failure.is_none()) {
         let place = format!("line {}, column {}", fault.line, fault.column);

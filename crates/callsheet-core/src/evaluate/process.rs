@@ -1,4 +1,4 @@
-//! Processes (spec 8): what is started, and what came of it.
+//! Processes (spec 8): what is started, and the result.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,17 +16,18 @@ use super::{Evaluator, failure};
 /// The tool that starts processes of templates. No model is offered it.
 pub const SCRIPT: &str = "script";
 
-/// The tool that starts those with `effects="read"`, where the system can hold them to it (spec 2.2). Elsewhere they are
-/// asked for like the others.
+/// The tool for processes with `effects="read"`, if the system can enforce that (spec 2.2). Elsewhere they need
+/// approval like the others.
 pub const SCRIPT_READ: &str = "script_read";
 
 /// Longest title in characters.
 const TITLE: usize = 120;
 
-/// Exit code of a process that was ended for its time, as the evaluator of a loop sees it (spec 8).
+/// Exit code of a process that was ended because its time was over, as the evaluator of a loop sees it (spec 8).
 const TIMED_OUT: i32 = 124;
 
-/// A file that is written for a process. Its path stands in the words as `\0NAME\0`, which no filled value can hold.
+/// A file that is written for a process. `\0NAME\0` in the words stands for its path; no filled-in value can contain
+/// that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessFile {
     /// Its name.
@@ -41,7 +42,7 @@ pub struct ProcessFile {
 /// The arguments of a call of the tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessRequest {
-    /// Words, one argument each.
+    /// The words, one per argument.
     pub argv: Vec<String>,
     /// Standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,13 +50,13 @@ pub struct ProcessRequest {
     /// Private files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ProcessFile>,
-    /// What it inherits of the environment.
+    /// What it inherits from the environment.
     pub inherit: Inherit,
     /// Variables set for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
-    /// What an approval of it holds for, if that is more than its words: those, the files that are written for it, its
-    /// standard input, its variables and what it inherits.
+    /// What its approval covers, if that is more than its words: the words, the files written for it, its standard
+    /// input, its variables and what it inherits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<BlobId>,
 }
@@ -68,16 +69,16 @@ pub struct ProcessReport {
     pub stdout: String,
     /// Its errors, cut.
     pub stderr: String,
-    /// `None`: it was ended by a signal.
+    /// `None` if a signal ended it.
     pub exit_code: Option<i32>,
-    /// Its time was over.
+    /// Whether its time was over.
     pub timed_out: bool,
-    /// A stream was cut.
+    /// Whether a stream was cut.
     pub truncated: bool,
 }
 
 impl Evaluator<'_> {
-    /// The tool that starts the process of a task: the reading one if nobody has to be asked for it.
+    /// The tool that starts the process of a task: the reading one if nobody must approve it.
     pub(super) fn process_tool(&self, op: &NodeInstance, node: &Node) -> &'static str {
         let asked = self.asks(op, node) || self.is_asked_above(op);
         let held = self.run.tools().any(|(name, policy)| name == SCRIPT_READ && policy.effect == ToolEffect::Read);
@@ -141,7 +142,8 @@ impl Evaluator<'_> {
         Ok(Plan::Process { call, timeout_seconds: script.timeout, title })
     }
 
-    /// The result of a process. In a loop only one that could not be started fails; what it says is judged (spec 8).
+    /// The result of a process. In a loop it fails only if it could not be started; otherwise its output is judged
+    /// (spec 8).
     pub(super) fn process_result(&self, op: &NodeInstance, goes_on: bool, judged: bool) -> TaskResult {
         let fail = |error: TaskError| TaskResult {
             status: ReturnStatus::Failed,
@@ -206,14 +208,14 @@ impl Evaluator<'_> {
     }
 }
 
-/// What an approval holds for beside the words. The path of a file is the same whatever stands in it, and words say nothing
-/// of what a program reads, is told or inherits.
+/// What an approval covers besides the words. The path of a file is the same whatever its content, and the words do not
+/// show what a program reads, receives or inherits.
 fn binding(request: &ProcessRequest) -> Option<BlobId> {
     let ProcessRequest { argv, stdin, files, inherit, variables, .. } = request;
     let told = (argv, files, stdin, variables);
     let bytes = if *inherit == Inherit::default() {
         let further = !files.is_empty() || stdin.is_some() || !variables.is_empty();
-        // As it always was, so that what a run approved before still holds.
+        // The form must not change, so that what a run approved before still applies.
         further.then(|| serde_json::to_vec(&told))
     } else {
         Some(serde_json::to_vec(&(told, inherit)))
@@ -221,7 +223,7 @@ fn binding(request: &ProcessRequest) -> Option<BlobId> {
     bytes.map(|bytes| BlobId::of(&bytes.unwrap_or_default()))
 }
 
-/// What is handed over of a value: of a result its content.
+/// The text of a value to pass on. For a result, its content.
 fn content(bound: &Bound) -> serde_json::Value {
     match &bound.datum {
         Datum::Result(result) => serde_json::Value::from(result.content.as_str()),

@@ -1,6 +1,6 @@
 //! Reparse (spec 11): a model is asked once to split an atomic task that ran out of turns, window or reply, or that
-//! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
-//! place.
+//! returned nothing. The answer is checked like a template file, may do no more than the failed task could, and
+//! replaces it.
 
 use globset::GlobBuilder;
 use serde_json::Value;
@@ -17,23 +17,23 @@ use crate::template::{
 use super::graft::DEFAULT_TEMPLATE;
 use super::{Evaluator, HandlerTask, details, failure};
 
-/// Splits inside of splits.
+/// How deep splits may nest.
 const DEEP: usize = 2;
-/// Calls that must be left: one for the split and two for what it gives.
+/// How many calls must be left: one for the split and two for its parts.
 const CALLS: u32 = 3;
-/// Most bytes of a partial content that is shown.
+/// Most bytes of partial content that are shown.
 const CONTENT: usize = 32_768;
 
-/// Bytes of a text on a failed task that is not shortened any more.
+/// A text about a failed task is not shortened below this many bytes.
 const SHORT: usize = 80;
 
-/// What became of a split that was not run, or failed.
+/// What happened to a split that was not run, or failed.
 struct Try {
     error: Box<TaskError>,
 }
 
 impl Evaluator<'_> {
-    /// Whether the failure of a handler is split by a model.
+    /// Whether a model should split the failed task of a handler.
     pub(super) fn reparses(&self, op: &NodeInstance, node: &Node, error: &TaskError) -> bool {
         let fits = match &error.kind {
             ErrorKind::ResourceExhaustion { resource, .. } => {
@@ -44,14 +44,14 @@ impl Evaluator<'_> {
         };
         let kept = |node: &Node| node.manual_xml || node.disable_reparsing;
         let switched_off = kept(node) || self.operators_above(op).any(kept) || !node.recovery.reparse;
-        // The parts of a change have no tool to write with.
+        // The parts of a change would have no tool for writing.
         let whole = node.subtype == "associative_matching" || self.proposes_changes(op, node);
         let above = self.run.operators().ancestry(op).filter(|above| above.place == ChildSlot::Regrown).count();
         fits && !switched_off && !whole && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
     }
 
-    /// Model calls that the task may still make by its own limit and those above it. A limit of the run ends no task: it
-    /// stops where it stands.
+    /// Model calls that the task may still make by its own limit and those above it. A limit of the run does not end a
+    /// task; the run just stops.
     fn calls_left(&self, op: &NodeInstance) -> u32 {
         let above = self.run.operators().ancestry(op).filter_map(|above| {
             let most = self.node(above)?.limits.max_calls?;
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         Step::Reparse { result: self.keep(result), ask: Box::new(ask) }
     }
 
-    /// What the handler of the split is given: the task, its error and what there was.
+    /// The input for the handler of the split: the task, its error and its partial content.
     pub(super) fn failed_task(&self, op: &NodeInstance) -> [(String, Bound); 1] {
         [("failed_task".to_owned(), Bound::json(self.failed_words(op), Trust::Model))]
     }
@@ -113,8 +113,8 @@ impl Evaluator<'_> {
         format!("<failed_task>\n{rows}</failed_task>")
     }
 
-    /// Tokens that the words on a failed task may have: half of what its prompt might have had, so that the question fits
-    /// as well. Of a prompt that did not fit although it might have been so large, half of that: the limit was a guess.
+    /// Tokens for the text about a failed task: half of what its prompt may have had, so that the question fits too. If
+    /// a prompt did not fit although it was allowed, half of that again, because the limit was a guess.
     fn room(&self, op: &NodeInstance, first: &TaskResult) -> u64 {
         let Some(sizes) = self.leaf(op).map(|leaf| leaf.sizes) else { return u64::MAX };
         let is_overflow = first.error.as_deref().is_some_and(|error| {
@@ -125,7 +125,7 @@ impl Evaluator<'_> {
         known.into_iter().flatten().min().map_or(u64::MAX, |tokens| tokens / 2)
     }
 
-    /// Templates a split may call: no wider than the failed task, and not that itself.
+    /// Templates that a split may call: none with more rights than the failed task, and not that task itself.
     fn callable(&self, op: &NodeInstance) -> Vec<&Template> {
         let (tools, writes) = (self.tools_of(op), self.may_write(op));
         let fits = |template: &&Template| {
@@ -156,7 +156,7 @@ impl Evaluator<'_> {
         first.unwrap_or_default()
     }
 
-    /// The answer to the split: it runs, or the task comes back with its first error.
+    /// Reads the answer to the split: the split runs, or the task returns with its first error.
     pub(super) fn judge_split(&self, op: &NodeInstance) -> Step {
         let split =
             self.run.operators().child(op, ChildSlot::Split).map(|split| self.result(split)).unwrap_or_default();
@@ -174,7 +174,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The result of what ran in the place of the failed task, held to what that declares (spec 7.6).
+    /// The result of the replacement, checked against the failed task's declaration (spec 7.6).
     pub(super) fn close_regrown(&self, op: &NodeInstance) -> Step {
         let grown = self.run.operators().child(op, ChildSlot::Regrown).map(|grown| self.result(grown));
         let mut result = grown.map(|grown| (*grown).clone()).unwrap_or_default();
@@ -228,7 +228,7 @@ impl Evaluator<'_> {
         }
         let scope = self.own_scope(op);
         let missing = self.missing_before_run(&template, &scope);
-        // Parameters without an argument are told already (T031).
+        // Parameters without an argument are already reported (T031).
         let missing = missing.iter().filter(|missing| is_read || missing.field != "params");
         refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
         if refused.is_empty() { Ok(template) } else { Err(refused) }
@@ -239,7 +239,7 @@ impl Evaluator<'_> {
         numbered.into_iter().find(|name| !self.tree.templates.contains_key(name)).unwrap_or_default()
     }
 
-    /// Templates that a tree calls, directly or not.
+    /// Templates that a tree calls, directly or indirectly.
     pub(super) fn reached(&self, template: &Template) -> Vec<&Template> {
         let mut found: Vec<&Template> = Vec::new();
         let called = |node: &Node| node.template.clone();
@@ -254,7 +254,8 @@ impl Evaluator<'_> {
         found
     }
 
-    /// Operators, effects and tools that go further than the failed task. `own`: the answer itself, not what it calls.
+    /// Reports operators, effects and tools with more rights than the failed task. `own` means the answer itself, not
+    /// what it calls.
     fn check_narrow(&self, body: &Node, tools: &[String], writes: bool, own: bool, refused: &mut Vec<String>) {
         for node in body.walk() {
             let word = node.kind.word();
@@ -287,11 +288,11 @@ fn known_tool(name: &str, policy: ToolPolicy) -> ToolSpec {
     }
 }
 
-/// The tool by which a task reads what files it likes.
+/// The tool with which a task reads any files.
 pub const READ_FILE: &str = "read_file";
 
-/// What a split would have the host read that the failed task could not: files, unless it may read them, has them itself
-/// or was shown them, what a command or a lookup finds, and sources of a skill.
+/// What a split would make the host read that the failed task could not read. A task can read files if it has the tool
+/// for it, lists them or was shown them. Counts results of a command or a lookup, and sources of a skill.
 fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask, shown: &[String]) -> Vec<String> {
     if tools.iter().any(|tool| tool == READ_FILE) {
         return Vec::new();
@@ -318,10 +319,10 @@ fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask, shown: &[Str
     wider.into_iter().map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])).collect()
 }
 
-/// Characters that make a path of `file_paths` a pattern; without one it is the name of a file, whatever else it holds.
+/// Characters that make a path of `file_paths` a pattern. Without them, it is the name of a file.
 const PATTERN: [char; 2] = ['*', '?'];
 
-/// Whether a path or glob of the failed task names `path` as well: a part may read some of its files.
+/// Whether a path or glob of the failed task includes `path`, because a part may read some of its files.
 fn covers(own: &str, path: &str) -> bool {
     let Some(plain_path) = plain(path) else { return own == path };
     if !own.contains(PATTERN) {
@@ -332,15 +333,15 @@ fn covers(own: &str, path: &str) -> bool {
     glob.is_ok_and(|glob| glob.compile_matcher().is_match(plain_path))
 }
 
-/// The one spelling of the name of a file: `./d//a` is `d/a`. `None`: a pattern, a directory, or a path that may lead out.
+/// The normal form of a file name: `./d//a` is `d/a`. `None` for a pattern, a directory, or a path that may lead out.
 fn plain(path: &str) -> Option<String> {
     let is_file = !path.contains(PATTERN) && !path.starts_with('/') && !path.ends_with('/');
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
     (is_file && !parts.is_empty() && !parts.contains(&"..")).then(|| parts.join("/"))
 }
 
-/// Where no tools, no system text and no files are named, those of the failed task are meant. Files that an operator names
-/// are those of all below it.
+/// Fills in tools, system text and files of the failed task where the split names none. Files that an operator names
+/// apply to everything below it.
 fn narrow(node: &mut Node, tools: &[String], system: &str, files: Option<&FilePaths>) {
     let files = files.filter(|_| node.refs.is_none());
     if node.kind.is_atomic() {
@@ -357,7 +358,7 @@ fn narrow(node: &mut Node, tools: &[String], system: &str, files: Option<&FilePa
     }
 }
 
-/// The `file_paths` of the failed task as they were filled for it: what a split binds may hide its names.
+/// The `file_paths` of the failed task with its values filled in, because what a split binds may hide its names.
 fn filled(refs: &FilePaths, told: &HandlerTask) -> FilePaths {
     let literal = |texts: &[String]| texts.iter().map(|text| Filled::literal(text)).collect::<Vec<_>>();
     let (paths, words) = (literal(&told.files.paths), literal(&told.files.command));
@@ -365,7 +366,7 @@ fn filled(refs: &FilePaths, told: &HandlerTask) -> FilePaths {
     FilePaths { paths, command: Command { words }, query, ..refs.clone() }
 }
 
-/// The declared form of an output, as an author writes it.
+/// The declared form of an output, as an author would write it.
 fn form_words(told: &HandlerTask) -> String {
     let Some(output) = told.output.as_ref().filter(|output| output.form == OutputType::Json) else {
         return String::new();
@@ -378,12 +379,12 @@ fn form_words(told: &HandlerTask) -> String {
     format!("json {schema}")
 }
 
-/// One line on a failed task.
+/// One line about a failed task.
 fn row(name: &str, text: &str) -> String {
     format!("<{name}>{}</{name}>\n", escaped(text))
 }
 
-/// Shortens the longest texts until all have no more tokens than that; short ones are left out from the end.
+/// Shortens the longest texts until all have at most `room` tokens together; then leaves out short ones from the end.
 fn fit(rows: &mut Vec<(&str, String)>, room: u64) {
     loop {
         let used: u64 = rows.iter().map(|(name, text)| u64::from(tokens(&row(name, text)))).sum();
@@ -394,7 +395,7 @@ fn fit(rows: &mut Vec<(&str, String)>, room: u64) {
             rows.pop();
             continue;
         }
-        // A token is four bytes, or fewer.
+        // A token has four bytes or fewer.
         let most = text.len().saturating_sub(over.saturating_mul(4)).max(text.len() / 2);
         *text = cut(text, most).0.to_owned();
     }

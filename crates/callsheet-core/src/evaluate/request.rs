@@ -1,5 +1,5 @@
-//! The shape of a request for a subtask (spec 6, 12): everything that is wrong with it at once, in words for the model
-//! that sent it.
+//! Reads a request for a subtask (spec 6, 12) and reports everything that is wrong with it at once, in words for the
+//! model that sent it.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use crate::template::{SubtaskRequest, SubtaskType, ValueType, snake_keys, type_w
 /// The tool that asks a person.
 pub const ASK_USER: &str = "ask_user";
 
-/// What a director asks for instead of a subtask (spec 8).
+/// The request of a director for an evaluation instead of a subtask (spec 8).
 pub const EVALUATION_REQUEST: &str = "evaluation_request";
 
 /// Fields that are lists of strings.
@@ -17,18 +17,18 @@ const LISTS: &[&str] = &["template_hints", "file_paths", "tools"];
 /// Fields that are texts.
 const TEXTS: &[&str] = &["name", "subtype", "expected_output"];
 
-/// A request as far as it can be read, and its faults.
+/// The readable part of a request, and its faults.
 #[derive(Debug, Default)]
 pub(super) struct ReadRequest {
-    /// `None`: something of it is wrong.
+    /// The request. `None` if any part of it is wrong.
     pub request: Option<SubtaskRequest>,
-    /// What of it is right, for what else is to be told; `None`: it is no request at all.
+    /// The correct parts of the request, for further checks. Returns `None` if the arguments are not a request.
     pub readable: Option<SubtaskRequest>,
     /// What is wrong, for the model.
     pub faults: Vec<String>,
 }
 
-/// Reads the arguments of a call, or the notes of an envelope, where everything may be a text.
+/// Reads the arguments of a call, or the notes of an envelope, in which every value may be a text.
 pub(super) fn read_request(arguments: &Value) -> ReadRequest {
     let (value, _) = snake_keys(arguments.clone());
     let Value::Object(mut fields) = value else {
@@ -61,7 +61,7 @@ pub(super) fn missing(field: &str) -> String {
     Note::SubtaskMissing.fill(&[("field", field)])
 }
 
-/// A word that is none counts as the usual one for what else is checked; and so do the others below.
+/// Reads the operator. For further checks, an unknown word counts as the default one; the functions below do the same.
 fn kind(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     match fields.get("type") {
         None => faults.push(missing("type")),
@@ -84,7 +84,7 @@ fn required_text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<
     fields.insert(field.to_owned(), Value::from(""));
 }
 
-/// XML writes no inputs as an empty text.
+/// Reads the inputs. XML writes an empty text if there are none.
 fn inputs(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     match fields.get("inputs") {
         None => faults.push(missing("inputs")),
@@ -107,7 +107,7 @@ fn text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) 
     }
 }
 
-/// One text alone is a list of it; an element whose children are the list is that list.
+/// Reads a list. A single text counts as a list of one; an element whose children are the list counts as that list.
 fn list(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
     let Some(value) = fields.remove(field) else { return };
     let unwrapped = match value {
@@ -147,7 +147,7 @@ fn settings(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     }
 }
 
-/// Tools that the subtask may use, as far as the request says.
+/// Tools that the subtask may use, if the request names some.
 pub(super) fn wanted_tools(request: &SubtaskRequest) -> Option<Vec<String>> {
     let list = request.other.get("tools")?.as_array()?;
     Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())

@@ -1,4 +1,4 @@
-//! What is looked up for a task before it is opened (spec 5, assembly; 13). Only the evaluator asks for context, so a
+//! Looks up what a task needs before it is opened (spec 5, assembly; 13). Only the evaluator asks for context, so a
 //! lookup never causes another one.
 
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use super::context::Item;
 use super::open::input_fault;
 use super::{Evaluator, failure};
 
-/// A task that matches never looks anything up (spec 5, recursion guard).
+/// A matching task never looks anything up (spec 5, recursion guard).
 const MATCHING: &str = "associative_matching";
 
 /// Words for a person.
@@ -23,7 +23,7 @@ const EMPTY_INDEX: &str = "the index of this project is empty; `callsheet index`
 const NO_LOOKUP: &str = "a matching task looks nothing up";
 
 impl Evaluator<'_> {
-    /// What is to be found first; `None`: nothing, or it was found.
+    /// What must be found first. `None` if nothing is needed, or it was already found.
     ///
     /// # Errors
     /// Names without a value, a lookup that failed twice.
@@ -47,11 +47,11 @@ impl Evaluator<'_> {
         let resolved = match resolve_task(node, own, op.id.as_str()) {
             Ok(resolved) => resolved,
             Err(missing) if node.kind.is_atomic() => return Err(input_fault(missing)),
-            // Its children say themselves what they miss.
+            // Its children report themselves what they lack.
             Err(_) => ResolvedTask::default(),
         };
         let mut request = SeekRequest::default();
-        // A default only allows it: an index changes no prompt that did not ask for it.
+        // A default only allows a lookup: an index changes no prompt that did not ask for it.
         let fresh = node.context.settings.fresh_context && node.context.explicit.fresh_context.is_some();
         let chooses = node.context.settings.inherit_context == InheritContext::Subset && node.refs.is_none();
         let offered = if chooses { self.offered(op) } else { Vec::new() };
@@ -108,14 +108,14 @@ impl Evaluator<'_> {
         }
     }
 
-    /// With the context there is all the same: what it inherits, and what other lookups found.
+    /// The failure of a lookup, with the available context: inherited parts, and results of other lookups.
     fn retrieval_failure(&self, op: &NodeInstance, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
         let partial = self.with_frame(op, self.value::<Value>(partial).unwrap_or_default());
         let details = Details { partial_context: Some(partial), ..Details::default() };
         Box::new(failure::failure(Reason::ContextRetrievalFailure, message, details))
     }
 
-    /// What there is of the context of a task whose lookup failed.
+    /// The available context of a task whose lookup failed.
     pub(super) fn with_frame(&self, op: &NodeInstance, found: Value) -> Value {
         let request = op.seeks.as_ref().and_then(|request| self.value::<SeekRequest>(request)).unwrap_or_default();
         let items = request.related.unwrap_or_default().inherited_context;
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
             warnings.push(EMPTY_INDEX.to_owned());
         }
         let described = node.refs.as_ref().is_some_and(|refs| is_lookup(refs.source));
-        // That of a handler is told with its files.
+        // For a handler, this is reported together with its files.
         let error = self.found(op).command_error.filter(|_| !node.kind.is_atomic());
         warnings.extend(error.map(|why| format!("the command of file_paths returned nothing: {why}")));
         if node.subtype == MATCHING && described {
@@ -156,7 +156,7 @@ impl Evaluator<'_> {
         warnings
     }
 
-    /// Notes of an operator with children: those of a handler come with what it was told.
+    /// Adds notes to an operator with children. For a handler, they come with what it was told.
     pub(super) fn note_lookup(&self, op: &NodeInstance, result: &mut TaskResult) {
         if let Some(node) = self.node(op).filter(|node| !node.kind.is_atomic()) {
             for warning in self.lookup_warnings(op, node) {

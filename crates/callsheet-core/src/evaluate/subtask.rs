@@ -1,5 +1,5 @@
-//! Subtasks (spec 12): a request is checked, its template chosen among those of the recorded tree, and its inputs bound
-//! in a root of their own; what comes back is what the model that asked is told.
+//! Subtasks (spec 12): checks a request, chooses its template among those of the recorded tree, and binds its inputs in
+//! a separate root. The result is what the requesting model is told.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, wanted_tools};
 use super::{Evaluator, Names, failure};
 
-/// Most bytes of a content that is told to the model that asked for it (spec 12).
+/// Most bytes of content that the requesting model is told (spec 12).
 const CONTENT: usize = 32_768;
 
 /// Why a request is not run.
@@ -32,7 +32,7 @@ struct Refusal {
 }
 
 impl Evaluator<'_> {
-    /// Opens what a call asks for, or refuses it without a model call.
+    /// Opens what a call requests, or refuses it without a model call.
     pub(super) fn open_subtask(&self, op: &NodeInstance) -> Step {
         match self.accepted(op) {
             Ok(opened) => Step::Opened(Box::new(opened)),
@@ -40,7 +40,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The result of its body; a failure is told as that of a subtask.
+    /// The result of its body. A failure is reported as that of a subtask.
     pub(super) fn close_subtask(&self, op: &NodeInstance) -> Step {
         let body = self.children(op).into_iter().find(|child| child.place == ChildSlot::Body);
         let mut result = body.map(|body| (*self.result(body)).clone()).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Evaluator<'_> {
         self.closed(op, TaskResult { status, content, error: Some(Box::new(error)), ..TaskResult::default() })
     }
 
-    /// What the model that asked is told of a subtask that came back: what it says, and not how it came about.
+    /// What the requesting model is told about a returned subtask: its result, and not how it came about.
     pub(super) fn response(&self, op: &NodeInstance, result: &TaskResult) -> Option<BlobId> {
         if !op.place.is_subtask() {
             return None;
@@ -95,7 +95,7 @@ impl Evaluator<'_> {
         if let Value::Object(told) = &mut value {
             let notes = result.notes.said();
             told.insert("notes".to_owned(), Value::Object(notes));
-            // A value is told once: as the content, unless it stands alone.
+            // A value is told only once: as the content, unless there is only the value.
             if !result.content.trim().is_empty() {
                 told.remove("parsed_content");
             }
@@ -105,7 +105,7 @@ impl Evaluator<'_> {
         Some(self.keep_text(value.to_string()))
     }
 
-    /// The error of a budget above a subtask, which ends the task that asked for it.
+    /// The error of a budget above a subtask, which ends the requesting task.
     pub(super) fn fatal_subtask(&self, op: &NodeInstance) -> Option<TaskError> {
         let fatal = |child: &&NodeInstance| child.closed.as_ref().is_some_and(|closed| closed.fatal);
         let child = self.children(op).into_iter().filter(|child| child.place.is_subtask()).find(fatal)?;
@@ -128,7 +128,7 @@ impl Evaluator<'_> {
         })
     }
 
-    /// The request of a subtask and the name of the tool it came by.
+    /// The request of a subtask, and the tool through which it came.
     pub(super) fn request_of(&self, op: &NodeInstance) -> Option<(ReadRequest, &str)> {
         let call = self.call_of(op)?;
         let by_director =
@@ -139,7 +139,7 @@ impl Evaluator<'_> {
         let Some(tool) = self.tree.subtask_tools.get(&call.name) else {
             return Some((read_request(&call.arguments), &call.name));
         };
-        // A registered tool says what kind of task it is; its own arguments are the rest.
+        // A registered tool determines the kind of task. The rest comes from its arguments.
         let mut arguments = call.arguments.clone();
         if let Value::Object(fields) = &mut arguments {
             fields.insert("type".to_owned(), Value::from("atomic"));
@@ -218,18 +218,18 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The last depth a subtask may have: the least of what is set above it (spec 9).
+    /// The largest depth of a subtask: the least of what is set above it (spec 9).
     fn max_depth(&self, op: &NodeInstance) -> u32 {
         self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth)
     }
 
-    /// Hints, tools and depth of a request whose shape is right.
+    /// Checks hints, tools and depth of a well-formed request.
     fn check_known(&self, request: &SubtaskRequest, tool: &str, most: u32, faults: &mut Vec<String>) {
         if let Some(wanted) = request.max_depth.filter(|wanted| *wanted > most) {
             let (found, limit) = (wanted.to_string(), most.to_string());
             faults.push(Note::SubtaskMaxDepth.fill(&[("found", &found), ("limit", &limit)]));
         }
-        // Hints of a registered tool are the configuration's, not the model's.
+        // Hints of a registered tool come from the configuration, not from the model.
         if !self.tree.subtask_tools.contains_key(tool) {
             let known = self.hints_known();
             for hint in &request.template_hints {
@@ -279,7 +279,7 @@ impl Evaluator<'_> {
         found(&name).ok_or_else(|| not_found(request, &rows))
     }
 
-    /// A root with the inputs and nothing else; all names its tree lacks are told before any call.
+    /// A root with only the inputs. Reports all names that its tree lacks before any call.
     fn bind(
         &self,
         op: &NodeInstance,
@@ -304,7 +304,7 @@ impl Evaluator<'_> {
         Ok(environment.own().clone())
     }
 
-    /// An equal request above, or the same template with the same inputs (spec 12).
+    /// Refuses a request that equals one above it, or has the same template and inputs (spec 12).
     fn check_cycle(
         &self,
         op: &NodeInstance,
@@ -345,7 +345,7 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    /// What of the settings gave way to the request (T511).
+    /// Which settings the request overrode (T511).
     fn yielded(&self, op: &NodeInstance, request: &SubtaskRequest) -> Option<Yielded> {
         request.context_management.filter(|settings| *settings != PartialContext::default())?;
         let called = op.opened.as_ref()?.called.as_ref()?;
@@ -356,7 +356,7 @@ impl Evaluator<'_> {
     }
 }
 
-/// What makes two requests the same.
+/// What identifies a request.
 fn identity(request: &SubtaskRequest, template: &str) -> BlobId {
     let description = request.description.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let subtype = request.subtype.as_deref().unwrap_or("subtask");
@@ -365,7 +365,7 @@ fn identity(request: &SubtaskRequest, template: &str) -> BlobId {
     BlobId::of(&serde_json::to_vec(&parts).unwrap_or_default())
 }
 
-/// Canonical JSON: keys in order. The depth is bounded by the reader.
+/// Canonical JSON with ordered keys. The reader limits the depth.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -377,7 +377,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// All that is wrong with a request, as one error.
+/// Everything that is wrong with a request, as one error.
 fn input_error(faults: &[String], of_inputs: Option<Box<TaskError>>) -> Box<TaskError> {
     let list: String = faults.iter().map(|fault| format!("- {fault}\n")).collect();
     let message = Note::SubtaskRefused.fill(&[("faults", list.trim_end())]);
@@ -401,7 +401,7 @@ fn not_found(request: &SubtaskRequest, rows: &[Match]) -> Box<TaskError> {
     Box::new(failure::asked_wrongly(Reason::TemplateNotFound, message, Details::default()))
 }
 
-/// The content cut at a character, flagged; a value that is as large is left out.
+/// The content cut at a character boundary and marked as cut. A value of that size is left out.
 fn capped(mut result: TaskResult) -> TaskResult {
     let (kept, truncated) = cut(&result.content, CONTENT);
     if truncated {
@@ -414,13 +414,13 @@ fn capped(mut result: TaskResult) -> TaskResult {
     result
 }
 
-/// What only the host and a person have a use for.
+/// Keys that concern only the host and a person.
 const OF_THE_HOST: [&str; 7] = ["metrics", "location", "related", "recovery", "subtask_request", "criteria", "notes"];
 
-/// Where a template lacks an input: a model knows nothing of its file.
+/// Keys for the place where a template lacks an input. A model does not know the template's file.
 const PLACES: [&str; 5] = ["task", "file", "line", "column", "calls"];
 
-/// Without that, at every depth; what a model wrote is its own.
+/// Removes these keys at every depth. What a model wrote is kept.
 fn plain_words(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -25,7 +25,7 @@ impl Evaluator<'_> {
         metrics.wall.ms = op.clock.spent_ms(self.run.now_ms());
         let Some(task) = self.leaf(op) else { return metrics };
         metrics.wall.ms = task.clock.spent_ms(self.run.now_ms());
-        // A leaf has a time of its own, by default that of the run's settings.
+        // A leaf has its own time limit, by default the one of the run's settings.
         let seconds = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
         let seconds = seconds.unwrap_or(self.run.settings().limits.timeout_seconds);
         metrics.wall.limit_ms = Some(u64::from(seconds).saturating_mul(1_000));
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
         u32::try_from(calls.count()).unwrap_or(u32::MAX)
     }
 
-    /// Why the work of a leaf did not come to an end.
+    /// Why the work of a leaf did not finish.
     pub(super) fn leaf_error(&self, op: &NodeInstance, task: &TaskRun) -> TaskError {
         if task.state() == State::Denied {
             let words = task.denial().unwrap_or_default().trim();
@@ -90,13 +90,13 @@ impl Evaluator<'_> {
                 .fatal_subtask(op)
                 .unwrap_or_else(|| failure::failure(Reason::SubtaskFailure, found.reason.as_str(), Details::default())),
             Cause::NoProgress => failure::halted(Halt::NoProgress, found.reason.as_str(), Details::default()),
-            // The provider answered; what it said could not be read.
+            // The provider answered, but its answer could not be read.
             Cause::Other if !found.issues.is_empty() => failure::invalid_output(found.reason.as_str()),
             Cause::Other => failure::failure(Reason::UnexpectedError, found.reason.as_str(), Details::default()),
         }
     }
 
-    /// The budget that is spent, of the task or of the nearest one above that has spent its own.
+    /// The spent budget: that of the task, or the nearest one above that is spent.
     fn spent_error(&self, op: &NodeInstance, limit: Limit, reason: &str) -> TaskError {
         let spent = |resource, used: f64, most: f64| (used >= most).then_some((resource, used, most));
         let owner = self.run.operators().ancestry(op).find_map(|above| {
@@ -121,13 +121,13 @@ impl Evaluator<'_> {
                 failure::exhausted(resource, used, most, message)
             }
             None if limit == Limit::TaskTokens => self.token_error(op, reason),
-            // Of the task of a sheet that calls the template.
+            // The budget belongs to the task of a sheet that calls the template.
             None if limit == Limit::TaskCalls => failure::exhausted(Resource::Calls, 0.0, 0.0, reason),
             None => failure::failure(Reason::ExecutionTimeout, reason, Details::default()),
         }
     }
 
-    /// The token budget that leaves a task least is too small for what it needs (spec 9).
+    /// The token budget that leaves the task the least is too small for its needs (spec 9).
     pub(super) fn token_error(&self, op: &NodeInstance, reason: &str) -> TaskError {
         let budgets = self.run.operators().ancestry(op).filter_map(|above| {
             let max = self.node(above)?.limits.max_tokens?;

@@ -1,22 +1,22 @@
-//! The files that a handler is to see, and how many tokens they may take.
+//! The files that a handler should see, and how many tokens they may take.
 
 use serde::{Deserialize, Serialize};
 
 use crate::memory::FileMatch;
 
-/// Files a task wants in its prompt.
+/// Files that a task needs in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileRequest {
-    /// Literal paths and globs, filled.
+    /// Literal paths and globs, filled in.
     pub paths: Vec<String>,
-    /// Of these, paths in the words of an author or the caller that nothing in the run can still write: without them
-    /// nothing is asked (spec 5).
+    /// Those of the paths that an author or the caller wrote and that nothing in the run can still write. Without them,
+    /// the model is not asked (spec 5).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
-    /// The paths were asked for with the run or while it ran: they are none of the template's.
+    /// Whether the paths were requested with the run or while it ran, so that they do not come from the template.
     pub explicit: bool,
-    /// A read-only command that prints one path a line.
+    /// A read-only command that prints one path per line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     /// A lookup in the memory system with this text.
@@ -28,24 +28,24 @@ pub struct FileRequest {
     /// Files that the command printed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub printed: Vec<String>,
-    /// Why the command gave nothing.
+    /// Why the command returned nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command_error: Option<String>,
     /// Files found by description.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub described: Vec<FileMatch>,
-    /// Fresh files: its own, and those of the operators whose frame it takes.
+    /// Fresh files: its own, and those of the operators whose frame it inherits.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<FileMatch>,
 }
 
-/// Tokens of one file and of all files of a handler, by about four bytes a token (spec 5: 102,400 and 262,144 bytes).
+/// Tokens of one file and of all files of a handler, at about four bytes per token (spec 5: 102,400 and 262,144 bytes).
 pub const FILE_TOKENS: u32 = 25_600;
 /// See [`FILE_TOKENS`].
 pub const FILES_TOKENS: u32 = 65_536;
 
 impl FileRequest {
-    /// Most tokens that the files may take in a prompt; how many a command prints or a glob finds is not known.
+    /// Most tokens that the files may take in a prompt. The number of files from a command or a glob is unknown.
     pub(super) fn most_tokens(&self) -> u64 {
         let single = self
             .paths

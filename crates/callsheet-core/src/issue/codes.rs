@@ -1,4 +1,4 @@
-//! Codes of repairs (spec 4.4) and issues (spec 3-8). The tables are complete; one test lists codes without fixtures.
+//! Codes of repairs (spec 4.4) and issues (spec 3-8). The tables are complete. One test lists codes without fixtures.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A liberty that reading took, recorded with its place (spec 4.4).
+    /// A correction that reading made, recorded with its place (spec 4.4).
     RepairCode {
         ThinkingRemoved = "thinking-removed",
         ReplyUnfenced = "reply-unfenced",

@@ -1,5 +1,5 @@
-//! What reading says about a text: repairs it made, issues it found, and where (spec 4.3, 4.8). Plain data: readers are
-//! in `callsheet-format`.
+//! What reading reports about a text: repairs that it made, issues that it found, and their places (spec 4.3, 4.8).
+//! Plain data: the readers are in `callsheet-format`.
 
 mod codes;
 
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::Phase;
 
-/// 1-based, inclusive lines of the original text.
+/// Lines of the original text, 1-based and inclusive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "(u32, u32)", into = "(u32, u32)")]
 pub struct Span {
@@ -33,7 +33,7 @@ impl From<Span> for (u32, u32) {
     }
 }
 
-/// Whether an issue refuses the reply.
+/// Whether an issue rejects the reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -48,13 +48,13 @@ pub enum Severity {
 pub struct Repair {
     /// Which.
     pub code: RepairCode,
-    /// Where in the original text.
+    /// Place in the original text.
     pub span: Span,
     /// What stood there.
     pub before: String,
-    /// What it was read as.
+    /// The text as it was read.
     pub after: String,
-    /// Name of the task it concerns.
+    /// Name of the task that it concerns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
@@ -70,13 +70,13 @@ pub struct Location {
     /// Task name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Call id, change number or link inside it.
+    /// Call id, change number or link within it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
     /// Label or key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Lines of the original text.
+    /// Lines in the original text.
     pub span: Span,
 }
 
@@ -85,17 +85,17 @@ pub struct Location {
 pub struct Issue {
     /// Code.
     pub code: IssueCode,
-    /// Whether it refuses the reply.
+    /// Whether it rejects the reply.
     pub severity: Severity,
     /// Where.
     #[serde(rename = "where")]
     pub place: Location,
-    /// What is wrong; a clause without a final period.
+    /// What is wrong: a clause without a final period.
     pub what: String,
-    /// What to do; a clause without a final period.
+    /// What to do: a clause without a final period.
     #[serde(rename = "do")]
     pub todo: String,
-    /// All allowed values up to 30, else the five nearest followed by the count in words.
+    /// The allowed values: all of them up to 30; else the five nearest, followed by the count in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
     /// The raw block, at most 2,000 characters.
@@ -103,10 +103,10 @@ pub struct Issue {
     pub raw: Option<String>,
 }
 
-/// Most allowed values that are listed in full (spec 4.8).
+/// How many allowed values are listed in full (spec 4.8).
 const ALLOWED: usize = 30;
 
-/// Longest raw block, characters (spec 4.8).
+/// Longest raw block in characters (spec 4.8).
 pub const RAW: usize = 2_000;
 
 impl Span {
@@ -128,12 +128,12 @@ impl Issue {
         self
     }
 
-    /// It is one of very many and only counted: it has no words, and takes none.
+    /// Whether it is one of very many and is only counted. Such an issue has no words.
     pub fn is_counted(&self) -> bool {
         self.what.is_empty()
     }
 
-    /// Names the label or key.
+    /// Sets the label or key.
     pub fn key(mut self, key: &str) -> Self {
         if !self.is_counted() {
             self.place.key = Some(key.to_owned());
@@ -141,7 +141,7 @@ impl Issue {
         self
     }
 
-    /// Names the call, change or link.
+    /// Sets the call, change or link.
     pub fn item(mut self, item: &str) -> Self {
         if !self.is_counted() {
             self.place.item = Some(item.to_owned());
@@ -157,7 +157,7 @@ impl Issue {
         self
     }
 
-    /// Lists what is allowed: all values up to 30, else the five nearest to `wanted` and the count.
+    /// Sets the allowed values: all of them up to 30; else the five nearest to `wanted`, and the count.
     pub fn allowed<'a>(mut self, wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         if self.is_counted() {
             return self;
@@ -184,8 +184,8 @@ impl Issue {
 }
 
 impl fmt::Display for Issue {
-    /// The text form of spec 4.8: `<section>, task "<name>", <key> (lines a-b): <what>. <what to do>.
-    /// Allowed: <values>.`, then the raw block in a fence.
+    /// The text form of spec 4.8: `<section>, task "<name>", <key> (lines a-b): <what>. <what to do>. Allowed:
+    /// <values>.`, followed by the raw block in a fence.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = &self.place;
         let parts = [
@@ -200,7 +200,7 @@ impl fmt::Display for Issue {
             write!(f, "{}", words.join(", "))?;
         }
         match place.span {
-            // Of no line of a text: of a file, or of what a run knows.
+            // The issue is about a file, or about what a run knows, and not about a line of a text.
             Span { first: 0, .. } if words.is_empty() => {}
             Span { first: 0, .. } => write!(f, ": ")?,
             Span { first, last } if first == last => write!(f, "{gap}(line {first}): ")?,

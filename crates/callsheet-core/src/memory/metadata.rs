@@ -1,4 +1,4 @@
-//! The metadata text of a file (spec 13): a few lines by rule, nothing of it a model's words.
+//! The metadata text of a file (spec 13): a few lines by fixed rules, without text of a model.
 
 use crate::symbols::Symbol;
 
@@ -9,7 +9,7 @@ const HEADINGS: usize = 20;
 /// Longest value of a line, in characters.
 const LONGEST: usize = 300;
 
-/// What is known of a file.
+/// What is known about a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts<'a> {
     /// Its path below the root that is indexed.
@@ -24,7 +24,7 @@ pub struct Facts<'a> {
     pub headings: &'a [String],
     /// Names it defines.
     pub identifiers: &'a [String],
-    /// Date and subject of the commit that changed it last.
+    /// Date and subject of the last commit that changed it.
     pub last_commit: Option<&'a str>,
 }
 
@@ -55,7 +55,7 @@ pub fn metadata(facts: &Facts<'_>) -> String {
     lines.join("\n")
 }
 
-/// Names of symbols, each once, in the order of the file, at most 30.
+/// Names of symbols in the order of the file, without duplicates, at most 30.
 pub fn identifiers_of(symbols: &[Symbol]) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for symbol in symbols {
@@ -70,7 +70,7 @@ pub fn identifiers_of(symbols: &[Symbol]) -> Vec<String> {
     out
 }
 
-/// Blanks folded, control characters left out, cut with a mark.
+/// A text with blanks folded and control characters removed, and a mark if it was cut.
 fn one_line(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let clean: String = folded.chars().filter(|character| !character.is_control()).take(LONGEST + 1).collect();

@@ -1,5 +1,5 @@
-//! The memory system (spec "Templates" 13), as far as it is pure: what a file's metadata say, how a lookup ranks them,
-//! and what a lookup is asked and gives. Memory holds metadata, never content, and ranks without opening a file.
+//! The pure part of the memory system (spec "Templates" 13): the metadata of a file, their ranking for a lookup, and
+//! the question and answer of a lookup. Memory contains metadata, never content, and ranks without opening a file.
 
 mod lookup;
 mod metadata;

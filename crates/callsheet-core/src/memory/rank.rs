@@ -1,6 +1,6 @@
-//! Ranking (spec 13): the sum over the terms of the question of tf·(ln((N+1)/(df+1)) + 1), half as much again for a
-//! term that stands in the file name. Terms are those of template matching (spec 10), logarithms come from a software
-//! library and scores are rounded, so that the order is the same on every machine.
+//! Ranking (spec 13): the sum over the terms of the question of tf·(ln((N+1)/(df+1)) + 1), times 1.5 for a term in the
+//! file name. Terms are those of template matching (spec 10). Logarithms come from a software library and scores are
+//! rounded, so the order is the same on every machine.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use super::{ContextItem, ContextQuery, FileMatch, RelevantContext};
 
 /// Most files of an answer.
 const MOST: usize = 10;
-/// What a term in the file name counts.
+/// Factor for a term in the file name.
 const IN_NAME: f64 = 1.5;
-/// The share of the best score that a match has at least.
+/// Smallest score of a match, as a share of the best score.
 const FLOOR: f64 = 0.25;
-/// Most terms that are told as the reason.
+/// Most terms shown as the reason.
 const REASONS: usize = 6;
 
-/// Something to rank: a name whose last part is that of a file, and the words about it.
+/// A document to rank: a name whose last part is a file name, and the words about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
     /// Path or title.
@@ -26,18 +26,18 @@ pub struct Document<'a> {
     pub text: &'a str,
 }
 
-/// A document that fits.
+/// A matching document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// Which, from 0.
     pub index: usize,
-    /// How well, rounded to 6 decimals.
+    /// Its score, rounded to 6 decimals.
     pub score: f64,
-    /// Terms of the question it has, in order.
+    /// Terms of the question that it contains, in order.
     pub terms: Vec<String>,
 }
 
-/// Ranks documents for a question: the best first, ties by name, those without a term left out.
+/// Ranks documents for a question: the best first, ties by name, without documents that contain no term.
 pub fn rank(question: &str, documents: &[Document<'_>]) -> Vec<Ranked> {
     let wanted: BTreeSet<String> = tokens(question).into_iter().collect();
     if wanted.is_empty() {
@@ -101,19 +101,19 @@ pub fn relevant_context(query: &ContextQuery, index: &[(String, String)]) -> Rel
     }
 }
 
-/// Without what fits far less than the best.
+/// Removes documents that match far less than the best one.
 fn relevant(mut ranked: Vec<&Ranked>) -> Vec<&Ranked> {
     let least = ranked.first().map_or(0.0, |best| best.score * FLOOR);
     ranked.retain(|one| one.score >= least);
     ranked
 }
 
-/// A file of the frame is told by its path alone.
+/// For a file of the frame, only its path is used.
 fn words(item: &ContextItem) -> String {
     format!("{} {}", item.name, item.text)
 }
 
-/// The text of the task, or what stands for it, then its inputs and what came before it.
+/// The text of the task or its replacement, then its inputs and earlier outputs.
 fn question(query: &ContextQuery) -> String {
     let mut text = query.description.clone().unwrap_or_else(|| query.task_text.clone());
     for (name, value) in &query.inputs {

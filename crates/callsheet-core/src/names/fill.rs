@@ -1,4 +1,4 @@
-//! Names and slugs for a whole list (spec 6.1, 6.3, 6.4).
+//! Fills in names and slugs for a whole list (spec 6.1, 6.3, 6.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,20 +6,21 @@ use crate::spec::{Slug, Task, TaskList};
 
 use super::{default_name_from, free_name_from, is_taken, slug_of};
 
-/// What filling did to a task's name.
+/// How a task's name changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameChange {
-    /// The written name stands.
+    /// The written name is unchanged.
     Kept,
     /// There was none.
     Filled,
-    /// It was taken and a number was added.
+    /// The name was in use, so a number was added.
     Numbered,
 }
 
 /// Gives every task its name and slug. A task that is one of `open` (outstanding or problem tasks) keeps that task's
-/// slug: by its name, or else if skill and need match exactly one (spec 6.4). One that has the name of one of `dropped` is
-/// that task put back. Written names are settled before missing ones. Returns what was done, in sheet order.
+/// slug. It is recognised by its name, or else if skill and need match exactly one of them (spec 6.4). A task with the
+/// name of one of `dropped` is that task, put back. Written names are assigned before missing ones. Returns what was
+/// done, in sheet order.
 pub fn fill_names(list: &mut TaskList, open: &[&Task], dropped: &[&Task], taken: &BTreeSet<Slug>) -> Vec<NameChange> {
     let mut tasks: Vec<&mut Task> = list.tasks_mut().collect();
     let mut changes = vec![NameChange::Kept; tasks.len()];
@@ -31,7 +32,7 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], dropped: &[&Task], taken:
             adopt(task, known, &mut used);
         }
     }
-    // Where the search for a free number goes on, by stem; slugs are only ever added.
+    // Where the search for a free number continues, by stem. Slugs are only ever added.
     let mut next: BTreeMap<String, u32> = BTreeMap::new();
     for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
         if claim.is_none() && !task.name.is_empty() {
@@ -61,7 +62,7 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], dropped: &[&Task], taken:
     changes
 }
 
-/// The known task that each task of a list is.
+/// The known task for each task of a list.
 fn claims<'a>(tasks: &[&mut Task], open: &[&'a Task], dropped: &[&'a Task]) -> Vec<Option<&'a Task>> {
     let mut claimed: Vec<Option<&Task>> = vec![None; tasks.len()];
     let mut gone: BTreeSet<usize> = BTreeSet::new();
@@ -95,7 +96,8 @@ fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {
         .or_else(|| open.iter().position(|known| known.aliases.contains(&slug)))
 }
 
-/// The one open task with this skill and need that is not `gone` to another task. `needs` are the folded needs.
+/// The only open task with this skill and need that is not assigned to another task (`gone`). `needs` are the folded
+/// needs.
 fn by_content(task: &Task, open: &[&Task], needs: &[String], gone: &BTreeSet<usize>) -> Option<usize> {
     let wanted = folded(&task.need);
     let mut fitting = open
@@ -107,7 +109,7 @@ fn by_content(task: &Task, open: &[&Task], needs: &[String], gone: &BTreeSet<usi
     fitting.next().is_none().then_some(at)
 }
 
-/// The slug of the known task; a new name becomes an alias, so that references by it hold.
+/// Takes the slug of the known task. A new name becomes an alias, so that references by it are valid.
 fn adopt(task: &mut Task, known: &Task, used: &mut BTreeSet<Slug>) {
     task.slug = known.slug.clone();
     task.aliases.clone_from(&known.aliases);
@@ -122,7 +124,7 @@ fn adopt(task: &mut Task, known: &Task, used: &mut BTreeSet<Slug>) {
     }
 }
 
-/// A text with all blanks folded, for comparisons that ignore line breaks.
+/// A text with all blanks folded, for comparing without regard to line breaks.
 pub fn folded(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

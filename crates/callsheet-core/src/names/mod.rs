@@ -13,7 +13,7 @@ pub use titles::{call_title, distinct_title, reference_title};
 /// Longest slug, characters (spec 6.2).
 const LONGEST: usize = 64;
 
-/// Heading keys of spec 3.3 and words that references use: never slugs of tasks (spec 6.3).
+/// Heading keys of spec 3.3 and words that references use. They are never slugs of tasks (spec 6.3).
 const RESERVED: &[&str] = &[
     "original-prompt",
     "goals-summary",
@@ -35,7 +35,7 @@ const RESERVED: &[&str] = &[
     "nul",
 ];
 
-/// The heading key of spec 3.1: lowercased, each run outside `[a-z0-9]` one `-`, edges trimmed.
+/// The heading key of spec 3.1: lower case, each run outside `[a-z0-9]` as one `-`, trimmed at both ends.
 pub fn heading_key(title: &str) -> String {
     let mut key = String::with_capacity(title.len());
     if title.is_ascii() {
@@ -68,8 +68,8 @@ pub fn heading_key(title: &str) -> String {
     key
 }
 
-/// The slug of a name (spec 6.2): its key, cut to 64 at a `-`, with the prefix `task-` if it has no letter. A name in other
-/// letters, of which the key has none, has letters that stand for it.
+/// The slug of a name (spec 6.2): its key, cut to 64 characters at a `-`, with the prefix `task-` if it has no letter.
+/// For a name in another script, whose key is empty, letters are derived from the name.
 pub fn slug_of(name: &str) -> Slug {
     let mut key = heading_key(name);
     if key.is_empty() {
@@ -85,8 +85,8 @@ pub fn slug_of(name: &str) -> Slug {
     Slug::new(key)
 }
 
-/// Seven letters that stand for the words of a name, however they are set apart; `None` if there are no words. They never
-/// change: slugs are written into runs.
+/// Seven letters that represent the words of a name, however they are separated. `None` if there are no words. The
+/// result must never change, because slugs are recorded in runs.
 fn code_of(name: &str) -> Option<String> {
     const LETTERS: usize = 7;
     let lower = name.to_lowercase();
@@ -105,7 +105,7 @@ fn code_of(name: &str) -> Option<String> {
     Some((0..LETTERS).map(letter).collect())
 }
 
-/// Whether no task may have this slug (spec 6.3).
+/// Whether this slug is reserved (spec 6.3).
 pub fn is_reserved(slug: &Slug) -> bool {
     let text = slug.as_str();
     let numbered = |stem: &str| text.strip_prefix(stem).is_some_and(|n| n.len() == 1 && n != "0" && is_number(n));
@@ -122,24 +122,25 @@ pub fn default_name(skill: Option<&str>, taken: &BTreeSet<Slug>) -> (String, Slu
     default_name_from(skill, taken, &mut 1)
 }
 
-/// The same, beginning at a number below which all are known to be taken; the number after the one found is left there.
+/// The same, starting at a number below which all are known to be in use. Stores the number after the one that was
+/// found.
 pub(super) fn default_name_from(skill: Option<&str>, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let stem = skill.map(str::trim).filter(|skill| !skill.is_empty()).unwrap_or("Task");
     first_free(taken, from, |n| format!("{stem} {n}"))
 }
 
-/// A name that is free: the name itself, else with ` (2)`, ` (3)` added (spec 6.3).
+/// A free name: the name itself, else with ` (2)`, ` (3)` added (spec 6.3).
 pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
     free_name_from(name, taken, &mut 2)
 }
 
-/// The same, beginning at a number below which all are known to be taken.
+/// The same, starting at a number below which all are known to be in use.
 pub(super) fn free_name_from(name: &str, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let slug = slug_of(name);
     if !is_taken(&slug, taken) {
         return (name.to_owned(), slug);
     }
-    // A long name may have its number already, which the cut slug lost.
+    // A long name may already have its number, which the cut slug lost.
     if let Some(number) = number_at_end(name) {
         let slug = numbered_slug(name, number);
         if !is_taken(&slug, taken) {
@@ -154,12 +155,12 @@ fn number_at_end(name: &str) -> Option<u32> {
     name.strip_suffix(')')?.rsplit_once(" (")?.1.parse().ok()
 }
 
-/// Whether no task may be given this slug.
+/// Whether no task may get this slug.
 pub(super) fn is_taken(slug: &Slug, taken: &BTreeSet<Slug>) -> bool {
     taken.contains(slug) || is_reserved(slug)
 }
 
-/// The first numbered name with a free slug. A slug that is cut loses its number, so the stem is shortened then.
+/// The first numbered name with a free slug. If cutting the slug would lose the number, the stem is shortened.
 fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> String) -> (String, Slug) {
     loop {
         let number = *from;
@@ -174,7 +175,7 @@ fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> Stri
 
 pub(super) fn numbered_slug(name: &str, number: u32) -> Slug {
     let slug = slug_of(name);
-    // A key that is not cut is no longer than its name, but for the few letters that become two.
+    // An uncut key is no longer than its name, except for a few letters that become two.
     if name.is_ascii() && name.len() <= LONGEST {
         return slug;
     }

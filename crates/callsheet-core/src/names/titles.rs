@@ -1,4 +1,4 @@
-//! What people and models call the execution runs of a task (spec 10.1).
+//! Names of a task's execution runs for people and models (spec 10.1).
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::{numbered_slug, slug_of};
 /// Longest title, characters.
 const LONGEST: usize = 60;
 
-/// The text of a link; of one without text the name of its file, the task or the anchor.
+/// The text of a link. Without text, the name of its file, the task or the anchor.
 pub fn reference_title(reference: &Reference) -> String {
     let written = short(&reference.title);
     if !written.is_empty() {
@@ -31,7 +31,7 @@ pub fn reference_title(reference: &Reference) -> String {
     })
 }
 
-/// The tool and the first text, or list of texts, among its arguments, as it was written: `read_file src/main.rs`.
+/// The tool and the first text, or list of texts, of its arguments, as written: `read_file src/main.rs`.
 pub fn call_title(call: &ToolCall) -> String {
     let main = call.arguments.as_object().and_then(|arguments| arguments.values().find_map(words));
     match main {
@@ -40,7 +40,8 @@ pub fn call_title(call: &ToolCall) -> String {
     }
 }
 
-/// A title that nobody has yet, also as a slug: itself, or with ` (2)`, ` (3)` behind it. It is taken from then on.
+/// A title that is not in use yet, also as a slug: the title itself, or with ` (2)`, ` (3)` added. It is in use from
+/// then on.
 pub fn distinct_title(title: &str, taken: &mut BTreeSet<Slug>) -> (String, Slug) {
     let (mut distinct, mut slug) = (title.to_owned(), slug_of(title));
     let mut number = 2_u32;
@@ -66,7 +67,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// One line without control characters.
+/// A text as one line without control characters.
 fn short(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");

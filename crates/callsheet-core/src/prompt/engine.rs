@@ -1,13 +1,14 @@
-//! Text with placeholders and blocks (spec 8.3, 8.4): parsed once, filled in one pass, inserted text never scanned.
+//! Text with placeholders and blocks (spec 8.3, 8.4). It is parsed once and filled in one pass; inserted text is never
+//! scanned.
 
 use std::collections::BTreeMap;
 
 use super::PromptError;
 
-/// What a placeholder is filled with.
+/// The value for a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// The inner text of a block; nothing for a plain placeholder.
+    /// The inner text of a block. Empty for a plain placeholder.
     Default,
     /// This text.
     Text(String),
@@ -19,22 +20,22 @@ pub type Values = BTreeMap<&'static str, Value>;
 /// A piece of a parsed part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// Text as it is.
+    /// Literal text.
     Text(String),
     /// A placeholder.
     Slot {
         /// Its name.
         name: String,
-        /// It has its line for itself, which goes with it when it is empty.
+        /// Whether it is alone on its line. If it is empty, the line is removed too.
         alone: bool,
     },
-    /// A block with a text of its own.
+    /// A block with its own text.
     Block {
         /// Its name.
         name: String,
         /// Its text.
         inner: Vec<Piece>,
-        /// As of a placeholder.
+        /// As for a placeholder.
         alone: bool,
     },
 }
@@ -47,7 +48,7 @@ enum Token<'a> {
     End(&'a str),
 }
 
-/// Reads what stands at an opening brace, with its length in bytes.
+/// Reads what is at an opening brace, with its length in bytes.
 fn token(text: &str) -> Option<(Token<'_>, usize)> {
     if let Some(inner) = text.strip_prefix("{{") {
         let name = name_at(inner)?;
@@ -68,7 +69,7 @@ fn token(text: &str) -> Option<(Token<'_>, usize)> {
     }
 }
 
-/// `[a-z][a-z0-9_]*` at the start.
+/// Reads `[a-z][a-z0-9_]*` at the start.
 fn name_at(text: &str) -> Option<&str> {
     if !text.starts_with(|first: char| first.is_ascii_lowercase()) {
         return None;
@@ -77,10 +78,10 @@ fn name_at(text: &str) -> Option<&str> {
     text.get(..end)
 }
 
-/// Parses one part of a template; `line` is the line of the file on which it starts.
+/// Parses one part of a template. `line` is the line of the file on which it starts.
 ///
 /// # Errors
-/// A placeholder that is not declared, or a broken block.
+/// An undeclared placeholder, or a broken block.
 pub fn parse_part(template: &str, declared: &[&'static str], text: &str, line: u32) -> Result<Vec<Piece>, PromptError> {
     let mut parser = PartParser { template, declared, pieces: Vec::new(), open: None, literal: String::new() };
     let mut rest = text;
@@ -225,7 +226,7 @@ fn value<'a>(template: &str, declared: &str, name: &str, values: &'a Values) -> 
 #[derive(Default)]
 struct Filled {
     text: String,
-    /// The placeholder before had its line for itself and was empty: its line feed goes too.
+    /// Whether the previous placeholder was alone on its line and empty, so that its line feed is removed too.
     swallow: bool,
 }
 

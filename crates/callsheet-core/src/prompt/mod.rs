@@ -1,4 +1,4 @@
-//! The small texts of the host that a model reads, and the strict engine that fills placeholders (spec 8.3, 8.4). Prompt
+//! The host's small texts for models, and the strict engine that fills in placeholders (spec 8.3, 8.4). Prompt
 //! templates are in `callsheet-format`.
 
 mod engine;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a gate was answered.
+/// Where an approval was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
@@ -12,14 +12,14 @@ pub enum AnsweredBy {
     Command,
     /// By somebody at the page in a browser.
     Page,
-    /// By what was said for the whole run before it began.
+    /// By a setting for the whole run from before it began.
     Flag,
     /// By a grant for commands of its kind (spec 11.14).
     Grant,
 }
 
 impl AnsweredBy {
-    /// In words that follow what was said: `approved at the terminal`.
+    /// In words that follow the verdict: `approved at the terminal`.
     pub fn words(self) -> &'static str {
         match self {
             Self::Terminal => "at the terminal",

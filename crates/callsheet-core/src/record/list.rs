@@ -1,4 +1,4 @@
-//! Accepted lists as they are recorded.
+//! Accepted lists in their recorded form.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{Goals, SkillPolicy, Slug, Task, TaskList};
 
-/// A task of an adopted list and what it was before.
+/// A task of an adopted list, and how it relates to an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedTask {
-    /// The task, name and slug filled.
+    /// The task, with name and slug filled in.
     pub task: Task,
-    /// It is the task of the same slug, unchanged (spec 2.11, 2.18): state, refinement and approval stay.
+    /// Whether the task with the same slug is unchanged (spec 2.11, 2.18). It then keeps its state, refinement and
+    /// approval.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchanged: bool,
-    /// Why it is a writer (spec 11.1); `None`: a reader.
+    /// Why the task needs approval (spec 11.1). `None` if it only reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writer: Option<String>,
-    /// Code made it of the request, with all that it reads: one call, without refinement and tools (spec 2.3).
+    /// Whether code created it from the request, with everything that it reads. It takes one call, without refinement
+    /// and tools (spec 2.3).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
 }
@@ -27,38 +29,38 @@ pub struct PlannedTask {
 pub struct Removal {
     /// Which.
     pub task: Slug,
-    /// Why, in the words of the reply.
+    /// The reason, in the words of the reply.
     pub reason: String,
 }
 
-/// An accepted list. A reply adds to the plan: tasks that it does not name stay as they are. A person's edit is the whole
-/// plan: of what it leaves out, nothing starts.
+/// An accepted list. A reply adds to the plan: tasks that it does not name stay unchanged. A person's edit is the whole
+/// plan: tasks that it leaves out do not start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AdoptedList {
-    /// Goals and markers; empty text keeps the former goals.
+    /// Goals and markers. An empty text keeps the former goals.
     pub goals: Goals,
-    /// Tasks by their 0-based step in the plan; steps of which nothing is listed are empty.
+    /// Tasks by their 0-based step in the plan. Steps without listed tasks are empty.
     pub steps: Vec<Vec<PlannedTask>>,
-    /// Policies of the skills its tasks name, pinned (spec 2.5, 7.5).
+    /// Pinned policies of the skills that its tasks name (spec 2.5, 7.5).
     pub skills: BTreeMap<String, SkillPolicy>,
-    /// Of a request that is one task: files that it asks for, by their paths in it (spec 2.3).
+    /// For a request with a single task: the files that it asks for, by their paths in the request (spec 2.3).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<String>,
-    /// What stands beside its tasks.
+    /// Everything besides its tasks.
     #[serde(flatten)]
     pub beside: Beside,
 }
 
-/// What stands beside the tasks of a list.
+/// What a list contains besides its tasks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Beside {
     /// Tasks that a reply removes from the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<Removal>,
-    /// Links no longer relevant (spec 5.10).
+    /// Links whose targets are no longer relevant (spec 5.10).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub no_longer_relevant: Vec<String>,
-    /// Body of `Issues with the tasks`, shown to the person only.
+    /// Body of `Issues with the tasks`, which only the person sees.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub remarks: String,
 }

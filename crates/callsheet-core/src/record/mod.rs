@@ -1,4 +1,4 @@
-//! What events are made of: keys, results, change sets, gates and answers, lists and trees.
+//! What events consist of: keys, results, change sets, gates and answers, lists and trees.
 
 mod answered;
 mod list;

@@ -1,5 +1,5 @@
-//! What is recorded of task trees (spec "Templates" 1, 8): the tree as it was when the run began, and what every
-//! evaluation of one of its tasks gave. The machine steps through the tree by these; it computes no value itself.
+//! What is recorded about task trees (spec "Templates" 1, 8): the tree as it was when the run began, and the result of
+//! every evaluation of one of its tasks. The machine uses these to step through the tree; it computes no values itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,56 +12,57 @@ use crate::template::{ReturnStatus, Settings, Template};
 
 use super::Outcome;
 
-/// Everything a run of a template executes. Recorded whole, so that a template edited since never changes a run.
+/// Everything that a run of a template executes. It is recorded completely, so later edits of a template never change a
+/// run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tree {
-    /// The template it begins with.
+    /// The template with which it begins.
     pub entry: String,
-    /// Every template it can reach, by the name that calls use.
+    /// Every template that it can reach, by the name that calls use.
     pub templates: BTreeMap<String, Template>,
     /// Texts of `schemas/NAME.json`, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub schemas: BTreeMap<String, String>,
-    /// Variables the caller gave.
+    /// Variables from the caller.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Value>,
-    /// Paths the caller gave: the frame of the top task, and the files of an explicit request (spec 5).
+    /// Paths from the caller. They are the frame of the top task, and the files of an explicit request (spec 5).
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
-    /// Paths that the caller's text names and that exist: they are in the frame of the top task, and replace nothing.
+    /// Existing paths that the caller's text names. They are in the frame of the top task, and replace nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub named: Vec<String>,
-    /// Text the caller gave beside the variables.
+    /// The caller's text beside the variables.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// Hashes of the template files, to tell of those that were edited since.
+    /// Hashes of the template files, to report those that were edited since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub sources: BTreeMap<String, BlobId>,
     /// The date of the run, `YYYY-MM-DD`.
     pub date: String,
-    /// Registered tools that ask for a subtask, by name (spec 12, 14).
+    /// Registered tools whose calls ask for a subtask, by name (spec 12, 14).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subtask_tools: BTreeMap<String, SubtaskTool>,
-    /// The template by which a model chooses among the files that a lookup found (spec 13); `None`: all are taken.
+    /// The template with which a model chooses among the files that a lookup found (spec 13). `None` means that all of
+    /// them are used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// Paths that a template names, or the caller gave, and that led to nothing that may be read when the run began, with
-    /// those that may be meant.
+    /// Paths that a template or the caller named and that led to nothing readable when the run began, with suggestions.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub absent: BTreeMap<String, Vec<String>>,
-    /// Models and providers that a tree may name; `None`: they are not checked.
+    /// Models and providers that a tree may name. `None` means that they are not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
 }
 
-/// What is configured of models when a run begins.
+/// Which models are configured when a run begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Served {
-    /// Models that are listed, as `PROVIDER/MODEL` or bare.
+    /// Listed models, as `PROVIDER/MODEL` or without a provider.
     pub models: BTreeSet<String>,
-    /// Providers; true if a provider serves models that are not listed.
+    /// Providers. True if the provider also serves models that are not listed.
     pub providers: BTreeMap<String, bool>,
 }
 
@@ -69,45 +70,46 @@ pub struct Served {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SubtaskTool {
-    /// What a model reads of it.
+    /// The description for a model.
     pub description: String,
-    /// Templates or tags that its subtasks are matched with.
+    /// Templates or tags with which its subtasks are matched.
     pub template_hints: Vec<String>,
 }
 
-/// What a task became when it was opened: its inputs are bound, its texts filled.
+/// A task after it was opened: its inputs are bound and its texts filled in.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Opened {
-    /// What it goes through.
+    /// The steps that it goes through.
     pub plan: Plan,
-    /// The names it binds for what is below it, as JSON; `None`: none.
+    /// The names that it binds for the tasks below it, as JSON. `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<BlobId>,
-    /// Its context settings in force.
+    /// The context settings that apply to it.
     pub context: Settings,
-    /// The template that runs below it, as the request for it changed it; `None`: what the tree says (spec 12).
+    /// The template that runs below it, as modified by the request for it. `None` if the tree's own version runs (spec
+    /// 12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<Box<Template>>,
 }
 
-/// How a task came back.
+/// How a task returned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Closed {
-    /// Whether its content is whole.
+    /// Whether its content is complete.
     pub status: ReturnStatus,
-    /// How a run would end by it (spec 6, exit codes).
+    /// How a run would end because of it (spec 6, exit codes).
     pub outcome: Outcome,
     /// The whole `TaskResult` as JSON.
     pub result: BlobId,
-    /// It fails whatever is above it: a budget of an ancestor is spent, or a person stopped it.
+    /// Whether it fails whatever is above it, because the budget of an ancestor is spent or a person stopped it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fatal: bool,
-    /// Of a subtask: what the model that asked for it is told (spec 12).
+    /// For a subtask: what the model that asked for it is told (spec 12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<BlobId>,
 }
 
-/// How looking for the context of a task came out.
+/// The result of looking up the context of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Retrieval {
@@ -117,46 +119,46 @@ pub enum Retrieval {
     Failed {
         /// Why.
         message: String,
-        /// What was found all the same, as JSON.
+        /// What was found anyway, as JSON.
         partial: BlobId,
     },
 }
 
-/// What an evaluation gave.
+/// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Before the task can be opened something is to be found for it: the request as JSON (spec 5, assembly).
+    /// Something must be looked up before the task can be opened. The request is JSON (spec 5, assembly).
     Seeks {
         /// The request.
         request: BlobId,
     },
-    /// A model is to choose among what was found, before the task is opened (spec 13).
+    /// A model must choose among the findings before the task is opened (spec 13).
     Matches,
     /// The task is opened.
     Opened(Box<Opened>),
-    /// A loop goes on with another iteration.
+    /// A loop continues with another iteration.
     GoesOn,
-    /// The failed handler is tried again with another one (spec 15).
+    /// The failed handler is replaced by another attempt (spec 15).
     Again {
         /// The result of the failed attempt, as JSON.
         result: BlobId,
-        /// What the new handler is told of the earlier error.
+        /// What the new handler is told about the earlier error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issues: Option<BlobId>,
     },
-    /// The failed handler's task is to be split by a model (spec 11).
+    /// A model should split the failed handler's task (spec 11).
     Reparse {
         /// The result of the failed attempt, as JSON.
         result: BlobId,
         /// The template that asks for the split.
         ask: Box<Template>,
     },
-    /// The split was checked and runs in the place of the failed task.
+    /// The split was checked, and runs instead of the failed task.
     Regrown {
         /// What runs.
         called: Box<Template>,
     },
-    /// The task has come back.
+    /// The task has returned.
     Closed(Closed),
 }

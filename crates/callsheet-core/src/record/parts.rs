@@ -1,4 +1,4 @@
-//! The parts that facts are made of.
+//! The parts that facts consist of.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::spec::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffe
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;
 
-/// The earlier call whose reply another call has, since both ask the same.
+/// The earlier call whose reply another call reuses, because both ask the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReusedCall {
-    /// Its run; `None`: this one.
+    /// The run of the earlier call. `None` means this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// Its number there.
+    /// The number of the call in that run.
     pub call: CallNo,
 }
 
@@ -27,8 +27,8 @@ impl ReusedCall {
     }
 }
 
-/// Identity of one model call. `n` counts the calls of the same (phase, task, run) over the whole log, so a key is
-/// never used twice.
+/// Identifies one model call. `n` counts the calls of the same (phase, task, run) over the whole log, so a key is never
+/// used twice.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallKey {
     /// Phase.
@@ -36,14 +36,15 @@ pub struct CallKey {
     /// Task, for refinement, execution and merge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
-    /// Execution run, for execution; for routing, the slug of the task that is to get a skill: it is no task of the run yet.
+    /// Execution run, for execution. For routing, the slug of the task that needs a skill; this task is not in the run
+    /// yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<ExecutionId>,
     /// From 1.
     pub n: u32,
 }
 
-/// Identity of an effect: equal keys mean the same piece of work, so the driver never performs one twice at once.
+/// Identifies an effect. Equal keys mean the same piece of work, so the driver never performs one twice at once.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EffectKey {
@@ -67,7 +68,7 @@ pub enum EffectKey {
         /// Call id.
         call: String,
     },
-    /// The begin of a call of a template.
+    /// The beginning of a template call.
     Mount {
         /// Task.
         task: Slug,
@@ -76,7 +77,7 @@ pub enum EffectKey {
         /// Call id.
         call: String,
     },
-    /// The result of a call of a template.
+    /// The result of a template call.
     Return {
         /// Task.
         task: Slug,
@@ -123,7 +124,7 @@ pub enum EffectKey {
         task: Slug,
         /// Execution run.
         run: ExecutionId,
-        /// Number of the change set inside the task, from 1.
+        /// Number of the change set within the task, from 1.
         set: u32,
     },
     /// Applying a change set.
@@ -132,40 +133,40 @@ pub enum EffectKey {
         task: Slug,
         /// Execution run.
         run: ExecutionId,
-        /// Number of the change set inside the task, from 1.
+        /// Number of the change set within the task, from 1.
         set: u32,
     },
-    /// Taking back an apply that was interrupted.
+    /// Rolling back an interrupted apply.
     RollBack {
         /// Task.
         task: Slug,
         /// Execution run.
         run: ExecutionId,
-        /// Number of the change set inside the task, from 1.
+        /// Number of the change set within the task, from 1.
         set: u32,
     },
     /// Writing the report.
     Conclude,
 }
 
-/// How a check of a change set came out (spec 10.10).
+/// The result of checking a change set (spec 10.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckEnd {
-    /// The command ended with 0.
+    /// The command exited with 0.
     Passed,
-    /// It ended otherwise, or its time was over.
+    /// It exited with another code, or its time was over.
     Failed,
     /// It could not be started.
     NotRun,
 }
 
-/// A check of a change set and what came of it (spec 10.10).
+/// A check of a change set and its result (spec 10.10).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Name of the check.
     pub name: String,
-    /// How it came out.
+    /// Its result.
     pub end: CheckEnd,
     /// What the command printed, or why it did not start.
     pub output: BlobId,
@@ -173,11 +174,11 @@ pub struct CheckReport {
     pub ms: u64,
 }
 
-/// Which approval is asked (spec 11.2).
+/// Which approval is requested (spec 11.2).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateKind {
-    /// Before writers run: the tasks offered, in sheet order.
+    /// Before tasks that change files run: the offered tasks, in sheet order.
     BeforeRun(Vec<Slug>),
     /// Before a change set is applied.
     BeforeApply {
@@ -185,7 +186,7 @@ pub enum GateKind {
         task: Slug,
         /// Execution run.
         run: ExecutionId,
-        /// Number of the change set inside the task, from 1.
+        /// Number of the change set within the task, from 1.
         set: u32,
     },
     /// Before a call whose effect class is not `Read` is made (spec 11.4).
@@ -199,7 +200,7 @@ pub enum GateKind {
     },
 }
 
-/// One asking of a gate. `n` counts the gates of a run, so an answer to an older asking is never taken for a newer.
+/// One request for approval. `n` counts the gates of a run, so an answer to an older gate never counts for a newer one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Gate {
     /// From 1.
@@ -216,22 +217,22 @@ pub enum Answer {
     All,
     /// Exactly what was listed.
     Listed,
-    /// Task by task; unnamed tasks stay pending. `words` explains the denials.
+    /// Task by task. Unnamed tasks stay pending. `words` explains the denials.
     Each {
         /// Verdict by task.
         verdicts: BTreeMap<Slug, Verdict>,
-        /// Words of the person, verbatim.
+        /// The person's words, verbatim.
         words: String,
     },
-    /// All that was listed is denied.
+    /// Everything listed is denied.
     Deny {
-        /// Words of the person, verbatim; may be empty.
+        /// The person's words, verbatim. May be empty.
         words: String,
     },
-    /// Another change set is made in place of the one that was asked about: what a person kept of it, validated whole
-    /// again (spec 11.4). It keeps the number of the set. Nothing kept is `Deny`.
+    /// A new change set replaces the one that was asked about: it contains what the person kept, validated again as a
+    /// whole (spec 11.4), and has the same number. If nothing is kept, the answer is `Deny`.
     Part {
-        /// The set that is made.
+        /// The new set.
         kept: ChangeSet,
         /// What is not.
         refused: RefusedPart,
@@ -240,14 +241,14 @@ pub enum Answer {
     Stop,
 }
 
-/// What a person refused of a change set (spec 11.4).
+/// What a person skipped of a change set (spec 11.4).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedPart {
-    /// Unified diff from what is kept to what was asked for.
+    /// Unified diff from the kept part to the proposed change.
     pub diff: BlobId,
-    /// It in words, for the result of the task.
+    /// The same in words, for the result of the task.
     pub told: String,
-    /// Words of the person, verbatim.
+    /// The person's words, verbatim.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
 }
@@ -273,7 +274,7 @@ pub enum Entry {
     },
     /// A sheet file that was read without errors; its list follows as the first `AdoptedList`.
     Sheet {
-        /// The text given with the run, else its `Original prompt`, else its goals.
+        /// The text given with the run; else the sheet's `Original prompt`; else its goals.
         prompt: String,
     },
     /// One skill and one text; its one-task list follows as the first `AdoptedList`.
@@ -285,7 +286,7 @@ pub enum Entry {
     Template {
         /// Its name.
         name: String,
-        /// The request it is run for, or its name.
+        /// The request that it runs for, or its name.
         prompt: String,
     },
 }
@@ -306,17 +307,17 @@ impl Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// Nothing pending, no task failed, denied or blocked.
+    /// Nothing is pending, and no task failed, was denied or is blocked.
     Complete,
-    /// Nothing pending, some are.
+    /// Nothing is pending, but some tasks failed, were denied or are blocked.
     Incomplete,
-    /// Still pending after the last round.
+    /// Tasks are still pending after the last round.
     MaxRounds,
-    /// There is a plan, and only that was asked for.
+    /// A plan exists, and only a plan was requested.
     Planned,
     /// No valid plan.
     PlanFailed,
-    /// No valid iteration, and the next round could start nothing.
+    /// There is no valid iteration, and the next round could start nothing.
     IterationFailed,
     /// A gate waits and nobody can be asked.
     ApprovalRequired,
@@ -324,7 +325,7 @@ pub enum Outcome {
     InputRequired,
     /// The provider could not be reached.
     Unreachable,
-    /// Refused credentials, unknown model and other 4xx (spec 12.3).
+    /// The provider refused the credentials, does not know the model, or returned another 4xx (spec 12.3).
     Misconfigured,
     /// A run limit.
     LimitReached,
@@ -332,17 +333,17 @@ pub enum Outcome {
     Cancelled,
     /// The task of a template run failed.
     TaskFailed,
-    /// Inputs of a template run are missing or of a wrong type, before anything was asked.
+    /// Inputs of a template run are missing or have the wrong type. Nothing was asked.
     InputInvalid,
 }
 
 impl Outcome {
-    /// Whether the run came to its end: nothing of it is pending, and what it gave is its answer.
+    /// Whether the run is complete: nothing is pending, and its results are its answer.
     pub fn is_finished(self) -> bool {
         matches!(self, Self::Complete | Self::Incomplete | Self::TaskFailed | Self::InputInvalid)
     }
 
-    /// Whether what is done so far is printed: the run has ended, and nobody stopped it.
+    /// Whether the results so far are printed: the run has ended, and nobody stopped it.
     pub fn has_answer(self) -> bool {
         let cut_short = matches!(
             self,
@@ -356,35 +357,36 @@ impl Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallFault {
-    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 429, 5xx: the phase ends.
+    /// The connection, TLS or a timeout failed, the stream broke or was empty, or the status was 408, 425, 429 or 5xx.
+    /// The phase ends.
     Communication,
-    /// Credentials, unknown model, other 4xx, missing model file: the run ends.
+    /// Credentials, an unknown model, another 4xx, or a missing model file. The run ends.
     Configuration,
-    /// The prompt did not fit: reference budgets are cut by 30 % and one attempt is used.
+    /// The prompt did not fit. Reference budgets are reduced by 30 %, and one attempt is used up.
     ContextOverflow,
     /// The task's time was over.
     Timeout,
-    /// What is left of a token budget leaves no room for a reply: it was not sent (spec "Templates" 9).
+    /// A token budget leaves no room for a reply, so the prompt was not sent (spec "Templates" 9).
     Budget,
-    /// The prompt alone would cost what is left of a limit of cost, or more: it was not sent.
+    /// The prompt alone would cost at least what is left of a cost limit, so it was not sent.
     Cost,
-    /// A reference of the prompt cannot be read any more: it was not sent.
+    /// A reference of the prompt has become unreadable, so it was not sent.
     Reference,
-    /// Cancelled by us; not a failure of the call.
+    /// Callsheet cancelled it. This is not a failure of the call.
     Cancelled,
 }
 
-/// How large a prompt and a reply are, and how large they may be (spec "Templates" 9). A limit of 0 is none.
+/// The sizes and the size limits of a prompt and a reply (spec "Templates" 9). A limit of 0 means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CallSizes {
-    /// Tokens of the prompt, by estimate.
+    /// Estimated tokens of the prompt.
     pub prompt: u64,
-    /// Tokens it may have.
+    /// Most tokens that it may have.
     pub prompt_limit: u64,
     /// Bytes of the reply.
     pub reply: u64,
-    /// Bytes it may have.
+    /// Most bytes that it may have.
     pub reply_limit: u64,
 }
 
@@ -396,7 +398,7 @@ pub struct Usage {
     pub input: u64,
     /// Tokens written.
     pub output: u64,
-    /// Tokens of the input the provider had cached.
+    /// Input tokens that the provider had cached.
     pub cached: u64,
     /// US dollars, if known.
     pub cost_usd: Option<f64>,
@@ -409,13 +411,13 @@ impl Usage {
     }
 }
 
-/// When references are checked.
+/// When references are checked, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceStage {
-    /// May refinement be skipped (spec 2.12)?
+    /// To decide whether refinement can be skipped (spec 2.12).
     Skip,
-    /// Are they still there at the start of execution (spec 2.8)?
+    /// To see whether they still exist at the start of execution (spec 2.8).
     Start,
 }
 
@@ -428,14 +430,14 @@ pub struct DetailBlob {
     pub blob: BlobId,
 }
 
-/// One file of a change set: what it was, what it becomes.
+/// One file of a change set: its content before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
     /// Relative to the project root.
     pub path: String,
-    /// Content before; `None`: the file did not exist.
+    /// Content before. `None` if the file did not exist.
     pub before: Option<BlobId>,
-    /// Content after; `None`: the file is deleted.
+    /// Content after. `None` if the file is deleted.
     pub after: Option<BlobId>,
     /// Unix permission bits to keep, if the file existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -445,13 +447,13 @@ pub struct FileChange {
 /// All changes of one reply or write call, validated together (spec 3.10).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSet {
-    /// Files in path order, each once.
+    /// Files in path order, without duplicates.
     pub files: Vec<FileChange>,
-    /// The unified diff as shown and stored.
+    /// The unified diff as it is shown and stored.
     pub diff: Option<BlobId>,
 }
 
-/// What an execution or merge reply gave, with texts as blobs.
+/// The content of an execution or merge reply, with texts as blobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResultParts {
     /// Summary text.
@@ -470,40 +472,41 @@ pub struct ResultParts {
     /// `**more work needed**` (spec 2.13).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub more_work: bool,
-    /// Validated changes that wait to be approved and applied; `None`: no change.
+    /// Validated changes that wait for approval and for being applied. `None` if there is no change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeSet>,
-    /// Existing files that need no change, as a writer says (spec 3.11).
+    /// Existing files that need no change, according to a task that may change them (spec 3.11).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unchanged: Vec<String>,
-    /// Canonical file targets linked from the summary, for carried references (spec 2.12).
+    /// Canonical file targets of links in the summary, for carried references (spec 2.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
-    /// What it quotes, names in code style or counts, and what stands in nothing that its prompt showed (spec 3.14).
+    /// Quotations, names in code style and numbers in it that its prompt did not show (spec 3.14).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unsupported: Vec<String>,
 }
 
-/// References that one prompt has no room for together (spec 5.8, 10.1).
+/// References that do not fit into one prompt together (spec 5.8, 10.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Apart {
-    /// Tokens that they would be shown with, each within its own limit.
+    /// Their tokens, each within its own limit.
     pub tokens: u64,
-    /// Tokens that one prompt may have of references.
+    /// Most tokens of references in one prompt.
     pub most: u32,
 }
 
-/// What the run machine must know of a tool.
+/// What the run machine must know about a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPolicy {
     /// Effect on the world.
     pub effect: ToolEffect,
     /// Whether a call may be repeated.
     pub repeat: RepeatClass,
-    /// Calls of this tool never run beside each other (spec 10.3).
+    /// Whether calls of this tool never run in parallel (spec 10.3).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exclusive: bool,
-    /// Nothing holds its calls to what was approved: each needs an answer of its own, whatever was said before (spec 11.10).
+    /// Whether nothing confines its calls to what was approved. Each call then needs its own answer, whatever was
+    /// decided before (spec 11.10).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheld: bool,
 }
@@ -522,39 +525,39 @@ impl From<&ToolSpec> for ToolPolicy {
 }
 
 impl ToolPolicy {
-    /// Its calls change nothing by themselves: they give a change set, and the before-apply gate shows it. Such a
-    /// call needs no before-call gate. A tool that acts at once declares `Once`.
+    /// Whether its calls change nothing by themselves. They return a change set, which the before-apply gate shows, so
+    /// they need no before-call gate. A tool that acts at once declares `Once`.
     pub fn stages_changes(self) -> bool {
         self.effect == ToolEffect::Write && self.repeat == RepeatClass::Idempotent
     }
 }
 
-/// A prompt template as a run used it.
+/// A prompt template in the version that a run used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptFile {
-    /// Path as shown to a person; `bundled` for the shipped one.
+    /// Path as shown to a person. `bundled` for a bundled template.
     pub source: String,
     /// Hash of the text.
     pub hash: BlobId,
 }
 
-/// What a tool call gave.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolRecord {
-    /// Text for the model; an error text is output too, marked.
+    /// Text for the model. An error text is output too, and is marked.
     Output {
         /// Whole output.
         blob: BlobId,
-        /// The tool failed: the first line of what it said.
+        /// If the tool failed, the first line of its message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// Validated file changes that wait to be approved and applied.
+    /// Validated file changes that wait for approval and for being applied.
     Changes(ChangeSet),
-    /// A question to a person; the answer becomes the output.
+    /// A question to a person. The answer becomes the output.
     Question(String),
-    /// The run's own time was over before it ended (spec "Templates" 9): nothing of it counts. A resume makes the call again,
-    /// or, if it may not be repeated, treats it as one that was never seen to finish.
+    /// The run's own time was over before the call ended (spec "Templates" 9), so nothing of it counts. A resume makes
+    /// the call again or, if it may not be repeated, treats it as a call that was never seen to finish.
     Cut,
 }

@@ -9,27 +9,27 @@ pub enum StopReason {
     /// It was done.
     #[default]
     End,
-    /// At its length limit.
+    /// It reached its length limit.
     Length,
-    /// Where a token budget ended (spec "Templates" 9).
+    /// It reached the end of a token budget (spec "Templates" 9).
     Budget,
-    /// To have tools called.
+    /// It wants to call tools.
     Tools,
     /// The provider filtered it.
     Filtered,
-    /// The model, or its provider, declined to go on.
+    /// The model, or its provider, refused to continue.
     Refused,
     /// It only repeated itself, and was stopped.
     Repeated,
 }
 
 impl StopReason {
-    /// The reply was cut.
+    /// Whether the reply was cut.
     pub fn is_cut(self) -> bool {
         matches!(self, Self::Length | Self::Budget | Self::Repeated)
     }
 
-    /// The reply was withheld: what there is of it is no answer.
+    /// Whether the reply was withheld. Its fragment is not an answer.
     pub fn is_withheld(self) -> bool {
         matches!(self, Self::Filtered | Self::Refused)
     }

@@ -1,11 +1,11 @@
-//! Parts of events in the words people read.
+//! Parts of events in words for people.
 
 use crate::spec::Phase;
 
 use super::CallKey;
 
-/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (search_text retries)`. `part`: what its execution
-/// run is called, or nothing.
+/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (search_text retries)`. `part` names its
+/// execution run, or is empty.
 pub fn call_words(key: &CallKey, part: &str) -> String {
     let phase = match key.phase {
         Phase::Route => "route",
@@ -32,7 +32,7 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
     words
 }
 
-/// Marks of a result in one line for a person; `None`: there is none.
+/// Marks of a result as one line for a person. `None` if there are none.
 pub fn unsupported_line<'a>(marks: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let marks: Vec<&str> = marks.into_iter().collect();
     (!marks.is_empty()).then(|| format!("not found in what it read: {}", marks.join(", ")))

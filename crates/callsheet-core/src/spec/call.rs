@@ -1,4 +1,4 @@
-//! Calls of models: the phases they belong to, and what a refinement gives.
+//! Model calls: the phases that they belong to, and the result of a refinement.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use super::{Reference, Task, ToolCall};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Choosing the skill of a request, or of a task that a list gives none (spec 2.3).
+    /// Choosing the skill for a request, or for a task that a list gives none (spec 2.3).
     Route,
-    /// Prepare (spec 2.3), and reading a sheet file.
+    /// Planning (spec 2.3), and reading a sheet file.
     Plan,
     /// Refinement of one task.
     Refine,
     /// Execution of one task.
     Execute,
-    /// Review of the result of one task: is it complete?
+    /// Review: whether the result of one task is complete.
     Review,
     /// Merge of several execution runs by a model.
     Merge,
@@ -28,24 +28,24 @@ pub enum Phase {
     Join,
 }
 
-/// A refinement (spec 3.7): each present key replaces the task's value, absent keys stay.
+/// A refinement (spec 3.7). Each present key replaces the task's value; absent keys do not change it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Refinement {
     /// New `What is needed`.
     pub need: Option<String>,
-    /// New references; `Some(vec![])` after the value `none`. Only valid ones.
+    /// New references. `Some(vec![])` for the value `none`. Contains only valid ones.
     pub references: Option<Vec<Reference>>,
     /// New `Expected output`.
     pub expected: Option<String>,
-    /// Raises the task to a writer.
+    /// Makes the task need approval.
     pub approval: bool,
-    /// Valid tool calls, replacing the task's.
+    /// Valid tool calls that replace the task's.
     pub calls: Vec<ToolCall>,
 }
 
 impl Refinement {
-    /// Each key that was given replaces the task's value; the others stay. Approval is raised, never lowered; calls are
-    /// replaced only by calls. Name and skill never change.
+    /// Applies each given key to the task. Approval can only be added. Calls are replaced only by calls. Name and skill
+    /// never change.
     pub fn apply_to(&self, task: &mut Task) {
         if let Some(need) = self.need.as_ref().filter(|need| !need.trim().is_empty()) {
             task.need.clone_from(need);

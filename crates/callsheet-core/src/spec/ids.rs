@@ -1,5 +1,5 @@
-//! Identifiers. Each is a text with a rule of its own; the types keep them from being mixed up. A run names a task or a blob
-//! in many places, so a copy shares the text.
+//! Identifiers. Each is a text with its own rule, and the types keep them apart. A run names a task or a blob in many
+//! places, so copies share the text.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ macro_rules! text_id {
         pub struct $name(#[serde(with = "shared")] Arc<str>);
 
         impl $name {
-            /// Wraps a text that already follows the rule of this identifier.
+            /// Wraps a text that already satisfies the rule of this identifier.
             pub fn new(text: impl Into<String>) -> Self {
                 let text: String = text.into();
                 Self(Arc::from(text))
@@ -36,7 +36,7 @@ macro_rules! text_id {
 }
 
 text_id! {
-    /// The stable name of a task inside a run (spec 6.2): `[a-z0-9-]`, at most 64 characters, never reassigned.
+    /// The stable name of a task within a run (spec 6.2): `[a-z0-9-]`, at most 64 characters, never reassigned.
     Slug
 }
 text_id! {

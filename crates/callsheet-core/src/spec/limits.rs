@@ -1,5 +1,4 @@
-//! What a task of a template may set as its own limits: names, ranges, and the values set. The values that hold
-//! without them are `Limits`.
+//! The limits that a task of a template can set: names, ranges and values. The defaults are in `Limits`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,27 +7,27 @@ use super::Limits;
 /// The range of one limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LimitRange {
-    /// Whole numbers, both ends included.
+    /// Whole numbers, including both ends.
     Count {
         /// Least.
         least: u64,
         /// Most.
         most: u64,
     },
-    /// A share above 0, at most 1.
+    /// A share: more than 0, at most 1.
     Share,
-    /// An amount above 0.
+    /// An amount: more than 0.
     Amount,
 }
 
 /// One limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LimitRow {
-    /// The name a person sets it by.
+    /// The name of its setting.
     pub name: &'static str,
-    /// What it may be.
+    /// Its allowed values.
     pub range: LimitRange,
-    /// A smaller value is stricter, so a child may not exceed its parent.
+    /// Whether a smaller value is stricter, so that a child may not exceed its parent.
     pub inherited: bool,
 }
 
@@ -36,7 +35,7 @@ const fn count(name: &'static str, most: u64, inherited: bool) -> LimitRow {
     LimitRow { name, range: LimitRange::Count { least: 1, most }, inherited }
 }
 
-/// Every limit a task may set.
+/// Every limit that a task can set.
 pub const LIMIT_ROWS: [LimitRow; 11] = [
     count("max_turns", 1_000, false),
     LimitRow { name: "max_context_fraction", range: LimitRange::Share, inherited: false },
@@ -53,7 +52,7 @@ pub const LIMIT_ROWS: [LimitRow; 11] = [
 ];
 
 impl LimitRange {
-    /// Whether a value lies in it.
+    /// Whether a value is in the range.
     pub fn holds(self, value: f64) -> bool {
         match self {
             // Both ends are far below 2^53, where this would lose precision.
@@ -65,7 +64,7 @@ impl LimitRange {
     }
 }
 
-/// The limits one task sets; absent ones come from its parent or from `Limits`.
+/// The limits that one task sets. Absent ones come from its parent or from `Limits`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskLimits {
@@ -78,34 +77,34 @@ pub struct TaskLimits {
     /// Bytes of one reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output_bytes: Option<u64>,
-    /// Model calls of the task and all below it.
+    /// Model calls of the task and everything below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u32>,
-    /// Tokens of the task and all below it.
+    /// Tokens of the task and everything below it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// Cost of the task and all below it, US dollars.
+    /// Cost of the task and everything below it, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<f64>,
-    /// Wall time without waiting for a person, seconds.
+    /// Wall time in seconds, without time waiting for a person.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u32>,
-    /// Nesting of subtasks, and the times one template may stand on the call stack.
+    /// Nesting of subtasks, and how often one template may be on the call stack.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_depth: Option<u32>,
     /// Elements of `items`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<u32>,
-    /// Equal turns after which a handler ends.
+    /// Number of equal turns after which a handler ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_progress_repeats: Option<u32>,
-    /// Share of a limit at which a person is told.
+    /// Share of a limit at which a person is warned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warning_threshold: Option<f64>,
 }
 
 impl TaskLimits {
-    /// Sets a limit by its name. `false` if there is none of that name or the value is out of its range.
+    /// Sets a limit by its name. Returns `false` if no limit has that name or the value is out of its range.
     // In range, every number is whole and fits.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn set(&mut self, name: &str, value: f64) -> bool {
@@ -156,7 +155,7 @@ impl TaskLimits {
 }
 
 impl Limits {
-    /// The limits that hold in templates where nothing is set: as those of sheets, with fewer turns.
+    /// The default limits of templates: those of sheets, but with fewer turns.
     pub fn of_templates() -> Self {
         Self { max_turns: 10, ..Self::default() }
     }

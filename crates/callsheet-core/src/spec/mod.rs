@@ -1,5 +1,5 @@
-//! The nouns: tasks, references, tools, skills, settings. Plain data, serialisable, without behaviour beyond
-//! what keeps a value valid.
+//! The nouns: tasks, references, tools, skills, settings. Plain, serialisable data. The only behaviour keeps values
+//! valid.
 
 mod call;
 mod ids;

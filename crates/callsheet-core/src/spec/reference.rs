@@ -1,4 +1,4 @@
-//! References: links that a task reads (spec 5.1). Canonical text is the stored form; `sheet::reference` reads aliases.
+//! References: links that a task reads (spec 5.1). The canonical text is stored; `sheet::reference` reads aliases.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use super::Slug;
 /// A Markdown link in a task: `[title](target)`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Reference {
-    /// Link text; may be empty.
+    /// Link text. May be empty.
     pub title: String,
-    /// Where it points, canonical.
+    /// The canonical target.
     pub target: Target,
 }
 
-/// The part of a file, task output or page that is meant (spec 5.3).
+/// A part of a file, task output or page (spec 5.3).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fragment {
@@ -23,10 +23,10 @@ pub enum Fragment {
     Lines {
         /// First line.
         first: u32,
-        /// Last line, not before `first`.
+        /// Last line. Not less than `first`.
         last: u32,
     },
-    /// A heading of a Markdown file or a symbol of a code file, as written without `#`.
+    /// A heading of a Markdown file or a symbol of a code file, without `#`.
     Anchor(String),
 }
 
@@ -38,11 +38,11 @@ pub enum PlanPart {
     OriginalPrompt,
     /// The goals.
     Goals,
-    /// One task section, from 1, in COARSE form.
+    /// One task section, counted from 1, in COARSE form.
     Section(u32),
 }
 
-/// Canonical targets of spec 5.1. `Display` gives the canonical text that reading turns into the same value.
+/// Canonical targets of spec 5.1. `Display` gives the canonical text, which reads back as the same value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -121,7 +121,7 @@ impl Target {
         }
     }
 
-    /// What this is a part of: the file of a fragment, the output that a section or a details file belongs to.
+    /// What contains this target: the file of a fragment, or the output with a section or a details file.
     pub fn whole(&self) -> Option<Self> {
         match self {
             Self::CurrentFile(Some(_)) => Some(Self::CurrentFile(None)),
@@ -133,7 +133,7 @@ impl Target {
         }
     }
 
-    /// Shared references never form an execution run of their own (spec 10.2).
+    /// Whether it is shared. A shared reference never forms a separate execution run (spec 10.2).
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::ProjectDescription | Self::Plan(_) | Self::PromptHeading(_))
     }

@@ -8,34 +8,34 @@ use super::{BlobId, MergePolicy, Policy, ToolCall};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillMode {
-    /// Tool calls are fixed before the run; the model evaluates their output.
+    /// Tool calls are fixed before the run, and the model evaluates their output.
     #[default]
     Interpret,
-    /// A bounded tool conversation (spec 10.7).
+    /// A limited tool conversation (spec 10.7).
     Loop,
-    /// A handler of a template: a tool conversation that ends at its own limits (spec "Templates" 9).
+    /// A handler of a template: a tool conversation with its own limits (spec "Templates" 9).
     Handler,
-    /// A process; no model is asked.
+    /// A process. No model is asked.
     Process,
     /// A template, run as a whole with the arguments of its call (spec "Templates" 16).
     Template,
 }
 
-/// How the evaluations of an `interpret` task share its tool calls and references (spec 10.1).
+/// How an `interpret` task divides its tool calls and references among evaluations (spec 10.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExecutionMode {
-    /// One for each tool call, each with all references. Without calls one for all references, as long as one prompt has
-    /// room for them.
+    /// One evaluation for each tool call, each with all references. Without calls, one for all references if they fit
+    /// into one prompt.
     #[default]
     PerCall,
-    /// One with the output of all calls and all references.
+    /// One evaluation with the output of all calls and all references.
     Together,
-    /// As `PerCall`; without calls one for each reference.
+    /// Like `PerCall`, but without calls one evaluation for each reference.
     PerReference,
 }
 
-/// Limits a skill sets for its own tasks (spec 7.3); `None` takes the run's.
+/// Limits that a skill sets for its own tasks (spec 7.3). `None` means the run's limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SkillLimits {
@@ -49,7 +49,7 @@ pub struct SkillLimits {
     pub max_calls: Option<u32>,
     /// Tokens of one task.
     pub max_tokens: Option<u64>,
-    /// Execution runs of one task at once.
+    /// Most parallel execution runs of one task.
     pub parallel: Option<u32>,
     /// Tokens of one tool output shown to the model.
     pub tool_output_tokens: Option<u32>,
@@ -57,21 +57,21 @@ pub struct SkillLimits {
     pub reference_tokens: Option<u32>,
 }
 
-/// What the run machine must know of a skill. Pinned in the log when a list is adopted, so that a changed file on
-/// disk never changes a run (spec 7.5).
+/// What the run machine must know about a skill. Pinned in the log when a list is adopted, so a changed file on disk
+/// never changes a run (spec 7.5).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SkillPolicy {
-    /// Hash of the whole skill text; the text itself is a blob.
+    /// Hash of the whole skill text. The text itself is a blob.
     pub hash: Option<BlobId>,
-    /// Allowed tools, canonical names, in the order written.
+    /// Allowed tools by canonical name, in the order written.
     pub tools: Vec<String>,
-    /// `PROVIDER/MODEL` the skill asks for.
+    /// The `PROVIDER/MODEL` that the skill asks for.
     pub model: Option<String>,
-    /// Models for when that one cannot be used or reached, in their order (spec "Templates" 1, 2).
+    /// Models to use if that one cannot be used or reached, in this order (spec "Templates" 1, 2).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
-    /// Which execution runs its tasks get (spec 10.1).
+    /// How its tasks are divided into execution runs (spec 10.1).
     pub execution: ExecutionMode,
     /// Execution mode.
     pub mode: SkillMode,
@@ -82,31 +82,32 @@ pub struct SkillPolicy {
     /// Overrides the run's review policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<Policy>,
-    /// The check that its changes have to pass, by its name in the settings; one that is not set there is none.
+    /// The check that its changes must pass, by its name in the settings. A name without a setting means no check.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Of new files, its tasks create only those that they name.
+    /// Whether its tasks may create only the new files that they name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_files_named: bool,
     /// Limits of its tasks.
     pub limits: SkillLimits,
-    /// Why its tasks are writers (spec 11.1), in words for a person; `None`: readers.
+    /// Why its tasks need approval (spec 11.1), in words for a person. `None` if they only read.
     pub writer: Option<String>,
-    /// Replies use the writer format (spec 3.9): `interpret` mode with `write_file` among the tools.
+    /// Whether replies use the format with file changes (spec 3.9): `interpret` mode with `write_file` among the tools.
     pub writes_files: bool,
-    /// It needs tool arguments from a refinement (spec 2.12): `interpret` mode with tools other than `write_file`.
+    /// Whether it needs tool arguments from a refinement (spec 2.12): `interpret` mode with tools other than
+    /// `write_file`.
     pub needs_arguments: bool,
 }
 
 impl SkillPolicy {
-    /// Its tasks need tool arguments, `calls` gives none, and no refinement may give them either: the skill's own policy,
-    /// else that of the run, is `never` (spec 2.12).
+    /// Whether its tasks need tool arguments that neither `calls` nor a refinement can provide, because the skill's
+    /// policy, else that of the run, is `never` (spec 2.12).
     pub fn lacks_refinement(&self, of_run: Policy, calls: &[ToolCall]) -> bool {
         self.needs_arguments && calls.is_empty() && self.refine.unwrap_or(of_run) == Policy::Never
     }
 }
 
-/// Which form the skill's file has (spec 7.1, 7.2).
+/// The form of the skill's file (spec 7.1, 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillForm {
@@ -144,22 +145,22 @@ pub struct SkillSource {
 pub struct Skill {
     /// Name in the catalog.
     pub name: String,
-    /// When to use it; what the planner reads.
+    /// When to use it. The planner reads this.
     pub description: String,
-    /// Requests for which it is right.
+    /// Requests for which it is the right skill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
     /// Form of its file.
     pub form: SkillForm,
     /// Where it came from.
     pub source: SkillSource,
-    /// Instructions shown at refinement.
+    /// Instructions for refinement.
     pub refinement: String,
-    /// Instructions shown at execution; never empty.
+    /// Instructions for execution. Never empty.
     pub execution: String,
     /// Body of its `input-requirements` section (spec 7.4), or empty.
     pub input_requirements: String,
-    /// What the machine must know.
+    /// What the machine must know about it.
     pub policy: SkillPolicy,
     /// The whole file as read.
     pub text: String,

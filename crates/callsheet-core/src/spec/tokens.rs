@@ -1,18 +1,18 @@
-//! The token estimate used where a provider's own count is not known (spec 5.8).
+//! The token estimate that is used if a provider's own count is not known (spec 5.8).
 
-/// Tokens of a skill's instructions that a prompt shows; of longer ones the middle is left out.
+/// Most tokens of a skill's instructions in a prompt. From longer ones, the middle is left out.
 pub const SKILL_TOKENS: u32 = 6_000;
-/// The same of what a task needs.
+/// The same for what a task needs.
 pub const NEED_TOKENS: u32 = 4_000;
 
-/// Tokens of `text`: ASCII characters by four plus all others, rounded up.
+/// Estimated tokens of `text`: the number of ASCII characters divided by four, plus all others, rounded up.
 pub fn tokens(text: &str) -> u32 {
     let mut count = TokenCount::default();
     count.add(text);
     count.tokens()
 }
 
-/// The estimate of a text that arrives in pieces; equals [`tokens`] of the pieces joined.
+/// The estimate for a text that arrives in pieces. Equals [`tokens`] of the joined pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenCount {
     ascii: u64,
@@ -28,8 +28,8 @@ impl TokenCount {
         self.other = self.other.saturating_add(all.saturating_sub(ascii));
     }
 
-    /// Counts further bytes of UTF-8 text, which may end inside a character. Bytes that continue a character count
-    /// with its first, so stray ones in broken text are missed.
+    /// Counts further bytes of UTF-8 text, which may end inside a character. Continuation bytes count with their first
+    /// byte, so stray ones in broken text are not counted.
     pub fn add_bytes(&mut self, bytes: &[u8]) {
         let (mut ascii, mut other) = (0_u64, 0_u64);
         for byte in bytes {

@@ -1,4 +1,4 @@
-//! Tools as the core knows them: what they do to the world, and whether a call may be repeated (spec 11.1).
+//! What the core knows about tools: their effect on the world, and whether a call may be repeated (spec 11.1).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,24 +15,24 @@ pub enum ToolEffect {
     Execute,
 }
 
-/// Whether a call that started and did not finish may be made again.
+/// Whether a call that started but did not finish may be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub enum RepeatClass {
     /// Repeating only reads again.
     Read,
-    /// Repeating has the effect of doing it once.
+    /// Repeating has the same effect as doing it once.
     Idempotent,
-    /// Must not be repeated: interrupted is reported, not rerun.
+    /// Must not be repeated. If interrupted, it is reported and not run again.
     Once,
 }
 
-/// What is known of a tool without running it. An unknown tool counts as `Write`, `Once`.
+/// What is known about a tool without running it. An unknown tool counts as `Write`, `Once`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Canonical name, `[a-z_]+`.
     pub name: String,
-    /// What the model reads about it.
+    /// The description for the model.
     pub description: String,
     /// JSON Schema of the arguments object.
     pub parameters: Value,
@@ -40,23 +40,25 @@ pub struct ToolSpec {
     pub effect: ToolEffect,
     /// Whether a call may be repeated.
     pub repeat: RepeatClass,
-    /// Calls of this tool never run beside each other (spec 10.3).
+    /// Whether calls of this tool never run in parallel (spec 10.3).
     #[serde(default)]
     pub exclusive: bool,
-    /// Names that models, skills and templates write for it, in lower case. Tools may share one, which means all of them.
+    /// Other names that models, skills and templates use for it, in lower case. If tools share an alias, it means all
+    /// of them.
     #[serde(default, skip_serializing)]
     pub aliases: Vec<String>,
 }
 
 impl ToolSpec {
-    /// Its calls change nothing by themselves: they give a change set. A tool that acts at once declares `Once`.
+    /// Whether its calls change nothing by themselves and return a change set. A tool that acts at once declares
+    /// `Once`.
     pub fn stages_changes(&self) -> bool {
         self.effect == ToolEffect::Write && self.repeat == RepeatClass::Idempotent
     }
 }
 
-/// The canonical names that one written name stands for: itself, or the tools that have it as an alias, by name (spec
-/// of templates, 14). Names are compared without case.
+/// The canonical names for a written name: the name itself, or the tools with this alias, sorted by name (spec of
+/// templates, 14). Ignores case.
 pub fn canonical_tools<'a>(written: &str, tools: impl Iterator<Item = &'a ToolSpec> + Clone) -> Vec<String> {
     let folded = written.trim().to_lowercase().replace('-', "_");
     if tools.clone().any(|tool| tool.name == folded) {
@@ -73,7 +75,7 @@ pub fn canonical_tools<'a>(written: &str, tools: impl Iterator<Item = &'a ToolSp
 pub struct ToolCall {
     /// Tool name.
     pub name: String,
-    /// Unique inside its task; `<name>-<n>` when the model gave none (repair `call-id-set`).
+    /// Unique within its task. `<name>-<n>` if the model gave none (repair `call-id-set`).
     pub id: String,
     /// An object; `{}` when absent.
     pub arguments: Value,

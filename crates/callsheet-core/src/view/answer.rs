@@ -1,13 +1,13 @@
-//! The answer of a run: what a person asked for, as far as the tasks gave it.
+//! The answer of a run: what a person asked for, as far as the tasks provided it.
 
 use crate::record::Outcome;
 use crate::run::{Joined, Run, TaskRun};
 
-/// The answer that a model wrote from the results of a run that ended; else these results: one stands as it is, several stand
-/// each under the name of its task. A run that goes on, waits or was stopped has no answer, nor has one of a template: that has a
-/// result.
+/// The answer that a model wrote from the results of a run that has ended. Without such an answer, the results: a
+/// single one by itself, several under the names of their tasks. A run that is active, waits or was stopped has no
+/// answer. Neither has a template run, because it has a result.
 ///
-/// `shown`: a text of these tasks as the person is to read it, its links leading from where the person stands.
+/// `shown` returns the text of these tasks for the person, with links that work from the person's place.
 pub fn answer(run: &Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> String {
     if !is_answered(run) {
         return String::new();
@@ -18,12 +18,12 @@ pub fn answer(run: &Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> String 
     }
 }
 
-/// What came of joining the results of a finished run; `None`: they were not joined.
+/// The result of joining the results of a finished run. `None` if they were not joined.
 pub fn joined(run: &Run) -> Option<&Joined> {
     run.joined().filter(|_| is_answered(run))
 }
 
-/// The results that answer the request, each with the name of its task. Empty where [`answer`] is.
+/// The results that answer the request, each with the name of its task. Empty if [`answer`] is empty.
 pub fn results<'a>(run: &'a Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) -> Vec<(&'a TaskRun, String)> {
     let tasks = if is_answered(run) { run.results() } else { Vec::new() };
     let summary = |task: &'a TaskRun| {
@@ -33,7 +33,7 @@ pub fn results<'a>(run: &'a Run, shown: &dyn Fn(&[&TaskRun], &str) -> String) ->
     tasks.into_iter().map(summary).collect()
 }
 
-/// What of the answer stands in nothing that its model read (spec 3.14), each once.
+/// The parts of the answer that its model did not read (spec 3.14), without duplicates.
 pub fn unsupported_of_answer(run: &Run) -> Vec<&str> {
     if !is_answered(run) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! A run as a board that a face draws: what it is asked, what waits for the person, and its sections with their tasks.
-//! Whoever draws it makes the texts harmless; here they are as people and models wrote them.
+//! A run as a board that a face draws: the request, what waits for the person, and its sections with their tasks. The
+//! texts are as people and models wrote them; whoever draws them makes them harmless.
 
 use std::collections::BTreeMap;
 
@@ -13,41 +13,41 @@ use crate::spec::{Phase, SectionOrder, Slug};
 use super::timeline::work_words;
 use super::why::why_of_names;
 
-/// So many tasks that wait say for what; of more it is said when one of them is looked at. With all of them a list of
-/// thousands would take longer to draw than to read.
+/// How many waiting tasks say what they wait for. The others say it when a person looks at them. With explanations for
+/// all, a list of thousands would take longer to draw than to read.
 const EXPLAINED: usize = 200;
 
-/// All that a face draws beside the texts of one task.
+/// Everything that a face draws, except the texts of one task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Board {
     /// The line above.
     pub header: Header,
-    /// What a person is to answer, in the order it was asked.
+    /// What a person must answer, in the order in which it was asked.
     pub queue: Vec<Ask>,
-    /// The list, in its order; then tasks of earlier lists.
+    /// The list in its order, then tasks of earlier lists.
     pub sections: Vec<Section>,
 }
 
 /// The run as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Header {
-    /// Its name; empty before the first log entry.
+    /// Its name. Empty before the first log entry.
     pub run: String,
     /// The request, verbatim.
     pub request: String,
     /// Accepted follow-ups, verbatim.
     pub follow_ups: Vec<String>,
-    /// `PROVIDER/MODEL` that answered last.
+    /// The `PROVIDER/MODEL` that answered last.
     pub model: Option<String>,
-    /// Calls that may be under way at a time.
+    /// Most calls at the same time.
     pub slots: usize,
-    /// What the run does, in one or a few words.
+    /// What the run is doing, in one or a few words.
     pub doing: &'static str,
     /// How it ended, or why it waits.
     pub outcome: Option<Outcome>,
-    /// The message for a person that goes with that.
+    /// The message for a person about the outcome.
     pub message: Option<String>,
-    /// Tasks of the list.
+    /// Number of tasks in the list.
     pub total: usize,
     /// Of these, done.
     pub done: usize,
@@ -61,11 +61,12 @@ pub struct Header {
     pub calls: u32,
     /// Tokens read and written.
     pub tokens: u64,
-    /// US dollars; `None`: none were spent, or no provider says so.
+    /// US dollars. `None` if none were spent, or no provider reports them.
     pub cost_usd: Option<f64>,
-    /// Milliseconds in which something was at work: waiting for the person is left out.
+    /// Milliseconds in which something was working, without waiting for the person.
     pub busy_ms: u64,
-    /// About how many milliseconds the tasks of the list still take; `None`: nothing is known of that, or nothing is left.
+    /// Estimated milliseconds that the tasks of the list still take. `None` if there is no basis for an estimate, or
+    /// nothing is left.
     pub left_ms: Option<u64>,
 }
 
@@ -74,30 +75,30 @@ pub struct Header {
 pub struct Ask {
     /// What is answered.
     pub key: EffectKey,
-    /// Tasks that wait for it.
+    /// Tasks that wait for the answer.
     pub tasks: Vec<Slug>,
-    /// What is asked, in a few words.
+    /// The question in a few words.
     pub line: String,
 }
 
 /// A task section.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Section {
-    /// `Section 1`, `Earlier lists`, or the template that is run.
+    /// `Section 1`, `Earlier lists`, or the name of the template that runs.
     pub title: String,
-    /// Its tasks: by need, then as they stand in the list.
+    /// Its tasks: by need, then in the order of the list.
     pub tasks: Vec<Row>,
-    /// What is folded of it: how many are done, and how long they took. Empty: none.
+    /// What is folded: how many tasks are done, and how long they took. Empty if none.
     pub done_line: String,
 }
 
-/// How much a task concerns the person now; the first comes first.
+/// How much a task needs the person now, the most urgent first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// The person is asked.
     Person,
-    /// It is at work.
+    /// It is running.
     Running,
     /// It ended without output.
     Problem,
@@ -105,7 +106,7 @@ pub enum Need {
     Next,
     /// It waits.
     Waits,
-    /// It is done, or off the list.
+    /// It is done, or no longer in the list.
     Over,
 }
 
@@ -118,19 +119,19 @@ pub struct Row {
     pub title: String,
     /// Where it stands.
     pub state: State,
-    /// The same as a sign; `⏸`: the person is asked.
+    /// The same as a sign. `⏸` means that the person is asked.
     pub mark: &'static str,
-    /// Whether and how it concerns the person now.
+    /// Whether and how it needs the person now.
     pub need: Need,
-    /// What it does, what came out, or why it waits.
+    /// What it is doing, its result, or why it waits.
     pub line: String,
-    /// It can change something.
+    /// Whether it can change something.
     pub writes: bool,
-    /// Files that hold changes of its.
+    /// Files that contain its changes.
     pub changed: Vec<String>,
     /// Tokens of its calls.
     pub tokens: u64,
-    /// Milliseconds in which it was at work.
+    /// Milliseconds in which it was working.
     pub ms: u64,
     /// Tasks of the templates that it calls.
     pub below: Vec<Row>,
@@ -152,7 +153,7 @@ pub fn state_mark(state: State) -> (&'static str, &'static str) {
 }
 
 impl Board {
-    /// The run as it stands. `driven`: a process works at it; without one nothing runs.
+    /// The current state of the run. `driven` says whether a process drives it; without one nothing runs.
     pub fn of(run: &Run, driven: bool) -> Self {
         let queue: Vec<Ask> = run.asking().iter().filter_map(|effect| ask(run, effect)).collect();
         let mut maker = Maker { run, driven, explainer: run.explainer(), queue: &queue, explained: 0 };
@@ -166,7 +167,7 @@ impl Board {
         Self { header, queue, sections }
     }
 
-    /// Every row, those of templates behind the task that calls them, as they stand in the sections.
+    /// Every row in the order of the sections. The tasks of a template follow the task that calls it.
     pub fn rows(&self) -> impl Iterator<Item = &Row> {
         let tasks = self.sections.iter().flat_map(|section| &section.tasks);
         tasks.flat_map(|row| std::iter::once(row).chain(&row.below))
@@ -177,7 +178,7 @@ impl Board {
         self.rows().find(|row| row.slug == *slug)
     }
 
-    /// The tasks of all sections that are not over, by need.
+    /// The unfinished tasks of all sections, by need.
     pub fn open(&self) -> Vec<&Row> {
         let tasks = self.sections.iter().flat_map(|section| &section.tasks);
         let mut open: Vec<&Row> = tasks.filter(|row| row.need != Need::Over).collect();
@@ -312,7 +313,8 @@ fn header(run: &Run, running: usize, waiting: usize) -> Header {
     }
 }
 
-/// If each task takes as long as those took that are done, begins once what it waits for has ended, and all slots work.
+/// Estimates the time left: each task takes as long as the average finished task, begins when what it waits for has
+/// ended, and all slots are used.
 fn left_ms(run: &Run) -> Option<u64> {
     let spent = |task: &TaskRun| task.clock.spent_ms(run.now_ms());
     let listed = || run.steps().iter().map(|step| step.iter().filter_map(|slug| run.task(slug)));
@@ -320,7 +322,7 @@ fn left_ms(run: &Run) -> Option<u64> {
     let each = done.iter().sum::<u64>().checked_div(u64::try_from(done.len()).ok()?)?;
     let strict = run.settings().sections == SectionOrder::Strict;
     let mut ends: BTreeMap<&Slug, u64> = BTreeMap::new();
-    // When the earlier sections have ended, and the writers of them.
+    // When the earlier sections have ended, and when those of their tasks that change files have ended.
     let (mut all, mut writers, mut work) = (0, 0, 0_u64);
     for section in listed() {
         let (before, writers_before) = (all, writers);
@@ -345,7 +347,7 @@ fn stage_words(run: &Run, waiting: usize) -> &'static str {
         Stage::Prepare | Stage::AwaitList => "planning",
         Stage::Pass | Stage::Operate if waiting > 0 && !run.outstanding().iter().any(is_work) => "waiting for you",
         Stage::Pass | Stage::Operate => "working",
-        Stage::Iterate => "looking at what is done",
+        Stage::Iterate => "reviewing what is done",
         Stage::Continue => "planning the follow-up",
         Stage::Join(_) => "writing the answer",
         Stage::Conclude(_) => "writing the report",
@@ -382,7 +384,7 @@ fn gate_words(run: &Run, gate: &Gate) -> (Vec<Slug>, String) {
     }
 }
 
-/// What is done for a task now.
+/// What is being done for a task now.
 fn doing(run: &Run, key: &EffectKey) -> String {
     match key {
         EffectKey::Ask(call) | EffectKey::Read(call) => {
@@ -407,7 +409,7 @@ fn doing(run: &Run, key: &EffectKey) -> String {
     }
 }
 
-/// The first line that says something.
+/// The first line that is not empty.
 fn first_line(text: &str) -> String {
     text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
 }

@@ -1,20 +1,20 @@
-//! A unified diff, line by line: the one place that says what each of them is. A hunk says how many lines it has, so that a
-//! changed line that begins with dashes or pluses is never taken for the name of a file.
+//! Reads a unified diff line by line. This is the only place that classifies diff lines. A hunk says how many lines it
+//! has, so a changed line that begins with dashes or pluses is never taken for a file name.
 
-/// What a line of a diff is.
+/// What kind of line this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffKind {
     /// The name of a file, before the change or after it.
     Name,
     /// The head of a hunk.
     Hunk,
-    /// A line that stays.
+    /// An unchanged line.
     Same,
-    /// A line that comes.
+    /// An added line.
     Added,
-    /// A line that goes.
+    /// A removed line.
     Removed,
-    /// A remark, such as that the last line has no end.
+    /// A remark, such as that the last line has no line end.
     Note,
     /// It belongs to no hunk.
     Other,
@@ -25,20 +25,20 @@ pub enum DiffKind {
 pub struct DiffLine<'a> {
     /// What it is.
     pub kind: DiffKind,
-    /// The line, its sign included.
+    /// The line, including its sign.
     pub text: &'a str,
-    /// Its number in the old file, if it stands in that.
+    /// Its number in the old file, if it is in the old file.
     pub old: Option<u64>,
-    /// Its number in the new file.
+    /// Its number in the new file, if it is in the new file.
     pub new: Option<u64>,
 }
 
-/// Reads lines one after the other, also those of a text that holds diffs among other lines.
+/// Reads lines one after the other, also from a text that contains diffs among other lines.
 #[derive(Debug, Default)]
 pub struct DiffReader {
-    /// In a hunk: the number of the next old line, and how many are left; the same of new lines.
+    /// Within a hunk: the number of the next old line and how many are left, and the same for new lines.
     hunk: Option<[Side; 2]>,
-    /// The next line is the second name of a file.
+    /// Whether the next line is the second name of a file.
     named: bool,
 }
 
@@ -58,7 +58,7 @@ impl Side {
 }
 
 impl DiffReader {
-    /// Reads a line; `next` is the one behind it.
+    /// Reads a line. `next` is the line after it.
     pub fn read<'a>(&mut self, line: &'a str, next: Option<&str>) -> DiffLine<'a> {
         let of = |kind, old, new| DiffLine { kind, text: line, old, new };
         if let Some(inside) = self.inside(line) {
@@ -89,7 +89,7 @@ impl DiffReader {
     }
 }
 
-/// The lines of a text that is a diff or a part of one: what belongs to no hunk is read by its sign.
+/// The lines of a text that is a diff or a part of one. A line outside of hunks is classified by its sign.
 pub fn diff_lines(text: &str) -> Vec<DiffLine<'_>> {
     let mut reader = DiffReader::default();
     let mut lines = text.lines().peekable();
@@ -110,14 +110,14 @@ pub fn diff_lines(text: &str) -> Vec<DiffLine<'_>> {
     read
 }
 
-/// Lines that a change adds and removes.
+/// How many lines a change adds and removes.
 pub fn diff_counts(text: &str) -> (usize, usize) {
     let lines = diff_lines(text);
     let count = |kind| lines.iter().filter(|line| line.kind == kind).count();
     (count(DiffKind::Added), count(DiffKind::Removed))
 }
 
-/// The first lines and lengths of a head: `@@ -11,3 +12 @@`.
+/// The first lines and lengths from the head of a hunk: `@@ -11,3 +12 @@`.
 fn sides(line: &str) -> Option<[Side; 2]> {
     let (old, new) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let side = |text: &str| {

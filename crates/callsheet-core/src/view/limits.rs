@@ -1,8 +1,8 @@
-//! Limits of the run in the words people read, and which of them a person may want to raise now.
+//! Limits of the run in words for people, and which of them a person may want to raise now.
 
 use crate::run::{LimitUse, Run};
 
-/// The limit that ended the run, or else the one of which most is used.
+/// The limit that ended the run, or else the limit that is used up most.
 pub fn most_used_limit(run: &Run) -> Option<LimitUse> {
     let uses = run.limit_uses();
     let ended = run.ended_by().filter(|_| run.outcome().is_some());
@@ -18,7 +18,7 @@ pub fn pressing_limit(run: &Run) -> Option<LimitUse> {
     most_used_limit(run).filter(|one| if has_ended { Some(one.limit) == run.ended_by() } else { one.is_near() })
 }
 
-/// What a limit of the run is counted in: `model calls`.
+/// The unit of a limit: `model calls`.
 pub fn limit_unit(limit: &str) -> &'static str {
     match limit {
         "max_calls" => "model calls",

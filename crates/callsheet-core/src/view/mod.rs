@@ -1,6 +1,5 @@
-//! What people and programs see of a run: the report, the summary at the end, the timeline, and the board
-//! that faces draw. Each is a projection of
-//! a folded run; none adds a fact.
+//! What people and programs see of a run: the report, the summary at the end, the timeline, and the board that faces
+//! draw. Each is a projection of a folded run. None adds a fact.
 
 mod answer;
 pub mod board;

@@ -1,12 +1,12 @@
-//! Outcomes and moments in the words people read.
+//! Outcomes and times in words for people.
 
 use crate::record::Outcome;
 
-/// What an outcome means, in a sentence without a period.
+/// The meaning of an outcome, as a sentence without a period.
 pub fn outcome_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
-        Outcome::Incomplete => "incomplete: not all that was asked for is done",
+        Outcome::Incomplete => "incomplete: not everything that you asked for is done",
         Outcome::MaxRounds => "Max rounds reached",
         Outcome::Planned => "planned",
         Outcome::PlanFailed => "no valid plan",

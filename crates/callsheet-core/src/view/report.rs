@@ -1,4 +1,5 @@
-//! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Made by code, without a call.
+//! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Code writes it, without a model
+//! call.
 
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
@@ -11,7 +12,8 @@ use crate::visible::readable;
 
 use super::Summary;
 
-/// The report as Markdown; `outcome` of a run that goes on is `None`. `of_tree`: the result of a template's run, which stands for those of its tasks.
+/// The report as Markdown. `outcome` is `None` for an active run. `of_tree` is the result of a template run, which
+/// replaces those of its tasks.
 pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>) -> String {
     let mut text = String::from("# Report\n\n");
     text.push_str(&format!("Outcome: {}", outcome.map_or("not finished", outcome_word)));
@@ -74,15 +76,14 @@ pub fn report(run: &Run, outcome: Option<Outcome>, of_tree: Option<&TaskResult>)
     readable(&text)
 }
 
-/// The files that were asked for and have no change, in a sentence each for those that a task said to need none and for
-/// the others.
+/// A sentence about each requested file without a change: those that a task said to need none, and the others.
 pub fn asked_files_words(run: &Run) -> Vec<String> {
     let groups = [("Asked for and not written", run.unwritten()), ("Said to need no change", run.said_unchanged())];
     let groups = groups.into_iter().filter(|(_, files)| !files.is_empty());
     groups.map(|(title, files)| format!("{title}: {}.", files.join(", "))).collect()
 }
 
-/// The answer that a model wrote from the results, or why they stand as a list.
+/// The answer that a model wrote from the results, or why the results are listed instead.
 fn joined(run: &Run, outcome: Option<Outcome>) -> String {
     match run.joined().filter(|_| outcome.is_some_and(Outcome::has_answer)) {
         Some(Joined::Answer { text, unsupported }) => {
@@ -95,18 +96,18 @@ fn joined(run: &Run, outcome: Option<Outcome>) -> String {
     }
 }
 
-/// What of a text stands in nothing that its model read (spec 3.14).
+/// The parts of a text that its model did not read (spec 3.14).
 fn not_found(marks: &[String]) -> String {
     let line = unsupported_line(marks.iter().map(String::as_str));
     line.map(|line| format!("\nWarning: {line}\n")).unwrap_or_default()
 }
 
-/// What was taken off the plan, and what reviews said of their changes.
+/// What was removed from the plan, and what reviews said about their changes.
 fn plan_changes(run: &Run) -> String {
     let removed: String = removals(run).iter().map(|line| item(line)).collect();
     let said: String = run.remarks().iter().map(|words| item(words)).collect();
     let mut text = String::new();
-    for (title, lines) in [("Removed from the plan", removed), ("What reviews said of the plan", said)] {
+    for (title, lines) in [("Removed from the plan", removed), ("What reviews said about the plan", said)] {
         if !lines.is_empty() {
             text.push_str(&format!("\n## {title}\n\n{lines}"));
         }
@@ -114,7 +115,7 @@ fn plan_changes(run: &Run) -> String {
     text
 }
 
-/// Tasks that were removed from the plan, a line each, in words for a person.
+/// Tasks that were removed from the plan, one line each, in words for a person.
 pub fn removals(run: &Run) -> Vec<String> {
     let line = |task: &TaskRun| match &task.phase {
         TaskPhase::Dropped(RemovedBy::Person) => Some(format!("{} was removed by you", task.task.name)),
@@ -124,7 +125,7 @@ pub fn removals(run: &Run) -> Vec<String> {
     run.tasks().filter_map(line).collect()
 }
 
-/// Whether tasks should change files, none did, and none could change any in another way.
+/// Whether tasks should have changed files, but none did and none could have changed any in another way.
 fn changed_nothing(run: &Run) -> bool {
     let writes = |task: &TaskRun| task.skill.as_ref().is_some_and(|skill| skill.writes_files);
     let other = |task: &TaskRun| task.skill.as_ref().is_some_and(|skill| skill.writer.is_some() && !skill.writes_files);
@@ -133,15 +134,16 @@ fn changed_nothing(run: &Run) -> bool {
         && run.tasks().flat_map(|task| &task.applied).all(|set| set.changes.files.is_empty())
 }
 
-/// A list item; words of several lines stand in a fence, so that nothing in them is a heading or a fence of the report.
+/// A list item. Words of several lines are in a fence, so that nothing in them becomes a heading or a fence of the
+/// report.
 fn item(words: &str) -> String {
     let Some((first, _)) = words.split_once('\n') else { return format!("- {words}\n") };
     let whole: String = fence("text", words).lines().map(|line| format!("  {line}\n")).collect();
     format!("- {}\n\n{whole}\n", first.trim_end())
 }
 
-/// Said of a conversation that ended with a result all the same.
-pub const CALLS_FAILED: &str = "every tool call of it failed, and its result is made without any";
+/// The remark about a conversation that ended with a result although all its tool calls failed.
+pub const CALLS_FAILED: &str = "all its tool calls failed, so its result uses none of them";
 
 /// One problem in words for a person.
 pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
@@ -161,7 +163,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             let linked = problem.task.producers().any(is_cause);
             let dropped = known.is_some_and(|task| task.state() == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
-            let why = if dropped { ", which was dropped" } else { "" };
+            let why = if dropped { ", which was removed" } else { "" };
             if linked {
                 format!("{name} could not run, because it depends on {cause}{why}")
             } else {
@@ -172,13 +174,13 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
     format!("{line}{}", changed_words(problem.task))
 }
 
-/// What a task that did not come to its end has left changed (spec 10.7).
+/// What a task that did not finish has changed anyway (spec 10.7).
 fn changed_words(task: &TaskRun) -> String {
     let files: Vec<&str> = task.changed_files().into_iter().collect();
     if files.is_empty() { String::new() } else { format!("; its changes remain: {}", files.join(", ")) }
 }
 
-/// What a template gave, and why it failed.
+/// The result of a template, and why it failed.
 fn result_of_tree(result: &TaskResult) -> String {
     let mut text = String::from("\n## Result\n");
     let words = result.words();
@@ -197,7 +199,7 @@ fn result(task: &TaskRun) -> String {
     text.push_str(&not_found(&result.unsupported));
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
-        let back = if set.reverted { ", reverted" } else { "" };
+        let back = if set.reverted { ", undone" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
     if task.merge.as_ref().is_some_and(|merge| merge.fell_back()) {
@@ -218,23 +220,23 @@ fn result(task: &TaskRun) -> String {
     text
 }
 
-/// What a review said of a result, in words for a person.
+/// What a review said about a result, in words for a person.
 pub fn review_words(review: &Review) -> String {
     match (&review.missing, review.failed()) {
         (None, None) if review.is_over() => "Reviewed: complete.".to_owned(),
         (None, None) => "Under review.".to_owned(),
-        (None, Some(why)) => format!("Warning: not reviewed ({why}); the result counts as it is."),
+        (None, Some(why)) => format!("Warning: not reviewed ({why}); the result is used as it is."),
         (Some(missing), None) if review.is_over() => format!("Reviewed, and done once more, because of: {missing}"),
         (Some(missing), None) => format!("Reviewed, and being done once more, because of: {missing}"),
         (Some(missing), Some(why)) => {
             format!(
-                "Warning: the first result counts, since the second attempt failed ({why}). The review said: {missing}"
+                "Warning: the first result is used, because the second attempt failed ({why}). The review said: {missing}"
             )
         }
     }
 }
 
-/// What finished of a failed task (spec 10.5).
+/// The finished parts of a failed task (spec 10.5).
 fn kept(run: &Run, task: &TaskRun) -> String {
     let mut text = String::new();
     for part in task.finished_parts() {
@@ -247,7 +249,7 @@ fn kept(run: &Run, task: &TaskRun) -> String {
     text
 }
 
-/// An outcome as it stands in files.
+/// An outcome in the form for files.
 pub fn outcome_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",

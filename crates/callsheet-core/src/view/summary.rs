@@ -17,13 +17,13 @@ pub struct Summary {
     pub tasks: BTreeMap<&'static str, u32>,
     /// Model calls made.
     pub calls: u32,
-    /// The least number of calls for what was done (spec 2.14).
+    /// The smallest possible number of calls for what was done (spec 2.14).
     pub minimum_calls: u32,
     /// Calls that gave no reply.
     pub failed_calls: u32,
-    /// Replies that were refused and asked again.
+    /// Replies that were rejected and requested again.
     pub refused: u32,
-    /// Accepted replies that would have been refused without repairs: calls saved.
+    /// Saved calls: accepted replies that would have been rejected without repairs.
     pub saved_calls: u32,
     /// Calls that were not sent, because an earlier one asked the same.
     pub reused_calls: u32,
@@ -35,24 +35,24 @@ pub struct Summary {
     pub input_tokens: u64,
     /// Tokens written.
     pub output_tokens: u64,
-    /// Tokens read that the provider had cached.
+    /// Input tokens that the provider had cached.
     pub cached_tokens: u64,
-    /// US dollars; `None`: of some calls nobody knows what they cost.
+    /// US dollars. `None` if the cost of some calls is unknown.
     pub cost_usd: Option<f64>,
     /// US dollars, as far as known.
     pub known_cost_usd: f64,
-    /// Calls whose cost nobody knows.
+    /// Number of calls with an unknown cost.
     pub unpriced_calls: u32,
-    /// What the time went to.
+    /// How the time was spent.
     pub time: Times,
-    /// What the last resume had not to do again.
+    /// What the last resume did not have to repeat.
     pub reused: Option<Reuse>,
     /// Length of the longest chain of dependent calls: the time with unlimited slots.
     pub ideal_ms: u64,
 }
 
 impl Summary {
-    /// The numbers of a run as it stands.
+    /// The current numbers of a run.
     pub fn of(run: &Run) -> Self {
         let totals = run.totals();
         let mut tasks = BTreeMap::new();
@@ -84,7 +84,7 @@ impl Summary {
         }
     }
 
-    /// The same of a run at which no process works.
+    /// The same for a run that no process drives.
     pub fn at_rest(run: &Run) -> Self {
         let mut tasks = BTreeMap::new();
         for state in run.tasks().map(|task| run.standing(task)).filter(|state| *state != State::Dropped) {
@@ -93,7 +93,7 @@ impl Summary {
         Self { tasks, ..Self::of(run) }
     }
 
-    /// What it cost, in words; `None`: nothing.
+    /// Its cost in words. `None` if it cost nothing.
     pub fn cost_words(&self) -> Option<String> {
         let unknown = || counted(usize::try_from(self.unpriced_calls).unwrap_or(usize::MAX), "call");
         match (self.known_cost_usd > 0.0, self.unpriced_calls) {
@@ -105,7 +105,7 @@ impl Summary {
     }
 }
 
-/// Refused replies after which the same was asked for once more.
+/// Rejected replies after which the same was requested once more.
 fn asked_again(run: &Run) -> usize {
     let mut later = BTreeSet::new();
     let again = run.calls().iter().rev().filter(|call| {

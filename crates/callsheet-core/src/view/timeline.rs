@@ -14,24 +14,24 @@ use crate::template::ReturnStatus;
 /// One piece of work: from its start to its result, milliseconds from the first fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Bar {
-    /// What, in words, and whether it was interrupted.
+    /// Its name in words, and whether it was interrupted.
     pub what: String,
     /// What kind of work.
     pub kind: BarKind,
-    /// The task it is of.
+    /// The task that it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
-    /// Tokens read and written, of a call that was answered.
+    /// Tokens read and written, if it is an answered call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Milliseconds at its beginning in which the model answered others: all its slots were taken.
+    /// Milliseconds at its beginning during which all slots of the model were taken by others.
     #[serde(skip_serializing_if = "is_zero")]
     pub queued_ms: u64,
-    /// It is part of the chain of work that the end waited for.
+    /// Whether it is part of the chain of work that determined the end.
     pub critical: bool,
     /// Start.
     pub from: u64,
-    /// End; `None`: it never ended.
+    /// End. `None` if it never ended.
     pub to: Option<u64>,
 }
 
@@ -44,26 +44,26 @@ fn is_zero(number: &u64) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BarKind {
-    /// A call for a list, or for the answer.
+    /// A call for a list or for the answer.
     Plan,
     /// A call that refines a task.
     Refine,
-    /// A call that executes, reviews or merges one.
+    /// A call that executes, reviews or merges a task.
     Execute,
     /// A tool, a template or a lookup.
     Tool,
-    /// Changes: checked, applied, taken back.
+    /// Changes: checking, applying, undoing.
     Change,
-    /// Waiting for an answer of a person.
+    /// Waiting for a person's answer.
     You,
-    /// A moment that is worth a word; it takes no time.
+    /// A moment that is worth a note. It takes no time.
     Note,
     /// Work of the host itself.
     Host,
 }
 
-/// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near or a task with
-/// parts failed by itself.
+/// All model calls, tool calls, gates and applies in the order of their starts, and the moments when a limit came near
+/// or a task with parts failed by itself.
 pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     let mut run = Run::new();
     let zero = facts.first().map_or(0, |fact| fact.at);
@@ -72,7 +72,7 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     let (mut before, mut losses) = (0, 0);
     for fact in facts {
         let at = fact.at.saturating_sub(zero);
-        // What cannot be folded is drawn all the same.
+        // An event that cannot be folded is still drawn.
         let _folded = run.apply(fact);
         if std::mem::replace(&mut losses, run.losses()) != run.losses() {
             // What a dead process did was over by its last fact.
@@ -83,7 +83,7 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
         }
         before = at;
         if let Event::Started(events::Started { effect, .. }) = &fact.event {
-            // Nobody answered it before the resume: it is asked still.
+            // Nobody answered it before the resume, so it is still asked.
             if open.contains_key(effect) && matches!(effect, EffectKey::Gate(_) | EffectKey::Question { .. }) {
                 continue;
             }
@@ -109,7 +109,7 @@ pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     bars
 }
 
-/// Ends what is no longer in flight without a result. A gate or a question is asked still.
+/// Ends work that is no longer in flight and has no result. A gate or a question is still asked.
 fn interrupt(bars: &mut [Bar], open: &mut BTreeMap<EffectKey, usize>, stays: impl Fn(&EffectKey) -> bool, at: u64) {
     let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
     let lost: Vec<EffectKey> = open.keys().filter(|key| !asks(key) && !stays(key)).cloned().collect();
@@ -134,11 +134,12 @@ fn note(what: String, task: Option<&Slug>, at: u64) -> Bar {
     }
 }
 
-/// From the work that ended last back to the first: each began when the one before it had ended, as far as times tell.
+/// Goes from the work that ended last back to the first: each began when the one before it had ended, as far as the
+/// times show.
 fn mark_critical(bars: &mut [Bar]) {
     let took = |bar: &Bar| bar.to.filter(|to| *to > bar.from);
     let mut ended: Vec<usize> = (0..bars.len()).filter(|at| bars.get(*at).and_then(took).is_some()).collect();
-    // A call of the same task is what another one waited for, where several ended at once.
+    // If several ended at once, a call of the same task is the one that was waited for.
     ended.sort_by_key(|at| bars.get(*at).and_then(|bar| bar.to));
     let mut before = u64::MAX;
     let mut task: Option<Slug> = None;
@@ -185,7 +186,7 @@ fn kind_of(effect: &EffectKey) -> (BarKind, Option<Slug>) {
     }
 }
 
-/// The task with parts that failed by itself with this fact: no other line tells of it. `run` is folded up to the fact.
+/// The task with parts that failed by itself with this fact. No other line shows that. `run` is folded up to the fact.
 pub fn own_failure<'e>(event: &'e Event, run: &Run) -> Option<&'e Slug> {
     let Event::Evaluated(events::Evaluated { task, step: Step::Closed(closed), .. }) = event else { return None };
     let failed = closed.status == ReturnStatus::Failed;

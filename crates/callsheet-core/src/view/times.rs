@@ -1,9 +1,9 @@
-//! The times of a run in the words people read.
+//! The times of a run in words for people.
 
 use crate::run::Times;
 use crate::units::duration;
 
-/// The parts of a run's time, each with its words; none of no length.
+/// The parts of a run's time with their words, without empty ones.
 pub fn time_parts(times: &Times) -> Vec<(&'static str, u64)> {
     let parts =
         [("waiting for models", times.models_ms), ("working", times.working_ms), ("waiting for you", times.you_ms)];

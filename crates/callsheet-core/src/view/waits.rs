@@ -10,18 +10,18 @@ use crate::spec::Slug;
 
 use super::why::why_of_names;
 
-/// A task that waited, milliseconds from the first fact.
+/// A wait of a task, in milliseconds from the first fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Wait {
     /// The task.
     pub task: Slug,
-    /// For what kind of thing.
+    /// The kind of thing it waited for.
     pub kind: WaitKind,
-    /// What it waited for last, in words: `waits for Find Code`.
+    /// What it last waited for, in words: `waits for Find Code`.
     pub what: String,
     /// Start.
     pub from: u64,
-    /// End; `None`: it waits still.
+    /// End. `None` if it still waits.
     pub to: Option<u64>,
 }
 
@@ -31,19 +31,19 @@ pub struct Wait {
 pub enum WaitKind {
     /// All slots were taken.
     Slot,
-    /// Others had to get further first.
+    /// Other tasks had to make progress first.
     Task,
     /// A person was asked.
     You,
-    /// A limit left it nothing, or others held what was left.
+    /// A limit left nothing for it, or other tasks held the rest.
     Limit,
 }
 
 impl WaitKind {
-    /// All, in the order of a legend.
+    /// All kinds, in the order of a legend.
     pub const ALL: [Self; 4] = [Self::Task, Self::Slot, Self::You, Self::Limit];
 
-    /// In words: a task waits for it.
+    /// In words that follow "waits for".
     pub fn words(self) -> &'static str {
         match self {
             Self::Slot => "a slot",
@@ -73,13 +73,14 @@ impl WaitKind {
     }
 }
 
-/// Moments at which tasks are asked why they wait. A longer log is looked at now and then: its picture has no more room.
+/// At how many moments tasks are asked why they wait. In a longer log, only some moments are examined: the picture has
+/// no room for more.
 const MOMENTS: usize = 500;
-/// Tasks that are asked at one moment.
+/// How many tasks are asked at one moment.
 const ASKED: usize = 200;
 
-/// What each task waited for, in the order in which the waits began. Waits for things of one kind that follow each other
-/// are one.
+/// What each task waited for, in the order in which the waits began. Consecutive waits for things of one kind are one
+/// wait.
 pub fn waits(facts: &[LogEntry]) -> Vec<Wait> {
     let mut run = Run::new();
     let zero = facts.first().map_or(0, |fact| fact.at);
@@ -87,10 +88,10 @@ pub fn waits(facts: &[LogEntry]) -> Vec<Wait> {
     let mut waits = Waits::default();
     let mut looked = 0;
     for (index, fact) in facts.iter().enumerate() {
-        // What cannot be folded is drawn all the same.
+        // An event that cannot be folded is still drawn.
         let _folded = run.apply(fact);
         let next = facts.get(index + 1);
-        // What stood for no time was no wait.
+        // A state without duration was not a wait.
         let lasted = next.is_none_or(|next| next.at > fact.at);
         if lasted && (index >= looked + stride || stride == 1 || next.is_none()) {
             looked = index;
@@ -103,7 +104,7 @@ pub fn waits(facts: &[LogEntry]) -> Vec<Wait> {
 #[derive(Default)]
 struct Waits {
     all: Vec<Wait>,
-    /// Those that have not ended, by task.
+    /// Waits that have not ended, by task.
     open: BTreeMap<Slug, usize>,
 }
 
@@ -121,7 +122,7 @@ impl Waits {
             }
             if let Some(wait) = self.all.get_mut(index) {
                 wait.what = match kind {
-                    // Who holds the slots changes with each call.
+                    // The holders of the slots change with each call.
                     WaitKind::Slot => "waits for a slot".to_owned(),
                     _ => why_of_names(run, &why),
                 };

@@ -1,4 +1,4 @@
-//! Why a task is not done, in the words people read. What to type is said by who knows the command line.
+//! Why a task is not done, in words for people. Code that knows the command line adds what to type.
 
 use crate::record::{EffectKey, Gate, Outcome};
 use crate::run::{Limit, Run, State, Why};
@@ -9,11 +9,11 @@ use crate::units::amount;
 
 use super::timeline::work_words;
 
-/// More tasks or pieces of work than these are counted.
+/// If there are more tasks or pieces of work than these, the rest is counted.
 const NAMED: usize = 3;
 
-/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`. `driven`: a process
-/// works at the run.
+/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`. `driven` says
+/// whether a process drives the run.
 pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     let explainer = run.explainer();
     let named = |slug: &Slug| {
@@ -23,12 +23,12 @@ pub fn why_line(run: &Run, task: &Slug, why: &Why, driven: bool) -> String {
     format!("{task} {}", words(run, why, driven, &named))
 }
 
-/// The same without the task, and without why those are not done that it waits for.
+/// The same without the task, and without why the tasks that it waits for are not done.
 pub fn why_words(run: &Run, why: &Why, driven: bool) -> String {
     words(run, why, driven, &|slug: &Slug| slug.to_string())
 }
 
-/// The same with the names that people gave the tasks.
+/// The same with the names that people gave to the tasks.
 pub(super) fn why_of_names(run: &Run, why: &Why) -> String {
     let name = |slug: &Slug| run.task(slug).map_or_else(|| slug.to_string(), |task| task.task.name.clone());
     words(run, why, true, &name)
@@ -42,16 +42,19 @@ fn words(run: &Run, why: &Why, driven: bool, named: &dyn Fn(&Slug) -> String) ->
         Why::Running { work: now } if driven => format!("is at work: {}", work(now)),
         Why::Running { work: now } => format!("was interrupted at: {}", work(now)),
         Why::Owed { work: next } => format!("is next: {}", work(next)),
-        Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer at gate {n}"),
+        Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer to approval {n}"),
         Why::Question { question, .. } => format!("asks you \"{}\"", question.trim()),
         Why::WaitsForTask { tasks: awaited } => format!("waits for {}", tasks(awaited)),
         Why::WaitsForSection { section, tasks: awaited } => {
             format!("waits for task section {section}: {}", tasks(awaited))
         }
         Why::WaitsForWriters { tasks: awaited } => {
-            format!("waits for the gate of its section, which asks once these are refined: {}", tasks(awaited))
+            format!(
+                "waits for the approval of its section, which you are asked for when these are refined: {}",
+                tasks(awaited)
+            )
         }
-        Why::Writer { by } => format!("waits for the writer {}; one writes at a time", named(by)),
+        Why::Writer { by } => format!("waits for {}; only one task changes files at a time", named(by)),
         Why::List { phase } => format!("waits for {}", list_words(*phase)),
         Why::Limit { limit, used, max } => format!("is held by the {}", used_words(*limit, *used, *max)),
         Why::Slot { jobs, work: now } if now.is_empty() || !driven => format!("waits for a slot (jobs {jobs})"),
@@ -64,13 +67,15 @@ fn words(run: &Run, why: &Why, driven: bool, named: &dyn Fn(&Slug) -> String) ->
             format!("is held until the list is reviewed, because of {}", tasks(problems))
         }
         Why::SheetErrors => {
-            "waits until the errors in the edited sheet are fixed, which changes or deletes it".to_owned()
+            "waits until you fix the errors in the edited sheet, which changes or deletes this task".to_owned()
         }
-        Why::Budget { limit, work: now } => format!("waits for what others hold of {}: {}", limit.name(), work(now)),
-        Why::RollBack { of } => format!("waits until an interrupted change of {of} is reverted"),
+        Why::Budget { limit, work: now } => {
+            format!("waits for the part of {} that others have reserved: {}", limit.name(), work(now))
+        }
+        Why::RollBack { of } => format!("waits until an interrupted change of {of} is undone"),
         Why::Concluded { outcome: Outcome::Planned } => "is planned; nothing has run".to_owned(),
         Why::Concluded { outcome } => format!("is not done: the run has ended ({})", outcome_word(*outcome)),
-        Why::Unknown => "waits, and it is not known for what".to_owned(),
+        Why::Unknown => "waits for an unknown reason".to_owned(),
     }
 }
 
@@ -80,7 +85,7 @@ fn ended_words(state: State, reason: &str, cause: Option<&Slug>) -> String {
         State::Blocked => "is blocked",
         State::Denied => "was denied",
         State::Cancelled => "was cancelled",
-        State::Dropped => "was dropped",
+        State::Dropped => "was removed",
         _ => "is done",
     };
     match (reason.trim(), cause) {
@@ -92,7 +97,7 @@ fn ended_words(state: State, reason: &str, cause: Option<&Slug>) -> String {
 
 fn list_words(phase: Phase) -> &'static str {
     match phase {
-        Phase::Iterate => "the next list: the model looks at what is done",
+        Phase::Iterate => "the next list: the model reviews what is done",
         Phase::Continue => "the list of the follow-up",
         Phase::Join => "the answer",
         _ => "the list",

@@ -1,6 +1,6 @@
-//! Word statistics: which texts have most to do with a question, by their words alone (BM25).
+//! Word statistics: which texts are most related to a question, by their words alone (BM25).
 //!
-//! No list of words belongs to it: a word that stands everywhere weighs next to nothing. Scores come from a software
+//! It needs no list of stop words: a word that occurs everywhere weighs almost nothing. Scores come from a software
 //! library and are rounded, so that the order is the same on every machine.
 
 mod rank;

@@ -1,25 +1,25 @@
-//! BM25: a term counts the more, the rarer it is among the texts and the more often it stands in one, with less and less
-//! for each further time and for long texts.
+//! BM25: a term counts more if it is rare among the texts and if it occurs often in a text. Each further occurrence
+//! adds less, and so does an occurrence in a long text.
 
 use std::collections::BTreeSet;
 
 use super::terms::Words;
 
-/// How soon further times of a term count no more.
+/// How soon further occurrences of a term add nothing.
 const SATURATION: f64 = 1.2;
 /// How much the length of a text counts.
 const LENGTH: f64 = 0.75;
 
-/// What is looked for: the terms of a text, each once.
+/// The search terms: the terms of a text, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Question(Vec<String>);
 
-/// How often the terms of a question stand in a text, in their order, and its length.
+/// How often each term of a question occurs in a text, in order, and the text's length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// One count a term.
+    /// One count per term.
     pub times: Vec<u32>,
-    /// Words of the text.
+    /// Number of words in the text.
     pub length: u32,
 }
 
@@ -35,13 +35,13 @@ impl Question {
         &self.0
     }
 
-    /// What of it stands in a text.
+    /// How often its terms occur in a text.
     pub fn count(&self, words: &Words) -> Counts {
         Counts { times: self.0.iter().map(|term| words.times(term)).collect(), length: words.length() }
     }
 }
 
-/// The score of each text for a question among these texts; 0 of one that has none of its terms.
+/// The score of each text for a question among these texts. 0 for a text with none of its terms.
 pub fn scores(texts: &[Counts]) -> Vec<f64> {
     let total = number(texts.len());
     let mean = texts.iter().map(|text| f64::from(text.length)).sum::<f64>() / total.max(1.0);

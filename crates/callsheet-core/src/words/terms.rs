@@ -1,4 +1,4 @@
-//! The terms of a text: words by the Unicode rules, identifiers by their parts, each as its stem.
+//! The terms of a text: words by the Unicode rules, identifiers by their parts, each reduced to its stem.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use unicode_segmentation::UnicodeSegmentation;
 /// Longer words are data, not language.
 const LONGEST: usize = 64;
 
-/// An identifier of more parts is a hash or a number system, which is meant as a whole.
+/// An identifier with more parts is a hash or a number, which is meant as a whole.
 const PARTS: usize = 8;
 
-/// How often each term stands in a text.
+/// How often each term occurs in a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Words {
     counts: BTreeMap<String, u32>,
@@ -28,9 +28,9 @@ impl Words {
         words
     }
 
-    /// Adds a further text, each of its words as often as `times`.
+    /// Adds a further text and counts each of its words `times` times.
     pub fn add(&mut self, text: &str, times: u32) {
-        // Words repeat: each is stemmed once.
+        // Words repeat, so each is stemmed only once.
         let mut plain: BTreeMap<String, u32> = BTreeMap::new();
         let mut whole: BTreeMap<String, u32> = BTreeMap::new();
         each_word(text, &mut |word, is_part| {
@@ -55,24 +55,24 @@ impl Words {
         *known = known.saturating_add(count);
     }
 
-    /// How often a term stands in it.
+    /// How often a term occurs.
     pub fn times(&self, term: &str) -> u32 {
         self.counts.get(term).copied().unwrap_or(0)
     }
 
-    /// Its terms in order, with how often each stands in it.
+    /// Its terms in order, with their numbers of occurrences.
     pub fn terms(&self) -> impl Iterator<Item = (&str, u32)> {
         self.counts.iter().map(|(term, count)| (term.as_str(), *count))
     }
 
-    /// Words in it; an identifier has as many as it has parts.
+    /// Number of words. An identifier counts as many as it has parts.
     pub fn length(&self) -> u32 {
         self.length
     }
 }
 
-/// Calls `each` with every word in lower case: the parts of identifiers (true), and identifiers of several parts as a
-/// whole without their underscores (false), so that `retry_count` and `retryCount` are the same.
+/// Calls `each` with every word in lower case: with the parts of identifiers (true), and with identifiers of several
+/// parts as a whole without underscores (false), so that `retry_count` and `retryCount` are equal.
 fn each_word(text: &str, each: &mut dyn FnMut(&str, bool)) {
     let text = if text.is_ascii() { Cow::Borrowed(text) } else { Cow::Owned(text.nfkc().collect::<String>()) };
     let mut lower = String::new();
@@ -117,8 +117,8 @@ fn kind_of(character: char) -> Kind {
     }
 }
 
-/// The parts of an identifier: it is split at underscores, between letters and digits, and at capitals
-/// (`HTTPServer2` has `HTTP`, `Server` and `2`).
+/// The parts of an identifier. It is split at underscores, between letters and digits, and at capitals (`HTTPServer2`
+/// has `HTTP`, `Server` and `2`).
 fn parts_of(name: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -142,8 +142,8 @@ fn parts_of(name: &str) -> Vec<&str> {
     parts
 }
 
-/// The stem of a word by the rules of the language that its script is mostly used for. Nobody says which language a
-/// text has; of others the same rules give the same stem on both sides, which is all that counts.
+/// The stem of a word, by the rules of the language for which its script is mostly used. The language of a text is
+/// unknown; for other languages, the same rules give the same stem on both sides, which is enough.
 fn stem(word: &str) -> Cow<'_, str> {
     let algorithm = match word.chars().next() {
         Some('a'..='z' | '\u{c0}'..='\u{24f}') => Algorithm::English,

@@ -1,20 +1,20 @@
-//! Colours of the code in a unified diff: of what stays and what comes. What goes has one colour.
+//! Colours for the code in a unified diff: for unchanged and added lines. Removed lines have a single colour.
 
 use callsheet_core::symbols::Coloured;
 use callsheet_core::view::{DiffKind, diff_lines};
 
-/// Colours a text, by the path that tells its language.
+/// Colours a text. The path determines the language.
 pub type Painter<'a> = &'a dyn Fn(&str, &str) -> Vec<Coloured>;
 
-/// Lines of a diff that follow each other in a file.
+/// Consecutive lines of one file in a diff.
 #[derive(Default)]
 struct Stretch {
     text: String,
-    /// Lines of the diff, each with where it begins in the text.
+    /// Lines of the diff, each with its start in the text.
     lines: Vec<(usize, usize)>,
 }
 
-/// Of each line of a diff its pieces with a colour, by the bytes of the line, sign included. `path`: the file, unless the
+/// For each line of a diff, its coloured pieces as bytes of the line including its sign. `path` is the file, unless the
 /// diff names others.
 pub fn diff_colours(lines: &[&str], path: &str, paint: Painter<'_>) -> Vec<Vec<Coloured>> {
     let mut colours = vec![Vec::new(); lines.len()];

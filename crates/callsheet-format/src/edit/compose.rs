@@ -1,5 +1,5 @@
-//! Composing a change set (spec 3.10): every position is resolved against the file as validated, then all edits of a
-//! file are put together at once. Nothing outside the addressed spans is touched.
+//! Composes a change set (spec 3.10): resolves every position against the validated file, then applies all edits of a
+//! file at once. Nothing outside the addressed spans changes.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -20,15 +20,15 @@ use super::rest::holds_rest;
 use super::text::{Lines, ending, is_uniform, with_ending, with_final};
 use super::{FileEdit, Files, Outlines, Shown};
 
-/// Checks and composes changes that did not come from a reply, such as those of a tool (spec 10.7).
+/// Checks and composes changes that did not come from a reply, such as the changes of a tool (spec 10.7).
 pub fn validate(changes: &[Change], files: &Files, outlines: &Outlines, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
     let mut notes = Diagnostics::new(Phase::Execute, false);
     let edits = compose(changes, files, outlines, shown, &mut notes);
     notes.finish(edits)
 }
 
-/// Composes changes into new file texts, in path order. Paths are canonical. Any error is noted and refuses the whole
-/// set: the result is then empty.
+/// Composes changes into new file texts, in path order. Paths are canonical. Any error is noted and rejects the whole
+/// set; the result is then empty.
 pub fn compose(
     changes: &[Change],
     files: &Files,
@@ -53,15 +53,15 @@ pub fn compose(
     if notes.errors() > errors_before { Vec::new() } else { edits }
 }
 
-/// Why a change is refused; boxed, since an issue is large beside what it stands in for.
+/// Why a change is rejected. Boxed, because an issue is large compared with the success value.
 type Refused = Box<Issue>;
 
-/// One replacement of bytes of the file as validated.
+/// One replacement of bytes in the validated file.
 struct Splice<'a> {
     range: Range<usize>,
     new: String,
     index: usize,
-    /// The texts of an excerpt in which blanks were overlooked.
+    /// The texts of an excerpt in which differences of blanks were ignored.
     mended: Option<Written<'a>>,
 }
 
@@ -73,13 +73,13 @@ impl Splice<'_> {
 
 struct FileChanges<'a> {
     path: &'a str,
-    /// The file as it is.
+    /// The current text of the file.
     whole: Option<&'a str>,
-    /// The file as changes are made in it: all positions are there.
+    /// The file in the form in which changes are applied. It has all positions.
     form: Option<&'a Form<'a>>,
     symbols: Option<&'a [Symbol]>,
     shown: Shown<'a>,
-    /// Headings of the file, once they are asked for.
+    /// Headings of the file, computed when first needed.
     headings: OnceCell<Vec<Heading>>,
     notes: &'a mut Diagnostics,
 }
@@ -119,7 +119,7 @@ impl FileChanges<'_> {
         FileEdit { path: self.path.to_owned(), before: self.whole.map(str::to_owned), after }
     }
 
-    /// An issue of this file's change number `index`.
+    /// An issue about change number `index` of this file.
     fn issue(&self, index: usize, change: &Change, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> Issue {
         let mut all = vec![("path", self.path)];
         all.extend_from_slice(facts);
@@ -137,7 +137,7 @@ impl FileChanges<'_> {
         self.shown.hash(self.path).is_some_and(|hash| *hash != now())
     }
 
-    /// A change of the file as a whole: created, replaced or deleted.
+    /// Applies a change of the whole file: created, replaced or deleted.
     fn whole(&mut self, index: usize, change: &Change) -> Option<FileEdit> {
         let after = match (&change.way, self.form) {
             (ChangeWay::Whole { content, .. }, None) => Some(content.clone()),
@@ -237,7 +237,7 @@ impl FileChanges<'_> {
                 if range.end >= before.len() {
                     return Ok(Splice::of((range, new), index));
                 }
-                // Lines come and go with their endings.
+                // Lines are added and removed together with their endings.
                 let new = if new.is_empty() { new } else { new + views.eol };
                 let (first, last) = (lines.line_at(range.start), lines.line_at(range.end));
                 let (range, new) = replace_lines(lines, first, last, &new);
@@ -260,14 +260,15 @@ impl FileChanges<'_> {
         }
     }
 
-    /// The heading a symbol change means (spec 5.3).
+    /// The heading that a symbol change names (spec 5.3).
     fn heading(&self, index: usize, change: &Change, before: &str, path: &str) -> Result<Heading, Refused> {
         let wanted = path.trim().trim_start_matches('#').trim();
         let key = callsheet_core::names::heading_key(wanted);
         let all = self.headings.get_or_init(|| headings(before));
         let mut fits: Vec<&Heading> = all.iter().filter(|heading| heading.key == key && !key.is_empty()).collect();
         if fits.len() != 1 {
-            // The web rule numbers repeats, so it can tell apart what the key cannot; a bare key of repeats is a tie.
+            // The web rule numbers repeats, so it can distinguish what the key cannot. A plain key with repeats is
+            // ambiguous.
             let web: Vec<&Heading> = all.iter().filter(|heading| heading.anchor == wanted).collect();
             if fits.is_empty() {
                 fits = web;
@@ -291,7 +292,7 @@ impl FileChanges<'_> {
         }
     }
 
-    /// The symbol a change means (spec 5.3).
+    /// The symbol that a change names (spec 5.3).
     fn symbol(&self, index: usize, change: &Change, path: &str) -> Result<&Symbol, Refused> {
         let issue = |code, variant| self.issue(index, change, code, variant, &[("symbol", path)]);
         let Some(symbols) = self.symbols else { return Err(Box::new(issue(IssueCode::SymbolUnsupported, "change"))) };
@@ -310,7 +311,7 @@ impl FileChanges<'_> {
         }
     }
 
-    /// Sorts the splices and refuses those that share bytes. Insertions at one place keep the order of the reply.
+    /// Sorts the splices and rejects those that share bytes. Insertions at one place keep the order of the reply.
     fn overlaps(&mut self, splices: &mut [Splice<'_>], changes: &[(usize, &Change)], lines: &Lines<'_>) -> Option<()> {
         splices.sort_by_key(|splice| (splice.range.start, splice.range.end, splice.index));
         let mut clean = true;
@@ -335,7 +336,7 @@ impl FileChanges<'_> {
     }
 }
 
-/// The text with the splices made. What one of them leaves as it is has been looked at once: they do not overlap.
+/// The text with the splices applied. Splices do not overlap, so what they leave unchanged was examined once.
 fn join(views: &Views<'_>, splices: &[Splice<'_>]) -> String {
     let before = views.text;
     let mut after = String::with_capacity(before.len());
@@ -353,7 +354,7 @@ fn join(views: &Views<'_>, splices: &[Splice<'_>]) -> String {
     after
 }
 
-/// `content` with the line endings of the file it replaces.
+/// `content` with the line endings of the file that it replaces.
 fn like(before: &str, content: &str) -> String {
     let eol = ending(before);
     let content = with_ending(content, eol);
@@ -367,7 +368,7 @@ fn like(before: &str, content: &str) -> String {
     form::kept(before, &Lines::of(before), &(0..before.len()), &content, None)
 }
 
-/// Whether a change names a symbol of a code file, so that the file's outline must be known.
+/// Whether a change names a symbol of a code file, so that the file's outline is needed.
 pub fn names_symbol(change: &Change) -> bool {
     matches!(change.way, ChangeWay::Symbol { .. }) && !is_markdown(&change.path)
 }

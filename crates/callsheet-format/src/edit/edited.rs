@@ -1,5 +1,5 @@
-//! A hunk as a person wrote it anew. Its context and `-` lines are the lines of the file, in order; which of them stay
-//! and what stands between them is theirs to say.
+//! A hunk that a person has rewritten. Its context and `-` lines are the lines of the file, in order. The person
+//! decides which of them stay and what is between them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,39 +7,39 @@ use crate::sheet::split_mark;
 
 use super::text::without_final;
 
-/// Why an edited hunk cannot be taken.
+/// Why an edited hunk cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditFault {
-    /// It holds no line of a hunk.
-    #[error("nothing is left of its text")]
+    /// It has no line of a hunk.
+    #[error("its text is empty")]
     Empty,
-    /// A line begins with no mark.
-    #[error("line {line} begins with none of the marks blank, `-` and `+`: {found:?}")]
+    /// A line does not begin with a mark.
+    #[error("line {line} does not begin with a blank, `-` or `+`: {found:?}")]
     Mark {
-        /// Line of the edited text, from 1.
+        /// Line of the edited text, counted from 1.
         line: usize,
         /// The line.
         found: String,
     },
-    /// A context or `-` line is not the line of the file that stands there.
-    #[error("line {line} is not what the file has there: {found:?} instead of {wanted:?}")]
+    /// A context or `-` line differs from the line of the file at that place.
+    #[error("line {line} is {found:?}, but the file has {wanted:?} there")]
     Other {
-        /// Line of the edited text, from 1.
+        /// Line of the edited text, counted from 1.
         line: usize,
         /// The line, without its mark.
         found: String,
         /// The line of the file.
         wanted: String,
     },
-    /// More context and `-` lines than the hunk stands for.
-    #[error("line {line} is one more than the hunk has of the file: {found:?}")]
+    /// It has more context and `-` lines than the hunk.
+    #[error("line {line} goes beyond the lines of the file that the hunk covers: {found:?}")]
     TooMany {
-        /// Line of the edited text, from 1.
+        /// Line of the edited text, counted from 1.
         line: usize,
         /// The line, without its mark.
         found: String,
     },
-    /// Fewer context and `-` lines than the hunk stands for.
+    /// It has fewer context and `-` lines than the hunk.
     #[error("a line of the file is missing at the end: {wanted:?}; mark it `-` to delete it")]
     TooFew {
         /// The first line of the file that is missing.
@@ -47,36 +47,36 @@ pub enum EditFault {
     },
 }
 
-/// The lines of a file that a hunk stands for.
+/// The lines of a file that a hunk covers.
 pub(super) struct Stretch<'a> {
     /// As they were.
     pub old: &'a [&'a str],
     /// Lines that the hunk adds.
     pub added: &'a [&'a str],
-    /// The stretch reaches the end of the file.
+    /// Whether the lines reach the end of the file.
     pub ends_file: bool,
     /// Line ending of the file.
     pub ending: &'a str,
 }
 
-/// A line that the stretch becomes.
+/// A line of the result.
 struct Line<'a> {
     text: &'a str,
-    /// Its bytes, if it stood in the file or in the hunk.
+    /// Its bytes, if it was in the file or in the hunk.
     whole: Option<&'a str>,
-    /// The marker of a missing line ending follows.
+    /// Whether the marker for a missing line ending follows.
     bare: bool,
 }
 
 impl<'a> Stretch<'a> {
-    /// The text the stretch becomes. Lines of the file and of the hunk keep their bytes, new ones get the line ending of
-    /// the file.
+    /// The text that replaces the lines. Lines of the file and of the hunk keep their bytes; new ones get the line
+    /// ending of the file.
     pub fn apply(&self, edited: &'a str) -> Result<String, EditFault> {
         let mut lines: Vec<Line<'a>> = Vec::new();
         let mut old = self.old.iter();
         let mut added = by_text(self.added);
         let mut any = false;
-        // The marker of a missing line ending belongs to the line above it, which may be one that goes.
+        // The marker for a missing line ending belongs to the line above it, which may be a removed one.
         let mut deleted = false;
         let (_, edited) = split_mark(edited);
         let shown = edited.trim_end_matches(['\n', '\r']);
@@ -93,7 +93,7 @@ impl<'a> Stretch<'a> {
                     }
                     continue;
                 }
-                // Editors take blanks off the ends of lines.
+                // Editors remove blanks at the ends of lines.
                 None => (' ', ""),
                 Some(mark @ (' ' | '-' | '+')) => (mark, raw.get(1..).unwrap_or("")),
                 Some(_) => return Err(EditFault::Mark { line, found: raw.to_owned() }),
@@ -121,7 +121,7 @@ impl<'a> Stretch<'a> {
         }
         let mut blank = edited.get(shown.len()..).unwrap_or("").matches('\n').count().saturating_sub(1);
         for whole in old {
-            // Context lines without text, of which an editor took the marks off.
+            // Empty context lines, from which an editor removed the marks.
             if blank == 0 || !without_final(whole).is_empty() {
                 return Err(EditFault::TooFew { wanted: without_final(whole).to_owned() });
             }

@@ -1,4 +1,4 @@
-//! Finding the old text of an exact-excerpt change (spec 3.9; repair `excerpt-whitespace` of 4.4).
+//! Finds the old text of an exact-excerpt change (spec 3.9; repair `excerpt-whitespace` of 4.4).
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,29 +9,29 @@ use crate::reading::clause;
 use super::form::Written;
 use super::text::{Lines, ending, is_uniform};
 
-/// Matches listed in an issue; more are counted as one "and more".
+/// Most matches listed in an issue. The rest is counted as one "and more".
 const LISTED: usize = 50;
 
-/// A tab in a line that an issue shows, in the form of all characters that nobody sees.
+/// A tab in a line that an issue shows, in the form for all invisible characters.
 const TAB: &str = "<U+0009>";
-/// Candidates looked at for an indent shift; more means that the excerpt tells nothing.
+/// Most candidates that are examined for an indent shift. With more, the excerpt is not specific enough.
 const CANDIDATES: usize = 1_000;
 
-/// A file as the excerpts of a set are looked for in it; what several of them need is made once.
+/// A file in which the excerpts of a set are searched. What several of them need is computed once.
 pub(super) struct Views<'a> {
     pub lines: Lines<'a>,
-    /// The line ending that most of its lines have.
+    /// The line ending of most of its lines.
     pub eol: &'static str,
-    /// All of its lines have that ending.
+    /// Whether all of its lines have that ending.
     pub uniform: bool,
     pub text: &'a str,
-    /// What was found for an old and a new text, since models repeat themselves.
+    /// Results by old and new text, because models repeat themselves.
     found: RefCell<BTreeMap<(String, String), ExcerptMatch>>,
     trailing: OnceCell<Joined>,
     trimmed: OnceCell<Joined>,
 }
 
-/// The lines of a file through some view, each between line breaks, and where each starts.
+/// The lines of a file in some normal form, each between line breaks, and the start of each.
 struct Joined {
     text: String,
     starts: Vec<usize>,
@@ -50,7 +50,7 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Where an excerpt stands and what takes its place, looked for once; and the texts that were looked for.
+    /// Where an excerpt is and what replaces it, searched only once; and the texts that were searched.
     pub(super) fn find<'w>(&self, written: Written<'w>) -> (ExcerptMatch, Written<'w>) {
         let found = self.find_as_is(written);
         match without_blank_edges(written).filter(|_| found == ExcerptMatch::Nowhere) {
@@ -84,13 +84,13 @@ impl Joined {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExcerptMatch {
-    /// Once; with a repair if `mended`.
+    /// Once. `mended` means with a repair.
     Once {
         /// Bytes of the file.
         range: Range<usize>,
-        /// Text to put there, with the file's indentation.
+        /// The replacement, with the file's indentation.
         new: String,
-        /// Blanks, line endings or indentation had to be overlooked.
+        /// Whether differences of blanks, line endings or indentation were ignored.
         mended: bool,
     },
     /// Several times, at these 1-based lines.
@@ -99,8 +99,9 @@ pub(super) enum ExcerptMatch {
     Nowhere,
 }
 
-/// Finds the lines of `old` in `text`: exactly, else with trailing blanks and line endings ignored, else under one uniform
-/// indent shift, which then applies to `new` too. Lines are found whole, and each way counts only if it gives one match.
+/// Finds the lines of `old` in `text`: exactly; else ignoring trailing blanks and line endings; else with one uniform
+/// indent shift, which then applies to `new` too. Only whole lines match, and each method counts only if it gives
+/// exactly one match.
 fn find(views: &Views<'_>, old: &str, new: &str) -> ExcerptMatch {
     let (text, lines) = (views.text, &views.lines);
     let fits = |at: usize| {
@@ -140,8 +141,8 @@ fn whole_lines(lines: &Lines<'_>, first: usize, count: usize, new: String) -> Ex
     ExcerptMatch::Once { range, new, mended: true }
 }
 
-/// Both texts of an excerpt without the blank lines at the edges of the old one, if there are any: a model sees blank lines
-/// where a file ends or a block does.
+/// Both texts of an excerpt without the blank lines at the edges of the old one, if there are any: a model sees blank
+/// lines at the end of a file or a block.
 fn without_blank_edges(written: Written<'_>) -> Option<Written<'_>> {
     let Written { old: mut bare, new: mut put } = written;
     while let Some((_, rest)) = bare.split_once('\n').filter(|(first, _)| first.trim().is_empty()) {
@@ -163,7 +164,7 @@ fn without_blank_edges(written: Written<'_>) -> Option<Written<'_>> {
     (bare.len() < written.old.len()).then(|| Written { old: line(bare), new: line(put) })
 }
 
-/// Bytes at which `needle` begins and which fit, overlapping ones too, at most `most`.
+/// Bytes at which `needle` begins and that fit, including overlapping ones, at most `most`.
 fn occurrences(text: &str, needle: &str, most: usize, fits: impl Fn(usize) -> bool) -> Vec<usize> {
     let step = needle.chars().next().map_or(1, char::len_utf8);
     let mut found = Vec::new();
@@ -178,12 +179,12 @@ fn occurrences(text: &str, needle: &str, most: usize, fits: impl Fn(usize) -> bo
     found
 }
 
-/// 1-based lines at which all `wanted` lines stand, one after another, compared through `view`.
+/// 1-based lines at which all `wanted` lines follow one another, compared in the form of `view`.
 fn line_matches(joined: &Joined, wanted: &[&str], view: fn(&str) -> &str) -> Vec<usize> {
     if wanted.iter().all(|line| line.trim().is_empty()) {
         return Vec::new();
     }
-    // One search in the joined lines is linear; a line break on both sides keeps matches to whole lines.
+    // One search in the joined lines takes linear time. A line break on both sides limits matches to whole lines.
     let mut needle = String::from("\n");
     for line in wanted {
         needle.push_str(view(line));
@@ -195,7 +196,7 @@ fn line_matches(joined: &Joined, wanted: &[&str], view: fn(&str) -> &str) -> Vec
         .collect()
 }
 
-/// How the file's indentation differs from the excerpt's, the same on every line.
+/// How the file's indentation differs from the excerpt's. The difference is the same on every line.
 enum Shift<'a> {
     /// The file has this before the excerpt's own indentation.
     More(&'a str),
@@ -243,8 +244,8 @@ fn shift_of<'a>(lines: &Lines<'a>, first: usize, wanted: &[&'a str]) -> Option<S
     shift
 }
 
-/// The lines of the file that are most like the excerpt's first line with content, nearest first: by shared words, then
-/// by edit distance among the best.
+/// The lines of the file that are most similar to the excerpt's first non-empty line, nearest first: by shared words,
+/// then, among the best, by edit distance.
 pub(super) fn nearest_lines(lines: &Lines<'_>, old: &str, count: usize) -> Vec<String> {
     let Some(wanted) = old.lines().map(str::trim).find(|line| !line.is_empty()) else { return Vec::new() };
     let words = words_of(wanted);
@@ -262,7 +263,7 @@ pub(super) fn nearest_lines(lines: &Lines<'_>, old: &str, count: usize) -> Vec<S
         .collect();
     best.sort_unstable();
     best.truncate(count);
-    // A tab where the excerpt has blanks looks the same unless it is shown.
+    // A tab in place of blanks looks the same unless it is made visible.
     let shown = |line: &str| if old.contains('\t') { line.to_owned() } else { line.replace('\t', TAB) };
     best.into_iter()
         .map(|(_, line)| clause("line", &[("line", &line.to_string()), ("text", &cut(&shown(lines.get(line))))]))

@@ -1,5 +1,5 @@
-//! The form of a file that changes leave as it is (spec 3.10): its byte order mark, its final newline, and the line endings
-//! and blanks of the lines that stay.
+//! The form of a file that changes preserve (spec 3.10): its byte order mark, its final newline, and the line endings
+//! and blanks of unchanged lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use crate::sheet::split_mark;
 
 use super::text::{Lines, ending, without_final};
 
-/// A file as changes are made in it: without a byte order mark, and with an ending of its last line, which both are put back as
-/// they were.
+/// A file in the form in which changes are applied: without a byte order mark, and with an ending on its last line.
+/// Both are restored afterwards.
 pub(super) struct Form<'a> {
     mark: &'a str,
     end: End,
@@ -21,9 +21,9 @@ pub(super) struct Form<'a> {
 
 /// How the last line of a file ends.
 enum End {
-    /// As the others, or there is none.
+    /// Like the others, or there is no line.
     Closed,
-    /// With a return alone.
+    /// With a carriage return alone.
     Return,
     /// With nothing.
     Open,
@@ -41,18 +41,18 @@ impl<'a> Form<'a> {
         Self { mark, end, text }
     }
 
-    /// A text for a place in the file: the mark of the file is not copied there.
+    /// A text to insert into the file, without a byte order mark.
     pub(super) fn plain<'t>(&self, written: &'t str) -> &'t str {
         if self.mark.is_empty() { written } else { split_mark(written).1 }
     }
 
-    /// A symbol of the file where it stands in the text.
+    /// A symbol of the file with its position in this text.
     pub(super) fn placed(&self, symbol: &Symbol) -> Symbol {
         let at = |byte: usize| byte.saturating_sub(self.mark.len());
         Symbol { start: at(symbol.start), end: at(symbol.end), ..symbol.clone() }
     }
 
-    /// The file that was changed to this text.
+    /// The file after it was changed to this text.
     pub(super) fn restored(&self, after: &str) -> String {
         let after = match self.end {
             End::Closed => after,
@@ -63,8 +63,8 @@ impl<'a> Form<'a> {
     }
 }
 
-/// `new` in place of these bytes of a file, with the lines that stay as the file has them. They are found by comparing what was
-/// written for the old text and for the new one; if nothing was written for the old one, it is that of the file.
+/// `new` in place of these bytes of a file, in which unchanged lines are kept as they are in the file. They are found
+/// by comparing the written old text with the new one; without a written old text, the file's text is compared.
 pub(super) fn kept(
     before: &str,
     lines: &Lines<'_>,
@@ -82,12 +82,12 @@ pub(super) fn kept(
         return new.to_owned();
     }
     let same = same_lines(&old_lines, &new_lines);
-    // The ending of a line of the file, also where it stands behind the bytes that are replaced.
+    // The ending of a line of the file, even if it is after the replaced bytes.
     let first = lines.line_at(range.start);
     let ending_at = |at: usize| lines.ending(first.saturating_add(at));
     let near = if first > 1 && lines.start(first) == range.start { lines.ending(first - 1) } else { ending_at(0) };
     let mut kept = String::with_capacity(new.len());
-    // Old lines up to here were passed.
+    // The old lines before this one were already handled.
     let mut passed = 0;
     let mut gap_end = 0;
     for (at, line) in put.iter().enumerate() {
@@ -105,7 +105,7 @@ pub(super) fn kept(
                 passed = old + 1;
                 ending_at(old)
             }
-            // A new line has the ending of the line it replaces, or of the one above it.
+            // A new line gets the ending of the line that it replaces, or of the one above it.
             None if passed < next => {
                 passed += 1;
                 ending_at(passed - 1)
@@ -120,7 +120,7 @@ pub(super) fn kept(
     kept
 }
 
-/// What was written for the old text of some lines and for the new one, without the ending of the last line.
+/// The written old and new text of some lines, without the ending of the last line.
 #[derive(Clone, Copy)]
 pub(super) struct Written<'a> {
     pub old: &'a str,
@@ -135,8 +135,8 @@ fn bare(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// For each new line the old line that it is, in order. The ends are compared first, then the lines that each text has once,
-/// then what stands beside those, so that the time is that of sorting.
+/// For each new line, the old line that it equals, in order. First the ends are compared, then lines that are unique in
+/// both texts, then their neighbours, so the time is that of sorting.
 fn same_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
     let mut same: Vec<Option<usize>> = vec![None; new.len()];
     let head = old.iter().zip(new).take_while(|(old, new)| old == new).count();
@@ -147,7 +147,7 @@ fn same_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
     let fixed = fixed.chain((0..tail).rev().map(|at| (old.len() - 1 - at, new.len() - 1 - at)));
     let mut free = (0, 0);
     for (at, to) in fixed.chain([(old.len(), new.len())]) {
-        // From the last line that stays on, then from this one back.
+        // Forwards from the last unchanged line, then backwards from this one.
         while free.0 < at && free.1 < to && old.get(free.0) == new.get(free.1) {
             if let Some(slot) = same.get_mut(free.1) {
                 *slot = Some(free.0);
@@ -169,7 +169,7 @@ fn same_lines(old: &[&str], new: &[&str]) -> Vec<Option<usize>> {
     same
 }
 
-/// Pairs of lines that both ranges have once, as many as rise in both.
+/// Pairs of lines that are unique in both ranges: the longest sequence that increases in both.
 fn anchors(old: &[&str], new: &[&str], of_old: Range<usize>, of_new: Range<usize>) -> Vec<(usize, usize)> {
     let there = once(old, of_old);
     let mut pairs: Vec<(usize, usize)> =
@@ -178,7 +178,7 @@ fn anchors(old: &[&str], new: &[&str], of_old: Range<usize>, of_new: Range<usize
     rising(&pairs)
 }
 
-/// Lines that a range has once, and where.
+/// Lines that are unique in a range, with their positions.
 fn once<'a>(lines: &[&'a str], range: Range<usize>) -> BTreeMap<&'a str, usize> {
     let mut found: BTreeMap<&str, Option<usize>> = BTreeMap::new();
     for (at, line) in range.clone().zip(lines.get(range).unwrap_or_default()) {
@@ -187,9 +187,9 @@ fn once<'a>(lines: &[&'a str], range: Range<usize>) -> BTreeMap<&'a str, usize> 
     found.into_iter().filter_map(|(line, at)| Some((line, at?))).collect()
 }
 
-/// The longest row of pairs that rise in their second number; they rise in the first.
+/// The longest sequence of pairs that increases in the second number. The pairs already increase in the first.
 fn rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // By length of a row, the pair that ends the row with the least number; by pair, the pair before it.
+    // By length of a sequence, the pair with the smallest number that ends one; and for each pair, the pair before it.
     let mut ends: Vec<usize> = Vec::new();
     let mut before: Vec<Option<usize>> = Vec::with_capacity(pairs.len());
     for (at, (_, number)) in pairs.iter().enumerate() {

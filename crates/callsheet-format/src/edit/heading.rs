@@ -1,4 +1,4 @@
-//! Headings of Markdown files: what a symbol change addresses there (spec 3.9, 5.3).
+//! Headings of Markdown files, which a symbol change can address (spec 3.9, 5.3).
 
 use crate::sheet;
 
@@ -17,13 +17,14 @@ pub struct Heading {
     pub level: u8,
     /// 1-based line of the heading.
     pub first: usize,
-    /// 1-based last line of its section that is not blank; the section runs to the next heading not deeper than this one.
+    /// 1-based last non-blank line of its section. The section ends at the next heading that is not deeper than this
+    /// one.
     pub last: usize,
-    /// 1-based last line before the next section, blank lines included.
+    /// 1-based last line before the next section, including blank lines.
     pub last_blank: usize,
 }
 
-/// The headings of a Markdown text, in order. Headings in fences, lists and quotes are none.
+/// The headings of a Markdown text, in order, without those in fences, lists and quotes.
 pub fn headings(text: &str) -> Vec<Heading> {
     let lines = Lines::of(text);
     let content = content_lines(&lines);
@@ -40,7 +41,7 @@ pub fn headings(text: &str) -> Vec<Heading> {
         .collect()
 }
 
-/// By line, the last line up to it that is not blank, so that trailing blank lines are found without walking them again.
+/// For each line, the last non-blank line up to it, so that trailing blank lines are found without another walk.
 fn content_lines(lines: &Lines<'_>) -> Vec<usize> {
     let mut content = vec![0usize; lines.count() + 1];
     for line in 1..=lines.count() {
@@ -52,7 +53,7 @@ fn content_lines(lines: &Lines<'_>) -> Vec<usize> {
     content
 }
 
-/// First line of the HTML comment that ends on the line above `first`; `first` itself if there is none.
+/// First line of the HTML comment that ends on the line above `first`. `first` itself if there is none.
 pub(super) fn with_comment(lines: &Lines<'_>, first: usize) -> usize {
     let mut line = first.saturating_sub(1);
     if line == 0 || !lines.get(line).trim_end().ends_with("-->") {

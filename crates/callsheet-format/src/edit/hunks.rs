@@ -1,5 +1,5 @@
-//! The hunks of a change set: what a person sees of it, and what is left of it when they keep some of them, refuse
-//! others, or write one in another way (spec 11.4).
+//! The hunks of a change set: what a person sees, and what remains of the set when they keep some, skip others, or
+//! rewrite one (spec 11.4).
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,54 +10,54 @@ use similar::{DiffOp, DiffTag, TextDiff};
 use super::FileEdit;
 use super::edited::{self, EditFault};
 
-/// Lines of context around a hunk.
+/// How many lines of context surround a hunk.
 const CONTEXT: usize = 3;
 
-/// What follows a last line that has no line ending.
+/// The line after a last line without a line ending.
 pub(super) const NO_NEWLINE: &str = "\\ No newline at end of file";
 
 /// One hunk of a change set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hunk {
-    /// Its number in the set, from 1, in the order of files and lines.
+    /// Its number in the set, counted from 1 in the order of files and lines.
     pub number: u32,
     /// File, relative to the project root.
     pub path: String,
-    /// What it does to the file.
+    /// Its effect on the file.
     pub kind: HunkKind,
-    /// The hunk as a unified diff has it, from its `@@`; empty for an empty file that comes or goes.
+    /// The hunk as in a unified diff, from its `@@` on. Empty if an empty file is created or deleted.
     pub text: String,
-    /// First line of the file as it was that it changes, from 1.
+    /// First line of the old file that it changes, counted from 1.
     pub first: u32,
-    /// Last one; one less than `first` if it only adds lines.
+    /// Last such line. One less than `first` if it only adds lines.
     pub last: u32,
 }
 
-/// What a hunk does to its file.
+/// The effect of a hunk on its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HunkKind {
     /// It changes lines.
     Lines,
-    /// It makes the file; such a file has one hunk.
+    /// It creates the file. Such a file has one hunk.
     Creates,
-    /// It deletes the file; such a file has one hunk.
+    /// It deletes the file. Such a file has one hunk.
     Deletes,
 }
 
-/// What a person says of one hunk.
+/// A person's verdict on one hunk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HunkVerdict {
     /// It is made.
     Keep,
-    /// It is not made.
+    /// Skip it.
     Refuse,
-    /// It is made as this text has it: the hunk with other `+` lines, `-` lines turned to context, or the reverse.
+    /// Apply it as in this text: the hunk with other `+` lines, with `-` lines turned into context, or the reverse.
     Edited(String),
 }
 
-/// A verdict on the hunk of a number.
+/// A verdict on the hunk with this number.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HunkPick {
     /// Number of the hunk.
@@ -66,20 +66,20 @@ pub struct HunkPick {
     pub verdict: HunkVerdict,
 }
 
-/// What is left of a set.
+/// What remains of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Picked {
     /// The files that still change.
     pub edits: Vec<FileEdit>,
-    /// From the texts that are kept to those that were asked for, for every file that differs.
+    /// For every file that differs: from the kept text to the proposed one.
     pub refused: Vec<FileEdit>,
-    /// Numbers of the hunks that were refused.
+    /// Numbers of the skipped hunks.
     pub refused_hunks: Vec<u32>,
-    /// Numbers of the hunks that were edited.
+    /// Numbers of the edited hunks.
     pub edited_hunks: Vec<u32>,
 }
 
-/// Why a pick is none.
+/// Why verdicts cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PickFault {
     /// No such hunk.
@@ -87,10 +87,10 @@ pub enum PickFault {
     Unknown {
         /// Number given.
         number: u32,
-        /// Hunks of the set.
+        /// Number of hunks in the set.
         count: u32,
     },
-    /// An edited hunk is none of this file.
+    /// An edited hunk does not fit its file.
     #[error("hunk {number}: {fault}")]
     Edit {
         /// Number of the hunk.
@@ -115,7 +115,7 @@ pub fn hunks(edits: &[FileEdit]) -> Vec<Hunk> {
     found
 }
 
-/// Whether the hunks of two sets have the same lines, byte for byte; where in a file they stand does not count.
+/// Whether the hunks of two sets have the same lines, byte for byte, wherever they are in a file.
 pub fn has_same_lines(shown: &[FileEdit], now: &[FileEdit]) -> bool {
     let lines = |edits| {
         let hunks = hunks(edits).into_iter();
@@ -125,11 +125,12 @@ pub fn has_same_lines(shown: &[FileEdit], now: &[FileEdit]) -> bool {
     lines(shown) == lines(now)
 }
 
-/// What is left of a set when hunks are kept, refused or edited. A hunk that no pick names is refused; of several picks
-/// of one hunk the last counts. All hunks kept give the set itself, none gives no edit.
+/// What remains of a set after hunks are kept, skipped or edited. A hunk without a verdict is skipped; of several
+/// verdicts on one hunk, the last counts. If all hunks are kept, the result is the set itself; if none is kept, it has
+/// no edit.
 ///
 /// # Errors
-/// A number that is not there, or an edited text that does not fit the file.
+/// A number that does not exist, or an edited text that does not fit the file.
 pub fn pick(edits: &[FileEdit], picks: &[HunkPick]) -> Result<Picked, PickFault> {
     let verdicts: BTreeMap<u32, &HunkVerdict> = picks.iter().map(|pick| (pick.number, &pick.verdict)).collect();
     let mut picked = Picked::default();
@@ -162,7 +163,7 @@ pub fn pick(edits: &[FileEdit], picks: &[HunkPick]) -> Result<Picked, PickFault>
     }
 }
 
-/// The unified diff of one file in the form `patch -p1` reads; `None` stands for a file that is not there. Empty if
+/// The unified diff of one file in the form that `patch -p1` reads. `None` means that the file does not exist. Empty if
 /// nothing changes.
 pub fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     if before == after {
@@ -173,19 +174,19 @@ pub fn unified(path: &str, before: Option<&str>, after: Option<&str>) -> String 
     format!("{}{hunks}", header(path, diff.kind))
 }
 
-/// The two lines that a unified diff of a file begins with.
+/// The first two lines of a file's unified diff.
 pub fn header(path: &str, kind: HunkKind) -> String {
     let old = if kind == HunkKind::Creates { "/dev/null".to_owned() } else { format!("a/{path}") };
     let new = if kind == HunkKind::Deletes { "/dev/null".to_owned() } else { format!("b/{path}") };
     format!("--- {old}\n+++ {new}\n")
 }
 
-/// The diff of a whole set, files in the order given.
+/// The diff of a whole set, with the files in the given order.
 pub fn diff_of(edits: &[FileEdit]) -> String {
     edits.iter().map(|edit| unified(&edit.path, edit.before.as_deref(), edit.after.as_deref())).collect()
 }
 
-/// One stretch of changed lines with its context.
+/// Consecutive changed lines with their context.
 struct Group {
     ops: Vec<DiffOp>,
     old: Range<usize>,
@@ -202,7 +203,7 @@ impl Group {
         Self { ops, old, new }
     }
 
-    /// First and last line of the file as it was that change, without the context.
+    /// First and last changed line of the old file, without the context.
     fn changed(&self) -> (u32, u32) {
         let number = |index: usize| u32::try_from(index).unwrap_or(u32::MAX);
         let mut changes = self.ops.iter().filter(|op| op.tag() != DiffTag::Equal).map(DiffOp::old_range);
@@ -212,8 +213,7 @@ impl Group {
     }
 }
 
-/// One file before and after, by lines. A line ends with a line feed and nothing else, so that the lines put together
-/// are the text, byte for byte.
+/// One file before and after, as lines. Only a line feed ends a line, so the joined lines are the text, byte for byte.
 struct FileDiff<'a> {
     kind: HunkKind,
     old: Vec<&'a str>,
@@ -306,7 +306,7 @@ fn between<'b, 'a>(lines: &'b [&'a str], range: &Range<usize>) -> &'b [&'a str] 
     lines.get(range.clone()).unwrap_or_default()
 }
 
-/// A range of lines as the head of a hunk has it.
+/// A range of lines in the form for the head of a hunk.
 fn range(lines: &Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),

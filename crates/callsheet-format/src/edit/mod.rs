@@ -1,5 +1,5 @@
-//! Changes to files (spec 3.9, 3.10): reading `Change details` blocks, and composing a set of changes into new file
-//! texts. Pure: the texts of the files come in, the texts to write go out, and one error refuses the whole set.
+//! Changes to files (spec 3.9, 3.10): reads `Change details` blocks, and composes a set of changes into new file texts.
+//! Pure: it takes the texts of the files and returns the texts to write. One error rejects the whole set.
 
 mod colours;
 mod compose;
@@ -31,23 +31,23 @@ use std::collections::BTreeMap;
 use callsheet_core::spec::BlobId;
 use callsheet_core::symbols::Symbol;
 
-/// Files that exist, by canonical path relative to the project root; a path that is absent does not exist.
+/// Existing files by canonical path relative to the project root. An absent path does not exist.
 pub type Files = BTreeMap<String, String>;
 
-/// Symbols of code files that changes name, by canonical path; a file that is absent has none that can be found.
+/// Symbols of the code files that changes name, by canonical path. For an absent file, no symbols can be found.
 pub type Outlines = BTreeMap<String, Vec<Symbol>>;
 
-/// What the model saw of the files it changes, with the hash of the whole file at that time (spec 3.9).
+/// What the model saw of the files that it changes, with the hash of the whole file at that time (spec 3.9).
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// Files shown in full.
+    /// Files that were shown completely.
     pub in_full: &'a BTreeMap<String, BlobId>,
-    /// Files of which a part was shown.
+    /// Files that were shown in part.
     pub in_part: &'a BTreeMap<String, BlobId>,
 }
 
 impl Shown<'_> {
-    /// The hash the file had when it was shown.
+    /// The file's hash when it was shown.
     fn hash(&self, path: &str) -> Option<&BlobId> {
         self.in_full.get(path).or_else(|| self.in_part.get(path))
     }
@@ -58,8 +58,8 @@ impl Shown<'_> {
 pub struct FileEdit {
     /// Relative to the project root.
     pub path: String,
-    /// Text before; `None`: the file did not exist.
+    /// Text before. `None` if the file did not exist.
     pub before: Option<String>,
-    /// Text after; `None`: the file is deleted.
+    /// Text after. `None` if the file is deleted.
     pub after: Option<String>,
 }

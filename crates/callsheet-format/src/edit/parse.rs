@@ -1,4 +1,4 @@
-//! One `Change details` block: its keys and fences become one of the four ways to address a change (spec 3.9).
+//! Reads one `Change details` block: its keys and fences become one of the four ways to address a change (spec 3.9).
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
@@ -11,7 +11,7 @@ use crate::reading::Diagnostics;
 pub struct ChangeKey {
     /// The label as written, without markup.
     pub label: String,
-    /// Its value; may be empty.
+    /// Its value. May be empty.
     pub value: String,
     /// Where it stands.
     pub span: Span,
@@ -20,17 +20,17 @@ pub struct ChangeKey {
 /// A fence of the block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeFence {
-    /// Its lines, each with its ending; empty for a fence without lines.
+    /// Its lines, each with its ending. Empty for a fence without lines.
     pub content: String,
     /// Where it stands.
     pub span: Span,
-    /// It has a closing line.
+    /// Whether it has a closing line.
     pub closed: bool,
-    /// It is not certain which line closes it.
+    /// Whether it is uncertain which line closes it.
     pub unsure: bool,
 }
 
-/// A `Change details` section, taken apart.
+/// The parts of a `Change details` section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeBlock {
     /// 1-based number among the blocks of the reply.
@@ -39,15 +39,15 @@ pub struct ChangeBlock {
     pub keys: Vec<ChangeKey>,
     /// Fences in order.
     pub fences: Vec<ChangeFence>,
-    /// Everything to the end of the reply, if `output_mode` is `next_section`.
+    /// Everything up to the end of the reply, if `output_mode` is `next_section`.
     pub tail: Option<String>,
-    /// The tail holds another change block.
+    /// Whether the tail contains another change block.
     pub tail_holds_block: bool,
     /// The whole block.
     pub span: Span,
 }
 
-/// Whether a label names the file of a change; only then a synonym of the heading counts (spec 3.3).
+/// Whether a label names the file of a change. Only then does a synonym of the heading count (spec 3.3).
 pub fn is_path_key(label: &str) -> bool {
     matches!(normalize(label).as_str(), "file path" | "path" | "file")
 }
@@ -64,7 +64,7 @@ struct Keys {
     next_section: bool,
 }
 
-/// Reads one block; `None` after an error, which is noted.
+/// Reads one block. `None` after an error, which is noted.
 pub fn read_change(block: &ChangeBlock, notes: &mut Diagnostics) -> Option<Change> {
     let mut reader = BlockReader { block, notes };
     match reader.read() {
@@ -156,7 +156,7 @@ impl BlockReader<'_> {
         }
     }
 
-    /// The value without code style or a link around it.
+    /// The value without surrounding code style or link.
     fn value(&mut self, key: &ChangeKey) -> String {
         let value = key.value.trim();
         let bare = value.trim_matches('`').trim();
@@ -216,7 +216,7 @@ impl BlockReader<'_> {
         })
     }
 
-    /// Exactly one of the four ways.
+    /// Determines which of the four ways the block uses.
     fn way(&mut self, keys: &Keys) -> Result<ChangeWay, Refused> {
         let span = self.block.span;
         let lines = keys.first.is_some() || keys.last.is_some();
@@ -271,7 +271,7 @@ impl BlockReader<'_> {
             return Ok(ChangeWay::Whole { content, overwrite });
         }
         if keys.next_section {
-            // One fence and nothing behind it is the usual form.
+            // The usual form is one fence with nothing after it.
             self.notes.repair(RepairCode::ChangeKey, self.block.span, "next_section", "fenced");
         }
         Ok(ChangeWay::Whole { content: self.one_fence("whole")?, overwrite })
@@ -299,7 +299,7 @@ impl BlockReader<'_> {
     }
 }
 
-/// Names the key of a refused block.
+/// Names the key of a rejected block.
 trait Keyed {
     fn keyed(self, key: &str) -> Self;
 }
@@ -310,7 +310,7 @@ impl Keyed for Refused {
     }
 }
 
-/// Without the line ending that a fence puts behind its last line.
+/// Removes the line ending that a fence adds to its last line.
 fn chomp(content: &str) -> String {
     super::text::without_final(content).to_owned()
 }

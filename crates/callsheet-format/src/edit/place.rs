@@ -1,4 +1,4 @@
-//! Where the text of a symbol change goes (spec 3.9): the section of a heading, or the lines of a symbol.
+//! Where the text of a symbol change is inserted (spec 3.9): the section of a heading, or the lines of a symbol.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::edit::SymbolPosition;
 use super::heading::{Heading, with_comment};
 use super::text::{Lines, ending, with_ending, with_final, without_final};
 
-/// Lines `first` to `last` become `new`, whose lines all have endings.
+/// Replaces the lines `first` to `last` by `new`, whose lines all have endings.
 pub(super) fn replace_lines(lines: &Lines<'_>, first: usize, last: usize, new: &str) -> (Range<usize>, String) {
     let start = lines.start(first);
     (start..lines.start(last + 1).max(start), new.to_owned())
@@ -40,7 +40,7 @@ pub(super) fn section(
     }
 }
 
-/// A change of a symbol. What shares its lines with other code is changed by its bytes alone.
+/// A change of a symbol. If it shares its lines with other code, only its bytes change.
 pub(super) fn symbol(
     before: &str,
     lines: &Lines<'_>,
@@ -72,7 +72,7 @@ pub(super) fn symbol(
     }
 }
 
-/// The 1-based lines of a symbol, inside the file whatever the outline says.
+/// The 1-based lines of a symbol, limited to the file whatever the outline says.
 struct SymbolLines {
     /// With its comment.
     outer: usize,
@@ -91,13 +91,14 @@ impl SymbolLines {
         }
     }
 
-    /// A text that begins with the symbol's own comment or attributes stands for them too: they are not kept twice.
+    /// Where replacing starts. If the new text begins with the symbol's own comment or attributes, the old ones are
+    /// replaced too.
     fn replaced_from(&self, lines: &Lines<'_>, new: &str) -> usize {
         let begins = new.lines().map(str::trim).find(|line| !line.is_empty());
         if self.outer < self.first && begins == Some(lines.get(self.outer).trim()) { self.outer } else { self.first }
     }
 
-    /// A symbol goes with its comment, and with the blank lines that set it apart from one of its neighbours.
+    /// The lines to remove: a symbol with its comment, and with the blank lines between it and one of its neighbours.
     fn removed(&self, lines: &Lines<'_>) -> (usize, usize) {
         let (mut first, mut last) = (self.outer, self.last);
         let above = first.checked_sub(1).filter(|above| *above > 0).map(|above| lines.get(above).trim_end());
@@ -112,8 +113,8 @@ impl SymbolLines {
         (first, last)
     }
 
-    /// Whether a text inserted before line `at` is set apart by a blank line above and below: where it or the symbol
-    /// has several lines, and no blank line or end of a block is there already.
+    /// Whether a text inserted before line `at` needs a blank line above and below: if it or the symbol has several
+    /// lines, and there is no blank line or end of a block yet.
     fn gaps(&self, lines: &Lines<'_>, at: usize, new: &str) -> (bool, bool) {
         if self.outer == self.last && new.lines().count() <= 1 {
             return (false, false);
@@ -134,7 +135,7 @@ fn closes(line: &str) -> bool {
     line.trim_start().starts_with(['}', ')', ']'])
 }
 
-/// Whether nothing but the symbol, the mark that ends it and a comment stand on its lines.
+/// Whether its lines contain only the symbol, the mark that ends it and a comment.
 fn has_own_lines(before: &str, lines: &Lines<'_>, symbol: &Symbol, own: &SymbolLines) -> bool {
     let ahead = before.get(lines.start(own.first)..symbol.start);
     let behind = before.get(symbol.end..lines.start(own.last + 1));
@@ -159,8 +160,8 @@ fn indent_of(line: &str) -> &str {
     line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
 }
 
-/// `text` moved so that its first line has the indentation of the place. Where only the first line lost its
-/// indentation, the others stay as they are.
+/// `text` shifted so that its first line has the indentation of the place. If only the first line had lost its
+/// indentation, the others are unchanged.
 fn indented(text: &str, indent: &str) -> String {
     let mut filled = text.lines().filter(|line| !line.trim().is_empty());
     let Some(own) = filled.next().map(indent_of) else { return text.to_owned() };

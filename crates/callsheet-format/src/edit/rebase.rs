@@ -1,14 +1,14 @@
-//! A change of a text laid over another change of the same text, where the two do not meet (spec 11.4).
+//! Applies a change of a text on top of another change of the same text, if the two do not touch (spec 11.4).
 
 use std::ops::Range;
 
 use similar::{DiffTag, TextDiff};
 
-/// Lines of the common text and what stands there instead.
+/// Lines of the common text and their replacement.
 type Hunk<'a> = (Range<usize>, Vec<&'a str>);
 
-/// `after` as it would be had it been made of `now`, which was made of `before` too. `None` if both change the same
-/// lines or lines beside each other.
+/// What `after` would be if it had been made from `now`; both were made from `before`. `None` if both change the same
+/// or adjacent lines.
 pub fn rebase(before: &str, after: &str, now: &str) -> Option<String> {
     let lines = lines(before);
     let (asked, made) = (hunks(before, after), hunks(before, now));
@@ -35,7 +35,7 @@ pub fn rebase(before: &str, after: &str, now: &str) -> Option<String> {
     Some(text)
 }
 
-/// What differs, in the order of lines.
+/// The differences, in the order of lines.
 fn hunks<'a>(before: &'a str, after: &'a str) -> Vec<Hunk<'a>> {
     let (old, new): (Vec<&str>, Vec<&str>) = (lines(before), lines(after));
     let diff = TextDiff::configure().diff_slices(&old, &new);

@@ -1,17 +1,18 @@
-//! The whole of a file in the place of a part of it (spec 3.9 `address-conflict`): it would double the rest.
+//! Detects the whole of a file in the place of a part of it (spec 3.9 `address-conflict`), because it would duplicate
+//! the rest.
 
 use std::ops::Range;
 
-/// Lines that the rest must have: a rest of fewer lines may well be like the part.
+/// The rest must have this many lines. A shorter rest may well resemble the part.
 const LEAST_LINES: usize = 3;
 
-/// Whether the text for a part of a file holds the rest of the file too: all of its lines in order, or as many lines as the rest
-/// has, from the file's first line to its last one. A text that is inserted may well begin and end like the file, as one more
-/// test beside the only one does.
+/// Whether the text for a part of a file contains the rest of the file too: either all of its lines in order, or as
+/// many lines as the rest has, from the file's first line to its last one. An inserted text may well begin and end like
+/// the file, such as one more test beside the only one.
 pub(super) fn holds_rest(before: &str, range: &Range<usize>, new: &str) -> bool {
     let (head, tail) = (before.get(..range.start).unwrap_or_default(), before.get(range.end..).unwrap_or_default());
     let size = head.trim().len() + tail.trim().len();
-    // Texts that are much shorter are not compared, so that many small changes of a large file cost no more than they are long.
+    // Much shorter texts are not compared, so that many small changes of a large file cost no more than their length.
     if 2 * new.len() < size {
         return false;
     }
@@ -32,15 +33,15 @@ fn holds_all(head: &str, tail: &str, new: &str) -> bool {
     enough && rest.all(|line| lines.any(|other| other == line))
 }
 
-/// Whether a text begins with the first line of a file and ends with its last one, as far as they stand outside the part that
-/// is replaced.
+/// Whether a text begins with the first line of a file and ends with its last one, as far as these are outside the
+/// replaced part.
 fn spans(before: &str, head: &str, tail: &str, new: &str) -> bool {
     let begins = worded(head).next().is_none() || worded(new).next() == worded(before).next();
     let ends = worded(tail).next().is_none() || worded(new).next_back() == worded(before).next_back();
     begins && ends
 }
 
-/// Lines that say something, without blanks at their edges.
+/// Lines with content, without blanks at their edges.
 fn worded(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
     text.lines().map(str::trim).filter(|line| line.contains(char::is_alphanumeric))
 }

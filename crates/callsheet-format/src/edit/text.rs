@@ -1,9 +1,9 @@
-//! Lines of a file by byte, and the line ending it uses.
+//! The lines of a file by byte, and the line ending that it uses.
 
-/// Where the lines of a text are.
+/// The positions of the lines of a text.
 pub(crate) struct Lines<'a> {
     text: &'a str,
-    /// Byte at which each line starts, then the length of the text.
+    /// The byte at which each line starts, then the length of the text.
     starts: Vec<usize>,
 }
 
@@ -16,17 +16,17 @@ impl<'a> Lines<'a> {
         Self { text, starts }
     }
 
-    /// Number of lines; a final newline ends the last line and begins none.
+    /// Number of lines. A final newline ends the last line and starts none.
     pub(crate) fn count(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// First byte of the 1-based line `line`; the end of the text for the line after the last.
+    /// First byte of the 1-based line `line`. For the line after the last, the end of the text.
     pub(crate) fn start(&self, line: usize) -> usize {
         self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
     }
 
-    /// 1-based line that holds byte `at`.
+    /// The 1-based line that contains byte `at`.
     pub(crate) fn line_at(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at).clamp(1, self.count().max(1))
     }
@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The line ending most lines of a text have.
+/// The line ending of most lines of a text.
 pub(crate) fn ending(text: &str) -> &'static str {
     let all = text.matches('\n').count();
     let with_return = text.matches("\r\n").count();
@@ -64,7 +64,7 @@ pub(crate) fn is_uniform(text: &str) -> bool {
     endings.all(|ending| Some(ending) == first)
 }
 
-/// `text` with every line ending as in a file that uses `ending`.
+/// `text` with the line endings of a file that uses `ending`.
 pub(crate) fn with_ending(text: &str, ending: &str) -> String {
     let plain = text.replace("\r\n", "\n");
     if ending == "\n" { plain } else { plain.replace('\n', ending) }
@@ -76,7 +76,7 @@ pub(crate) fn without_final(text: &str) -> &str {
     text.strip_suffix('\r').unwrap_or(text)
 }
 
-/// `text` with a final line ending, if it holds anything.
+/// `text` with a final line ending, unless it is empty.
 pub(crate) fn with_final(text: &str, ending: &str) -> String {
     if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}{ending}") }
 }

@@ -1,4 +1,4 @@
-//! Changes of files, as a model or a tool gives them.
+//! Changes of files in the form in which a model or a tool gives them.
 
 use callsheet_core::issue::Span;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SymbolPosition {
-    /// The symbol or the heading's section.
+    /// Replaces the symbol or the heading's section.
     #[default]
     Replace,
     /// With its comment.
@@ -20,16 +20,16 @@ pub enum SymbolPosition {
     Remove,
 }
 
-/// The four ways to address a change (spec 3.9), and removal of a file.
+/// The four ways to address a change (spec 3.9), and deletion of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeWay {
-    /// `old` must occur exactly once. Neither text has the ending of its last line: one that ends with a line break ends
-    /// with a blank line.
+    /// `old` must occur exactly once. Neither text includes the ending of its last line, so a text that ends with a
+    /// line break ends with a blank line.
     Excerpt {
         /// Text to find.
         old: String,
-        /// Text to put there.
+        /// The replacement.
         new: String,
     },
     /// 1-based, inclusive; `last == first - 1` inserts before `first`.
@@ -38,30 +38,30 @@ pub enum ChangeWay {
         first: u32,
         /// Last line.
         last: u32,
-        /// New text; empty deletes.
+        /// New text. Empty to delete the lines.
         new: String,
     },
     /// The complete file.
     Whole {
         /// Its content.
         content: String,
-        /// An existing file may be replaced.
+        /// Whether an existing file may be replaced.
         overwrite: bool,
     },
-    /// The file goes away.
+    /// The file is deleted.
     Delete,
-    /// A heading of a Markdown file or a symbol of a code file.
+    /// Addresses a heading of a Markdown file or a symbol of a code file.
     Symbol {
         /// Fragment of spec 5.3.
         path: String,
         /// Where.
         location: SymbolPosition,
-        /// New text; `None` for `Remove`.
+        /// New text. `None` for `Remove`.
         new: Option<String>,
     },
 }
 
-/// One change of a writer.
+/// One change of a reply or tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// Path relative to the project root.

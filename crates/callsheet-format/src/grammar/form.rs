@@ -1,6 +1,6 @@
-//! The description of a reply: what may stand in it, in order. From one description come the grammar of its Markdown
-//! ([`Form::grammar`]), the schema of its JSON form ([`Form::schema`]) with an outline of it ([`Form::outline`]), and the
-//! way back from the JSON form to the Markdown (`reply::json_form`).
+//! Describes a reply: what it may contain, in order. The same description gives the grammar of its Markdown
+//! ([`Form::grammar`]), the schema of its JSON form ([`Form::schema`]) with an outline ([`Form::outline`]), and the
+//! conversion from the JSON form back to Markdown (`reply::json_form`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 /// A whole reply.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Form {
-    /// What it holds, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
 }
 
@@ -16,22 +16,22 @@ pub struct Form {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Text that always stands there. The JSON form has nothing for it.
+    /// A fixed text. The JSON form omits it.
     Text(String),
     /// One value with the text around it.
     Member(Member),
-    /// A text that stands there or not; a boolean in the JSON form.
+    /// An optional text. In the JSON form it is a boolean.
     Flag {
         /// Name in the JSON form.
         name: String,
         /// The text.
         text: String,
     },
-    /// Groups of the same form.
+    /// Repeated groups of the same form.
     List {
         /// Name in the JSON form.
         name: String,
-        /// The first group, where its text or its choices differ; the JSON form has one form for all.
+        /// The first group, if its text or its choices differ. The JSON form uses one form for all.
         first: Option<Vec<Part>>,
         /// One group.
         item: Vec<Part>,
@@ -39,23 +39,24 @@ pub enum Part {
         min: u32,
         /// At most.
         max: u32,
-        /// What may stand there in place of any; its members stand beside the list in the JSON form, and may be null.
+        /// What may replace the list if it is empty. In the JSON form, these members are beside the list and may be
+        /// null.
         empty: Vec<Part>,
     },
-    /// One of several groups; in the JSON form an object whose `kind` names it.
+    /// One of several groups. In the JSON form, an object whose `kind` names it.
     OneOf {
-        /// Name in the JSON form; empty if the group is all of its object.
+        /// Name in the JSON form. Empty if the group is the whole object.
         name: String,
         /// The groups by name.
         ways: Vec<(String, Vec<Part>)>,
     },
-    /// Tool calls, one `json` fence each (spec 3.7).
+    /// Tool calls, each in a separate `json` fence (spec 3.7).
     Calls {
         /// Text before the first fence.
         before: String,
         /// Name and parameters of the tools.
         tools: Vec<(String, Json)>,
-        /// There must be one.
+        /// Whether at least one is required.
         needed: bool,
     },
     /// Task sections (spec 3.4).
@@ -71,25 +72,25 @@ pub struct Member {
     pub before: String,
     /// The value.
     pub value: Value,
-    /// Text behind the value; begins with a newline unless empty.
+    /// Text after the value. Begins with a newline unless empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub after: String,
-    /// It may not be left out.
+    /// Whether it is required.
     pub needed: bool,
 }
 
-/// What a value may be.
+/// The kinds of values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// Prose on one line, behind a label.
+    /// Prose on one line, after a label.
     Line {
         /// Characters at least.
         min: u32,
         /// Characters at most.
         max: u32,
     },
-    /// Prose on a line of its own.
+    /// Prose on a separate line.
     Sentence {
         /// Characters at least.
         min: u32,
@@ -100,7 +101,7 @@ pub enum Value {
     Block {
         /// Lines at most.
         lines: u32,
-        /// Characters of a line at most.
+        /// Most characters of a line.
         line: u32,
     },
     /// Free Markdown: prose, headings, fences.
@@ -123,7 +124,7 @@ pub enum Value {
     },
     /// One of some known paths.
     Path(Vec<String>),
-    /// A path inside the project by its form, of a file that need not exist.
+    /// A path in the project that is valid in form. The file need not exist.
     NewPath,
     /// A file name with an extension.
     FileName,
@@ -138,45 +139,45 @@ pub enum Value {
 pub struct Sections {
     /// Complete Markdown links that are valid for every new task.
     pub references: Vec<String>,
-    /// New sections at most.
+    /// Most new sections.
     pub max_sections: u32,
-    /// New tasks of a section at most.
+    /// Most new tasks in a section.
     pub max_tasks: u32,
     /// Number of the first new name: `Task <first_number>: …`.
     pub first_number: u32,
-    /// There must be one.
+    /// Whether at least one is required.
     pub needed: bool,
 }
 
-/// What the name of the `number`th new task begins with. A few words follow.
+/// The beginning of the name of the `number`th new task. A few words follow.
 pub fn new_name(number: u32) -> String {
     format!("Task {number}: ")
 }
 
-/// The link to the output of the `number`th new task, by which the beginning of its name is enough (spec 5.1).
+/// The link to the output of the `number`th new task. The beginning of its name is enough for a link (spec 5.1).
 pub fn new_link(number: u32) -> String {
     format!("[Task {number}](#task-{number}-results)")
 }
 
 impl Member {
-    /// A value that may not be left out.
+    /// A required value.
     pub(super) fn needed(name: &str, before: &str, value: Value) -> Part {
         Part::Member(Self { name: name.into(), before: before.into(), value, after: String::new(), needed: true })
     }
 
-    /// A value that may be left out.
+    /// An optional value.
     pub(super) fn optional(name: &str, before: &str, value: Value) -> Part {
         Part::Member(Self { name: name.into(), before: before.into(), value, after: String::new(), needed: false })
     }
 }
 
 impl Part {
-    /// A text that always stands there.
+    /// A fixed text.
     pub(super) fn text(text: &str) -> Self {
         Self::Text(text.into())
     }
 
-    /// A text that stands there or not.
+    /// An optional text.
     pub(super) fn flag(name: &str, text: &str) -> Self {
         Self::Flag { name: name.into(), text: text.into() }
     }

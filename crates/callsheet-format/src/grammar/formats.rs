@@ -1,4 +1,4 @@
-//! The replies of the phases (spec 3.4 to 3.13, 10.7), described from what they may name: skills, links, tools, files.
+//! The replies of the phases (spec 3.4 to 3.13, 10.7), described by what they may name: skills, links, tools, files.
 
 use callsheet_core::spec::ToolSpec;
 use serde_json::Value as Json;
@@ -6,30 +6,30 @@ use serde_json::Value as Json;
 use super::form::{Form, Member, Part, Sections, Value};
 use super::sections::{ListShape, MAX_GOALS, MAX_LINKS, one_line};
 
-/// Characters of a line of words in a list, at least: one more than its longest title, `General information for all
-/// tasks`, has with a colon.
+/// Smallest length of a line of words in a list: one more than its longest title, `General information for all tasks`,
+/// has with a colon.
 const MIN_SENTENCE: u32 = 35;
-/// Files that a routed request writes at most.
+/// Most files that a routed request may write.
 const MAX_ROUTED: u32 = 6;
-/// Changes of one reply at most.
+/// Most changes in one reply.
 const MAX_CHANGES: u32 = 4;
 
-/// A file a writer may change.
+/// A file that a task may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EditableFile {
     /// Path relative to the project root.
     pub path: String,
-    /// It was shown whole, so it may be replaced whole (spec 3.9).
+    /// Whether it was shown completely, so that it may be replaced completely (spec 3.9).
     pub shown_in_full: bool,
 }
 
-/// A plan: goals, the marker `**plan complete**` or not, 1 to `max_sections` sections.
+/// A plan: goals, optionally the marker `**plan complete**`, and 1 to `max_sections` sections.
 pub fn plan(shape: &ListShape<'_>) -> Form {
     let tasks = [goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks"), sections(shape, true)];
     Form { parts: tasks.into() }
 }
 
-/// An iteration: new tasks, if any, and tasks of the plan that go. `open` names the tasks that it may remove.
+/// An iteration: new tasks, if any, and tasks to remove from the plan. `open` names the tasks that it may remove.
 pub fn iteration(shape: &ListShape<'_>, open: &[String]) -> Form {
     let mut parts = vec![goals(false, "\n"), complete("**plan complete**\n"), Part::text("## Tasks")];
     parts.push(sections(shape, false));
@@ -37,7 +37,7 @@ pub fn iteration(shape: &ListShape<'_>, open: &[String]) -> Form {
     Form { parts }
 }
 
-/// A continuation: as an iteration, with goals first.
+/// A continuation: like an iteration, with goals first.
 pub fn continuation(shape: &ListShape<'_>, open: &[String]) -> Form {
     let mut parts = vec![goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks")];
     parts.push(sections(shape, false));
@@ -70,7 +70,7 @@ fn sections(shape: &ListShape<'_>, needed: bool) -> Part {
     })
 }
 
-/// Tasks that go, each with a reason; what a person is told of; and what later prompts need not show (spec 5.10).
+/// Tasks to remove, each with a reason; remarks for a person; and what later prompts need not show (spec 5.10).
 fn after_tasks(shape: &ListShape<'_>, open: &[String]) -> Vec<Part> {
     let remarks = Value::Sentence { min: MIN_SENTENCE, max: 400 };
     let mut parts: Vec<Part> = removed_tasks(open).into_iter().collect();
@@ -103,8 +103,8 @@ fn links(name: &str, before: &str, links: &[String], between: &str) -> Option<Pa
     any.then(|| Member::optional(name, before, value))
 }
 
-/// A refinement. `references` are complete Markdown links that are valid for the task; `needs_call` when the skill cannot
-/// run without one (spec 4.8 `no-input`).
+/// A refinement. `references` are complete Markdown links that are valid for the task. `needs_call` is true if the
+/// skill cannot run without a call (spec 4.8 `no-input`).
 pub fn refinement(references: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
     let need = Value::Line { min: 8, max: 400 };
     let mut parts = vec![Member::needed("need", "## Task\n- **What is needed** ", need)];
@@ -120,13 +120,13 @@ fn calls(before: &str, tools: &[ToolSpec], needed: bool) -> Option<Part> {
     (!tools.is_empty()).then(|| Part::Calls { before: before.into(), tools, needed })
 }
 
-/// Arguments are always an object, whatever the schema leaves open.
+/// Arguments are always an object, even if the schema does not say so.
 fn object_schema(schema: &Json) -> Json {
     let typed = schema.get("type").and_then(Json::as_str) == Some("object") || schema.get("properties").is_some();
     if typed { schema.clone() } else { serde_json::json!({ "type": "object", "properties": {} }) }
 }
 
-/// An execution: a summary, then a document and a details file if the model has more to say.
+/// An execution: a summary, then optionally a document and a details file.
 pub fn execution() -> Form {
     Form { parts: result() }
 }
@@ -136,15 +136,15 @@ pub fn merge() -> Form {
     Form { parts: vec![summary(12, 600), document()] }
 }
 
-/// A review (spec 3.13): `yes`, or `no: ` and a line that says what is missing.
+/// A review (spec 3.13): `yes`, or `no: ` followed by a line that says what is missing.
 pub fn review() -> Form {
     let missing = Member::needed("missing", "no: ", Value::Line { min: 8, max: 300 });
     let ways = vec![("no".to_owned(), vec![missing]), ("yes".to_owned(), vec![Part::text("yes")])];
     Form { parts: vec![Part::OneOf { name: "verdict".into(), ways }] }
 }
 
-/// The name of a skill (spec 2.3), and behind that of one that writes the files that it writes, of those that the request
-/// names. `skills`: each name with whether it writes.
+/// The name of a skill (spec 2.3). If the skill changes files, those of the request's files that it writes follow.
+/// `skills` holds each name with whether it changes files.
 pub fn route(skills: &[(String, bool)], paths: &[String]) -> Form {
     let paths: Vec<String> = paths.iter().filter(|path| stands_in_a_line(path)).cloned().collect();
     let path = |before: &str| vec![Member::needed("file_path", before, Value::Path(paths.clone()))];
@@ -165,7 +165,7 @@ pub fn route(skills: &[(String, bool)], paths: &[String]) -> Form {
 }
 
 /// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.
-/// Without tools only the result.
+/// Without tools, only the result.
 pub fn loop_turn(tools: &[ToolSpec]) -> Form {
     let parts = match calls("## Tool Calls", tools, true) {
         None => result(),
@@ -177,24 +177,24 @@ pub fn loop_turn(tools: &[ToolSpec]) -> Form {
     Form { parts }
 }
 
-/// What a writer may change.
+/// What a task may change.
 #[derive(Clone, Debug, Default)]
 pub struct WriteOffer {
-    /// Existing files that were shown; it may change these in any of the ways of spec 3.9 but deletion.
+    /// Existing files that were shown. The task may change these in any way of spec 3.9, but not delete them.
     pub files: Vec<EditableFile>,
-    /// The one file that it is to make: nothing else is changed.
+    /// The only file that it must create. Then it changes nothing else.
     pub made: Option<String>,
-    /// The first change is of one of these, as far as they were shown; empty: of any.
+    /// The first change must be of one of these, as far as they were shown. Empty means any file.
     pub named: Vec<String>,
-    /// It may create files where there are some to change.
+    /// Whether it may create files even if there are files to change.
     pub creates: bool,
-    /// It may say which of the shown files is already as the task asks (spec 3.11).
+    /// Whether it may say which of the shown files already fulfils the task (spec 3.11).
     pub may_decline: bool,
 }
 
 impl WriteOffer {
-    /// Any change of shown files and any new file; `about`: the file that the task is about, which it makes if it was not
-    /// shown.
+    /// Any change of shown files, and any new file. `about` is the file that the task is about; the task creates it if
+    /// it was not shown.
     pub fn of(files: &[EditableFile], about: Option<&str>) -> Self {
         let is_shown = about.is_some_and(|path| files.iter().any(|file| file.path == path));
         let (named, made): (Vec<String>, Vec<String>) = about.map(str::to_owned).into_iter().partition(|_| is_shown);
@@ -202,11 +202,12 @@ impl WriteOffer {
     }
 }
 
-/// A writer's execution. A file to be made comes first, and what it is last: what was written needs no plan. Who changes
-/// files says first what is to be changed and where, which is where a change goes wrong.
+/// The execution of a task that changes files. If it creates a file, the file comes first and the summary last, because
+/// a written file needs no plan. If it changes files, it first says what to change and where, because that is where
+/// changes go wrong.
 pub fn write_execution(offer: &WriteOffer) -> Form {
     let change = |ways| vec![Part::OneOf { name: String::new(), ways }];
-    // What was changed is in the changes: a long summary would only use up the tokens they need.
+    // The changes show what changed. A long summary would only use up the tokens that they need.
     let summary = |before: &str| Member::needed("summary", before, Value::Block { lines: 4, line: 300 });
     let name = || "changes".to_owned();
     if let Some(made) = offer.made.as_deref().filter(|path| stands_in_a_line(path)) {
@@ -245,7 +246,7 @@ fn fence(name: &str, lines: u32) -> Part {
     Member::needed(name, "", Value::Fence { lines })
 }
 
-/// The line of spec 3.11, and what shows that it is true; nothing if no file was shown.
+/// The line of spec 3.11, and the evidence for it. Empty if no file was shown.
 fn unchanged(files: &[&EditableFile]) -> Vec<Part> {
     if files.is_empty() {
         return Vec::new();
@@ -254,7 +255,7 @@ fn unchanged(files: &[&EditableFile]) -> Vec<Part> {
     vec![Member::needed("unchanged_file", line, paths(files.iter())), fence("quotation", 20)]
 }
 
-/// The ways to change one of some files or, at `new`, to create one. No file can be deleted.
+/// The ways to change one of some files or, at `new`, to create one. None deletes a file.
 fn ways(heading: &str, files: &[&EditableFile], new: Option<Value>) -> Vec<(String, Vec<Part>)> {
     let label = format!("{heading}\n- **file_path** ");
     let path = |value: Value| Member::needed("file_path", &label, value);
@@ -269,7 +270,7 @@ fn ways(heading: &str, files: &[&EditableFile], new: Option<Value>) -> Vec<(Stri
         let symbol = || Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
         let place = |places| Member::needed("location", "\n- **location** ", Value::Choice(places));
         ways.push(("symbol".to_owned(), vec![any(), symbol(), place(places), fence("new", 80)]));
-        // A member of the JSON form, so that nothing is removed without the word.
+        // This is a member of the JSON form, so that nothing is removed without that word.
         ways.push(("remove_symbol".to_owned(), vec![any(), symbol(), place(vec!["remove".to_owned()])]));
     }
     if files.iter().any(|file| file.shown_in_full) {
@@ -297,7 +298,7 @@ fn result() -> Vec<Part> {
         Member::needed("filename", "\n## Details\n- **Filename** ", Value::FileName),
         Member::needed("content", "", Value::Fence { lines: 200 }),
     ];
-    // Two details files might take the same name, which a grammar cannot see.
+    // Two details files might get the same name, which a grammar cannot prevent.
     let details = Part::List { name: "details".into(), item: details, first: None, min: 0, max: 1, empty: Vec::new() };
     vec![summary(12, 600), Part::flag("more_work_needed", "\n\n**more work needed**"), document(), details]
 }

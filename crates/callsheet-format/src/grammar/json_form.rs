@@ -1,16 +1,16 @@
-//! Printing a form as the JSON schema of its JSON form, and an outline of it for prompts.
+//! Prints a form as the JSON schema of its JSON form, and as an outline for prompts.
 //!
-//! The schema keeps to what providers share: every member is required, one that may be left out may be null, no member
-//! beyond them, bounds only where engines can count that far.
+//! The schema uses only what all providers support: every member is required, an optional one may be null, there are no
+//! further members, and limits are set only where engines can count that far.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::form::{Form, Member, Part, Sections, Value, new_link};
 use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NAME, MAX_NEED, sections_of, tasks_of};
 
-/// Characters of a text that llama.cpp's own engine counts; beyond them a text has no bound but that of the reply.
+/// How many characters of a text llama.cpp's own engine can count. A longer text has no limit except that of the reply.
 const MAX_COUNTED: u32 = 2_000;
-/// Calls of one reply at most.
+/// Most calls in one reply.
 const MAX_CALLS: u32 = 3;
 
 impl Form {
@@ -19,7 +19,7 @@ impl Form {
         object(&self.parts)
     }
 
-    /// The JSON form with words in place of its values, for a prompt.
+    /// The JSON form with words instead of its values, for a prompt.
     pub fn outline(&self) -> Json {
         outline(&self.schema())
     }
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// Names of the members of a group, those beside an empty list among them.
+/// Names of the members of a group, including those beside an empty list.
 pub(crate) fn names(parts: &[Part]) -> Vec<&str> {
     let mut all = Vec::new();
     for part in parts {
@@ -57,7 +57,7 @@ pub(crate) fn names(parts: &[Part]) -> Vec<&str> {
     all
 }
 
-/// The members of a group with their schemas. Those beside an empty list may be null.
+/// The members of a group with their schemas. Members beside an empty list may be null.
 fn named(parts: &[Part]) -> Vec<(String, Json)> {
     let mut all = Vec::new();
     for part in parts {
@@ -73,7 +73,7 @@ fn or_null(schema: Json) -> Json {
     any_of(vec![schema, json!({"type": "null"})])
 }
 
-/// The object of a group; one of several where the group is nothing but a choice.
+/// The object for a group. One of several if the group consists only of a choice.
 fn object(parts: &[Part]) -> Json {
     if let [Part::OneOf { name, ways }] = parts
         && name.is_empty()
@@ -156,8 +156,8 @@ fn text(min: u32, max: u32) -> Json {
     text
 }
 
-/// Names of new tasks have no numbers in the JSON form: they are numbered through, as in the grammar. A schema cannot see which output is of
-/// an earlier section; the reader can.
+/// In the JSON form, names of new tasks have no numbers: they are numbered consecutively, as in the grammar. A schema
+/// cannot tell which output comes from an earlier section; the reader can.
 fn of_sections(sections: &Sections) -> Json {
     let (most, tasks) = (sections_of(sections), tasks_of(sections));
     let mut links = sections.references.clone();
@@ -171,7 +171,7 @@ fn of_sections(sections: &Sections) -> Json {
     list(section, u32::from(sections.needed), most)
 }
 
-/// Words in place of values. Choices are told by the prompt itself: the catalog, the references, the tools.
+/// Words instead of values. The prompt itself lists the choices: the catalog, the references, the tools.
 fn outline(schema: &Json) -> Json {
     if let Some(ways) = schema.get("anyOf").and_then(Json::as_array) {
         let shown: Vec<Json> = ways.iter().map(outline).filter(|way| !way.is_null()).collect();

@@ -1,12 +1,12 @@
-//! Printing a form as the grammar of its Markdown.
+//! Prints a form as the grammar of its Markdown.
 
 use super::form::{Form, Member, Part, Value};
 use super::sections::Lists;
 use super::{Expr, Grammar};
 
-/// Calls of one reply at most.
+/// Most calls in one reply.
 const MAX_CALLS: usize = 3;
-/// Tags of fences a model may choose from; every fence carries one (spec 5.9).
+/// Fence tags that a model may choose from. Every fence has one (spec 5.9).
 const FENCE_TAGS: &[&str] = &[
     "text",
     "markdown",
@@ -115,8 +115,8 @@ impl Writer {
         }
     }
 
-    /// The rule of an expression: the one that there is, else one of that name, with a number behind it if the name is
-    /// another's.
+    /// The rule for an expression: the existing one, else a new one with that name, followed by a number if the name is
+    /// already used.
     fn rule(&mut self, name: &str, expr: Expr) -> Expr {
         if let Some((known, _)) = self.rules.iter().find(|(_, known)| *known == expr) {
             return Expr::rule(known);
@@ -134,7 +134,7 @@ impl Writer {
     /// Free Markdown: paragraphs, lists, headings below the section's, and fences.
     fn document(&mut self) -> Expr {
         let gap = Expr::Choice(vec![Expr::text("\n"), Expr::text("\n\n")]);
-        // The newline is part of the heading: on its own it would end the lexeme that `## Details` starts with.
+        // The newline belongs to the heading: by itself it would end the lexeme with which `## Details` starts.
         let heading = Expr::Choice(vec![Expr::text("\n### Part: "), Expr::text("\n\n### Part: ")]);
         let heading = Expr::Seq(vec![heading, Expr::Line { min: 2, max: 80 }]);
         let code = Expr::Code { lines: 80, line: 200 };
@@ -200,7 +200,7 @@ fn file_name() -> Expr {
     Expr::Seq(vec![Expr::Word { min: 1, max: 40 }, Expr::text("."), Expr::Word { min: 1, max: 8 }])
 }
 
-/// A path in pieces that end where the words of a new path end, so that both can be read side by side.
+/// A path in pieces that end where the words of a new path end, so that both can be read in parallel.
 fn known_path(path: &str) -> Expr {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let mut pieces: Vec<String> = Vec::new();

@@ -1,9 +1,10 @@
-//! Grammars of replies, made from the catalog, the valid references and the tools. A [`Form`] describes a reply once. From
-//! it come a [`Grammar`], printed for each engine that can constrain decoding ([`Grammar::to_gbnf`] and
-//! [`Grammar::to_lark`]), and the JSON schema of the same reply for providers that take no grammar ([`Form::schema`]).
+//! Grammars of replies, built from the catalog, the valid references and the tools. A [`Form`] describes a reply once.
+//! From it come a [`Grammar`], printed for each engine that can constrain decoding ([`Grammar::to_gbnf`] and
+//! [`Grammar::to_lark`]), and the JSON schema of the same reply for providers that accept no grammar
+//! ([`Form::schema`]).
 //!
-//! A grammar guarantees a valid *prefix* only: every text and every count is bounded, and a newline comes before the next
-//! item, so a reply that was cut by its length ends inside a line.
+//! A grammar guarantees only a valid *prefix*: every text and every count is limited, and a newline comes before the
+//! next item, so a reply that was cut by its length ends inside a line.
 
 mod expr;
 mod form;

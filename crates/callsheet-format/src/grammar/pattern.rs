@@ -1,4 +1,5 @@
-//! What printers and the sampler work on: expressions lowered to literals, patterns over characters, and structure.
+//! The common form for printers and the sampler: expressions lowered to literals, patterns over characters, and
+//! structure.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -34,7 +35,8 @@ pub(super) enum Node {
     Rule(String),
 }
 
-/// Controls, no-break and zero-width characters, direction marks and non-characters: a reader would have to repair them.
+/// Control characters, no-break and zero-width characters, direction marks and non-characters. A reader would have to
+/// repair them.
 macro_rules! invisible {
     ($($more:expr),*) => {
         &[
@@ -54,16 +56,17 @@ const fn only(ranges: &'static [(char, char)]) -> Class {
     Class { negated: false, ranges: Cow::Borrowed(ranges) }
 }
 
-/// Any visible character or space but `<`, which may open a tag.
+/// Any visible character or space except `<`, which may open a tag.
 const PLAIN: Class = others(invisible!(('<', '<')));
-/// What may follow `<`: nothing that begins the name of a reasoning or call tag or a chat mark.
+/// What may follow `<`: nothing that begins the name of a reasoning tag, a call tag or a chat mark.
 const AFTER_ANGLE: Class =
     others(invisible!(('/', '/'), ('<', '<'), ('F', 'F'), ('R', 'R'), ('T', 'T'), ('e', 'f'), ('r', 't'), ('|', '|')));
-/// Prose inside a label's value: no `*`, `<`, `[`, `]`.
+/// Prose in the value of a label: no `*`, `<`, `[`, `]`.
 const PROSE: Class = others(invisible!(('*', '*'), ('<', '<'), ('[', '['), (']', ']')));
-/// Prose on a line of its own: no colon either, since `Goal: ...` reads as a label (spec 4.4 `label-form`).
+/// Prose on a separate line: no colon either, because `Goal: ...` reads as a label (spec 4.4 `label-form`).
 const UNLABELLED: Class = others(invisible!(('*', '*'), (':', ':'), ('<', '<'), ('[', '['), (']', ']')));
-/// A letter, or anything visible beyond ASCII but dashes and bullets: a reader takes those for a part of the label or mark.
+/// A letter, or any visible non-ASCII character except dashes and bullets, which a reader takes as a part of the label
+/// or mark.
 const LETTER: Class = others(invisible!(
     (' ', '@'),
     ('[', '`'),
@@ -73,7 +76,7 @@ const LETTER: Class = others(invisible!(
     ('\u{2212}', '\u{2212}'),
     ('\u{25e6}', '\u{25e6}')
 ));
-/// What may open a line of prose: nothing that makes Markdown see a block except a table, no check box, no digit.
+/// What may begin a line of prose: nothing that opens a Markdown block other than a table, no check box, no digit.
 const OPENER: Class = others(invisible!(
     (' ', ' '),
     ('#', '#'),
@@ -90,9 +93,9 @@ const OPENER: Class = others(invisible!(
     ('\u{2022}', '\u{2023}'),
     ('\u{25e6}', '\u{25e6}')
 ));
-/// What may follow the bracket that opens a line: a link, no check box.
+/// What may follow a bracket at the start of a line: a link, but no check box.
 const AFTER_BRACKET: Class = others(invisible!((' ', ' '), ('X', 'X'), ('x', 'x'), (']', ']'), ('<', '<')));
-/// What may follow the number that opens a line, so that it is no list mark.
+/// What may follow a number at the start of a line, so that it is not a list mark.
 const AFTER_NUMBER: Class = others(invisible!((')', ')'), ('.', '.'), ('0', '9'), ('<', '<')));
 /// Content of code: tabs too.
 const CODE: Class = others(&[
@@ -126,12 +129,12 @@ pub(super) const DIGIT: Class = only(&[('0', '9')]);
 /// Digits without zero.
 pub(super) const DIGIT_FIRST: Class = only(&[('1', '9')]);
 
-/// Beginnings of the markers that count in a result on a line of their own without any markup, in lower case (spec 2.13,
-/// 3.11). No line of a block begins so.
+/// Beginnings of the markers that count in a result on a separate line without any markup, in lower case (spec 2.13,
+/// 3.11). No line of a block begins like this.
 const MARKERS: &[&str] = &["more work n", "no changes n"];
 
 impl Class {
-    /// The class without some characters.
+    /// The class without these characters.
     fn without(&self, taken: &[char]) -> Self {
         let mut ranges: Vec<(char, char)> = Vec::new();
         if self.negated {
@@ -144,7 +147,7 @@ impl Class {
         Self { negated: self.negated, ranges: ranges.into() }
     }
 
-    /// Whether `c` is of this class.
+    /// Whether the class contains `c`.
     pub fn contains(&self, c: char) -> bool {
         self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != self.negated
     }
@@ -158,7 +161,7 @@ fn line(min: u32, max: u32) -> Pattern {
     Pattern::Seq(vec![Pattern::Class(LETTER), up_to(PROSE, min.saturating_sub(1), max.saturating_sub(1))])
 }
 
-/// One character of prose on a line of its own.
+/// One character of prose on a separate line.
 fn prose() -> Pattern {
     let angle = Pattern::Seq(vec![Pattern::Text("<".into()), Pattern::Class(AFTER_ANGLE)]);
     Pattern::Choice(vec![Pattern::Class(PLAIN), angle])
@@ -193,8 +196,8 @@ fn letter(c: char) -> Pattern {
     Pattern::Class(Class { negated: false, ranges: both.into() })
 }
 
-/// The beginning of a text up to the character that makes it none of [`MARKERS`], in any case: its first character of
-/// `first`, the others of `then`.
+/// The beginning of a text up to the character that distinguishes it from all [`MARKERS`], in any case. The first
+/// character is from `first`, the others from `then`.
 fn deciding(first: &Class, then: &Class, prefix: &str) -> Pattern {
     let nexts = nexts(prefix);
     let mut taken: Vec<char> = nexts.iter().flat_map(|c| [*c, c.to_ascii_uppercase()]).collect();
@@ -212,7 +215,7 @@ fn deciding(first: &Class, then: &Class, prefix: &str) -> Pattern {
     Pattern::Choice(ways)
 }
 
-/// The beginning of one of [`MARKERS`] and no more; none where only its last character follows.
+/// The beginning of one of [`MARKERS`], not the whole. `None` if only its last character follows.
 fn begun(prefix: &str) -> Option<Pattern> {
     let mut ways = Vec::new();
     for next in nexts(prefix) {
@@ -238,10 +241,10 @@ fn block(lines: u32, max: u32) -> Node {
 fn code(lines: u32, max: u32) -> Node {
     let rest = Pattern::Seq(vec![Pattern::Class(CODE_MARK), up_to(CODE, 0, max.saturating_sub(1))]);
     let marks = Pattern::Repeat(Box::new(Pattern::Text("`".into())), 0, 2);
-    // A line that begins with a backtick would be taken for the end of the fence.
+    // A line that begins with a backtick would be read as the end of the fence.
     let indented = Pattern::Seq(vec![up_to(INDENT, 1, max / 2), marks, rest.clone()]);
     let line = Node::Pattern(Pattern::Choice(vec![rest, indented]));
-    // A blank line is a newline of its own: a lexeme that may be empty is not allowed everywhere.
+    // A blank line is a separate newline: a lexeme that may be empty is not allowed everywhere.
     let more = Node::Seq(vec![Node::Text("\n".into()), Node::Repeat(Box::new(line.clone()), 0, 1)]);
     Node::Seq(vec![line, Node::Repeat(Box::new(more), 0, lines.saturating_sub(1))])
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::Grammar;
 use super::pattern::{Class, Node, Pattern, lower_all};
 
-/// Groups longer than this are rules of their own in GBNF.
+/// In GBNF, longer groups become separate rules.
 const LONG_GROUP: usize = 32;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -45,13 +45,13 @@ fn rule_name(name: &str, first: &str, form: Form) -> String {
     match form {
         _ if name == first && form == Form::Gbnf => "root".into(),
         _ if name == first => "start".into(),
-        // The suffix keeps a rule that is itself called `root` or `start` apart from the first one.
+        // The suffix distinguishes a rule that is itself called `root` or `start` from the first one.
         Form::Gbnf => format!("{}-r", name.replace('_', "-")),
         Form::Lark => format!("{name}_r"),
     }
 }
 
-/// Rules of the printer's own: patterns, which in Lark are terminals, and in GBNF what is repeated.
+/// Rules that the printer adds: in Lark, patterns, which are terminals; in GBNF, what is repeated.
 fn helper_name(index: usize, form: Form) -> String {
     match form {
         Form::Gbnf => format!("p{index}"),
@@ -73,7 +73,7 @@ impl Printer<'_> {
         out.push('\n');
     }
 
-    /// Writes the name of the rule with this body.
+    /// Writes the name of the rule that has this body.
     fn helper(&mut self, out: &mut String, body: String) {
         let known = self.helpers.iter().position(|known| *known == body);
         let index = known.unwrap_or_else(|| {
@@ -106,7 +106,8 @@ impl Printer<'_> {
                 put_many(&mut body, parts, " | ", |out, part| self.put(out, part, false));
                 self.group(out, body, top);
             }
-            // llama.cpp multiplies the counts of nested repetitions and refuses more than 2,000, unless a rule stands between.
+            // llama.cpp multiplies the counts of nested repetitions and refuses more than 2,000, unless there is a rule
+            // in between.
             Node::Repeat(inner, min, max) if self.form == Form::Gbnf && *max > 1 => {
                 let mut body = String::new();
                 self.put(&mut body, inner, true);
@@ -122,8 +123,8 @@ impl Printer<'_> {
         }
     }
 
-    /// Writes a group: in brackets, unless it is the `whole` of its rule. A long one is a rule of its own in GBNF, since a
-    /// server gets it with every request: what occurs twice is written once.
+    /// Writes a group in brackets, unless it is the `whole` of its rule. In GBNF, a long group becomes a separate rule:
+    /// a server gets the grammar with every request, so repeated parts are written once.
     fn group(&mut self, out: &mut String, body: String, whole: bool) {
         match self.form {
             _ if whole => out.push_str(&body),
@@ -165,7 +166,7 @@ impl Printer<'_> {
         }
     }
 
-    /// A class that leaves characters out, as what it has of ASCII and a rule for the rest, which many classes share.
+    /// A negated class, as its ASCII part and a rule for the rest, which many classes share.
     fn put_split(&mut self, out: &mut String, class: &Class, top: bool) {
         if !class.negated {
             return put_class(out, class, self.form);
@@ -191,7 +192,7 @@ impl Printer<'_> {
     }
 }
 
-/// Texts that follow each other as one.
+/// Joins adjacent texts.
 fn merged(parts: &[Node]) -> Vec<Node> {
     let mut out: Vec<Node> = Vec::new();
     for part in parts {
@@ -220,7 +221,7 @@ fn put_count(out: &mut String, min: u32, max: u32) {
     debug_assert!(written.is_ok(), "writing to a text cannot fail");
 }
 
-/// A literal in double quotes; both engines read the escapes of JSON that stand for themselves.
+/// A literal in double quotes. Both engines read the JSON escapes of single characters.
 fn put_text(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -249,7 +250,7 @@ fn put_class(out: &mut String, class: &Class, form: Form) {
     out.push(']');
 }
 
-/// One character of a pattern; everything but letters and digits as its number, so nothing is special.
+/// One character of a pattern. Everything except letters and digits is written as its number, so nothing is special.
 fn put_char(out: &mut String, c: char, form: Form) {
     let number = u32::from(c);
     let written = match form {

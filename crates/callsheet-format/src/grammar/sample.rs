@@ -1,19 +1,20 @@
-//! Texts of a grammar, chosen by a seed: what a model without any sense would write. For tests and simulations.
+//! Random texts of a grammar, chosen by a seed: what a model that understands nothing would write. For tests and
+//! simulations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Grammar;
 use super::pattern::{Class, Node, Pattern, lower_all};
 
-/// Characters tried for classes that are given by what they leave out.
+/// Characters to try for negated classes.
 const POOL: &[char] = &[
     'a', 'e', 'i', 'n', 'o', 'r', 's', 't', 'Q', 'Z', ' ', ' ', ' ', '0', '7', '.', ',', ':', ';', '!', '?', '(', ')',
     '\'', '"', '/', '|', '&', '%', '{', '}', '$', '@', '\\', '=', '+', '-', '_', '#', '`', '~', '>', 'é', 'ß', '日',
     '🦀',
 ];
 
-/// Texts that would be structure if they stood where they do not belong. A walk writes them wherever its grammar lets it, so
-/// that a grammar that lets too much is found.
+/// Texts that would be structure in the wrong place. A walk writes them wherever its grammar allows it, so that a
+/// grammar that allows too much is found.
 const HOSTILE: &[&str] = &[
     "## Tasks",
     "Goal: a thing",
@@ -101,7 +102,7 @@ struct Walk<'a> {
     state: u64,
     out: String,
     entered: BTreeSet<String>,
-    /// Rules that may still be entered; a grammar that never ends is cut here.
+    /// How many more rules may be entered. A grammar that never ends is cut here.
     fuel: u32,
 }
 
@@ -111,7 +112,7 @@ impl Grammar {
         self.walk(seed).0
     }
 
-    /// As [`Grammar::sample`], with the names of the rules that were entered.
+    /// Like [`Grammar::sample`], with the names of the rules that were entered.
     pub fn walk(&self, seed: u64) -> (String, BTreeSet<String>) {
         let first = self.rules.first().map_or("", |(name, _)| name.as_str());
         let rules: BTreeMap<&str, Node> = lower_all(self).into_iter().collect();
@@ -125,13 +126,13 @@ impl Grammar {
 }
 
 impl Pattern {
-    /// Whether the whole of `text` is of this pattern.
+    /// Whether the whole of `text` matches this pattern.
     fn matches(&self, text: &str) -> bool {
         let chars: Vec<char> = text.chars().collect();
         self.ends(&chars, &BTreeSet::from([0])).contains(&chars.len())
     }
 
-    /// Where a text of this pattern may end that begins at one of `starts`.
+    /// Where a text of this pattern may end if it begins at one of `starts`.
     fn ends(&self, chars: &[char], starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         match self {
             Self::Text(text) => {
@@ -164,7 +165,7 @@ impl Pattern {
 }
 
 impl Walk<'_> {
-    /// The next number below `bound` (splitmix64).
+    /// The next random number below `bound` (splitmix64).
     fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -174,7 +175,7 @@ impl Walk<'_> {
         z.checked_rem(bound).unwrap_or(0)
     }
 
-    /// A number of repetitions: short and long ones are both likely, the ends are too.
+    /// A number of repetitions. Short and long ones are both likely, and so are the limits.
     fn count(&mut self, min: u32, max: u32) -> u32 {
         let span = usize::try_from(max.saturating_sub(min)).unwrap_or(0);
         let extra = match self.below(4) {
@@ -208,7 +209,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A pattern as a whole lexeme: now and then one of [`HOSTILE`], if it fits.
+    /// A pattern as a whole lexeme. Sometimes one of [`HOSTILE`], if it matches.
     fn lexeme(&mut self, pattern: &Pattern) {
         if self.below(2) == 0 {
             let pick = self.below(HOSTILE.len());

@@ -1,17 +1,17 @@
-//! JSON schemas as grammars: the keywords our tools use, every text, list and depth bounded. Property order is that of
-//! the schema; properties the schema does not name are not written.
+//! JSON schemas as grammars: the keywords that our tools use, with limits on every text, list and depth. Properties
+//! have the order of the schema; properties that the schema does not name are not written.
 
 use serde_json::{Map, Value};
 
 use super::pattern::{DIGIT, DIGIT_FIRST, JSON_ESCAPED, JSON_PLAIN, Node, Pattern};
 
-/// Characters of a text at most.
+/// Most characters of a text.
 const MAX_TEXT: u64 = 400;
-/// Items of a list at most.
+/// Most items of a list.
 const MAX_ITEMS: u64 = 8;
-/// Levels of nesting at most; deeper values are scalars.
+/// Most levels of nesting. Deeper values are scalars.
 const MAX_DEPTH: u32 = 6;
-/// Whole numbers of a range up to this size are listed one by one.
+/// Ranges of whole numbers up to this size are listed one by one.
 const MAX_LISTED: i64 = 64;
 
 /// The grammar of values of `schema`.
@@ -85,7 +85,7 @@ fn members(schema: &Map<String, Value>, root: &Value, depth: u32) -> Node {
     }
 }
 
-/// Members from here on when none was written yet, so the next one takes no comma.
+/// Members from this one on if none was written yet, so the next one gets no comma.
 fn first_of(pairs: &[(bool, Node)]) -> Option<Node> {
     let ((required, pair), rest) = pairs.split_first()?;
     let mut with = vec![pair.clone()];
@@ -151,7 +151,7 @@ fn integer(minimum: Option<&Value>, maximum: Option<&Value>) -> Node {
         return Node::Choice((low..=high).map(|n| Node::Text(n.to_string())).collect());
     }
     let places = |n: i64| n.unsigned_abs().max(1).ilog10() + 1;
-    // Wider ranges are held by their number of digits; validation sees the rest.
+    // Wider ranges are limited by their number of digits. Validation checks the rest.
     let max = high.map_or(9, |high| places(high).max(low.map_or(1, places)));
     let many =
         |class| Pattern::Seq(vec![Pattern::Class(class), Pattern::Repeat(Box::new(Pattern::Class(DIGIT)), 0, max - 1)]);

@@ -1,45 +1,47 @@
 //! Grammars of task sections (spec 3.4 to 3.6).
 //!
-//! Names begin with a number by position (`Task 1: …`, `Task 2: …`, over all sections), so the outputs of earlier sections can
-//! be listed among the links a task may carry. A rule therefore knows its section and the number of tasks before it. Sections
-//! carry no number, since that would need a rule for each.
+//! Names begin with a number by position (`Task 1: …`, `Task 2: …`, over all sections), so that the links of a task can
+//! include the outputs of earlier sections. A rule therefore knows its section and the number of tasks before it.
+//! Sections have no number, because that would require a rule for each.
 
 use std::collections::BTreeSet;
 
 use super::Expr;
 use super::form::{Sections, new_link, new_name};
 
-/// Links of one task at most.
+/// Most links of one task.
 pub(super) const MAX_LINKS: u32 = 3;
-/// Characters of the goals at most.
+/// Most characters of the goals.
 pub(super) const MAX_GOALS: u32 = 300;
-/// Characters of a name at most, behind its number.
+/// Most characters of a name after its number.
 pub(super) const MAX_NAME: u32 = 48;
-/// Characters of `What is needed` at most.
+/// Most characters of `What is needed`.
 pub(super) const MAX_NEED: u32 = 240;
-/// Characters of `Expected output` at most.
+/// Most characters of `Expected output`.
 pub(super) const MAX_EXPECTED: u32 = 160;
 
-/// New sections at most, whatever the shape asks for.
+/// Most new sections, whatever the shape requests.
 const MAX_SECTIONS: u32 = 12;
-/// New tasks of a section at most, whatever the shape asks for.
+/// Most new tasks in a section, whatever the shape requests.
 const MAX_TASKS: u32 = 8;
 
-/// What new tasks of a list may be made of. They carry no skill: models choose these better in calls of their own (spec 2.3).
+/// What new tasks of a list may contain. They name no skill, because models choose skills better in separate calls
+/// (spec 2.3).
 #[derive(Clone, Copy, Debug)]
 pub struct ListShape<'a> {
-    /// Complete Markdown links that are valid for every new task, outputs of done tasks among them.
+    /// Complete Markdown links that are valid for every new task, including outputs of done tasks.
     pub references: &'a [String],
-    /// New sections at most; at least 1 is allowed always.
+    /// Most new sections. At least 1 is always allowed.
     pub max_sections: u32,
-    /// New tasks of a section at most; at least 1 is allowed always.
+    /// Most new tasks in a section. At least 1 is always allowed.
     pub max_tasks: u32,
-    /// Number of the first new name: `Task <first_number>: …`. The host picks it so that no later slug is taken (spec 6.3).
+    /// Number of the first new name: `Task <first_number>: …`. The host chooses it so that no later slug is already
+    /// used (spec 6.3).
     pub first_number: u32,
 }
 
-/// Tokens that hold any list of this shape for a model of at least three characters a token: what `max_output_tokens` must
-/// be, because a list that is cut is not valid.
+/// Tokens that are enough for any list of this shape, for a model with at least three characters per token.
+/// `max_output_tokens` must be this, because a list that is cut is invalid.
 pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
     let links: usize = one_line(shape.references).iter().map(|link| link.len().max(24)).max().unwrap_or(24);
     let links = count(links).saturating_mul(MAX_LINKS);
@@ -49,7 +51,7 @@ pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
     all.saturating_add(MAX_GOALS + 60) / 3
 }
 
-/// The `new`th new section, with `before` new tasks before it.
+/// The rule name for the `new`th new section with `before` new tasks before it.
 fn section_name(new: u32, before: u32) -> String {
     format!("section_{new}_{before}")
 }
@@ -58,7 +60,7 @@ fn heading() -> Expr {
     Expr::text("\n### Task section")
 }
 
-/// Rules while they are made.
+/// The rules while they are built.
 pub(super) struct Lists<'a> {
     shape: &'a Sections,
     sections: u32,
@@ -68,7 +70,7 @@ pub(super) struct Lists<'a> {
 }
 
 impl<'a> Lists<'a> {
-    /// What stands behind `## Tasks`, and its rules.
+    /// What follows `## Tasks`, and its rules.
     pub fn grammar(shape: &'a Sections) -> (Expr, Vec<(String, Expr)>) {
         let mut lists = Self {
             shape,
@@ -102,7 +104,7 @@ impl<'a> Lists<'a> {
         }
     }
 
-    /// One section: its first task, then for each further one a choice of stopping, a next section or a next task.
+    /// One section: its first task, then for each further task a choice of stopping, another section or another task.
     fn section(&mut self, new: u32, before: u32) {
         let next = |tasks: u32| (new < self.sections).then(|| Expr::rule(section_name(new + 1, before + tasks)));
         let mut after = next(self.tasks).map(Expr::optional);
@@ -141,7 +143,7 @@ impl<'a> Lists<'a> {
         self.add("words".into(), Expr::Seq(parts));
     }
 
-    /// What stands behind the number of a new task that may read `before` earlier tasks.
+    /// What follows the number of a new task that may read `before` earlier tasks.
     fn rest(&mut self, before: u32) {
         let mut parts = vec![Expr::rule("words")];
         if let Some(link) = self.link(before) {
@@ -152,7 +154,7 @@ impl<'a> Lists<'a> {
         self.add(rest_name(before), Expr::Seq(parts));
     }
 
-    /// A link that may stand in a task behind `before` others: all that may stand in those, and the output of the last.
+    /// A link in a task after `before` others: everything that those may contain, and the output of the last.
     fn link(&mut self, before: u32) -> Option<Expr> {
         let fewer = match before.checked_sub(1) {
             None => return (!self.shape.references.is_empty()).then(|| Expr::rule("reference")),
@@ -183,7 +185,7 @@ fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The texts that can stand on one line, each once, in order.
+/// The texts that fit on one line, without duplicates, in order.
 pub(super) fn one_line(texts: &[String]) -> Vec<&str> {
     let mut seen = BTreeSet::new();
     let fits = |text: &&str| !text.is_empty() && !text.chars().any(char::is_control);

@@ -1,5 +1,5 @@
-//! Replies in channels (harmony): messages with a header that names a channel, and for a call its recipient. They count
-//! only where a reply begins with one. What is not said to the user is taken away, and lines keep their numbers.
+//! Replies in channels (harmony): messages with a header that names a channel and, for a call, its recipient. Channels
+//! count only if a reply begins with one. Everything that is not for the user is removed; lines keep their numbers.
 
 use std::ops::Range;
 
@@ -17,9 +17,9 @@ const MESSAGE: &str = "<|message|>";
 /// Marks that end a message.
 const ENDS: [&str; 3] = ["<|end|>", "<|return|>", "<|call|>"];
 
-/// What is said to the user.
+/// The channel for the user.
 const FINAL: &str = "final";
-/// What is said to tools, and to the user before calls.
+/// The channel for tools, and for the user before calls.
 const COMMENTARY: &str = "commentary";
 
 /// One message.
@@ -27,7 +27,7 @@ const COMMENTARY: &str = "commentary";
 pub(crate) struct Message {
     /// Channel, empty if none is named.
     pub channel: String,
-    /// To whom a call goes.
+    /// The recipient of a call.
     pub recipient: Option<String>,
     /// Where its text stands.
     pub body: Range<usize>,
@@ -71,7 +71,7 @@ pub(crate) fn messages(text: &str) -> Option<Vec<Message>> {
     Some(found)
 }
 
-/// The next mark and where it stands; the end of the text without one.
+/// The next mark and its position. Without one, the end of the text.
 fn next_mark(text: &str, at: usize) -> (Option<&'static str>, usize) {
     let marks = [START, CHANNEL, CONSTRAIN, MESSAGE].into_iter().chain(ENDS);
     let rest = text.get(at..).unwrap_or_default();
@@ -82,7 +82,7 @@ fn next_mark(text: &str, at: usize) -> (Option<&'static str>, usize) {
     found.unwrap_or((None, text.len()))
 }
 
-/// A header is a role, perhaps ` to=NAME`, and behind a line end the channel, perhaps ` to=NAME`.
+/// A header is a role, optionally with ` to=NAME`, and after a line end the channel, optionally with ` to=NAME`.
 fn of_header(header: &str, body: usize) -> Message {
     let named = header.split_whitespace().find_map(|word| word.split_once("to=").map(|(_, name)| name.to_owned()));
     let channel = header.rsplit_once('\n').map_or("", |(_, channel)| channel);
@@ -91,7 +91,7 @@ fn of_header(header: &str, body: usize) -> Message {
     Message { channel: channel.to_owned(), recipient: named.filter(|name| !name.is_empty()), body: body..body }
 }
 
-/// A reply without what is not said to the user; `None`: it has no channels.
+/// A reply without what is not for the user. `None` if it has no channels.
 pub(crate) fn unwrapped(text: &str) -> Option<(String, String)> {
     let messages = messages(text)?;
     let has_final = messages.iter().any(|message| message.channel == FINAL);
@@ -117,7 +117,7 @@ pub(crate) fn unwrapped(text: &str) -> Option<(String, String)> {
     Some((said, hidden))
 }
 
-/// The lines of a text without what its channels hide, whether it was cut, and what was hidden.
+/// The lines of a text without hidden channels, whether it was cut, and what was hidden.
 pub(super) fn lines<'a>(source: &'a str, by_hand: bool, notes: &mut Diagnostics) -> (Vec<Line<'a>>, bool, String) {
     match unwrapped(source).filter(|_| !by_hand) {
         Some((said, hidden)) => {

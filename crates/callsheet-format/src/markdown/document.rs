@@ -1,4 +1,4 @@
-//! A text as sections of a format.
+//! A text as the sections of a format.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -14,10 +14,10 @@ use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
 use super::{channels, items, nested, thinking, turn_end, wrapper};
 
-/// Longest line that can be a canonical title alone, bytes.
+/// Longest line, in bytes, that can be a canonical title alone.
 const LONGEST_TITLE: usize = 48;
 
-/// What a line is.
+/// What kind of line this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Ordinary text.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
     Blank,
     /// Part of the fence with this index.
     Fence(usize),
-    /// A heading (or its underline) that is not recognised, with its level; 0 for an underline.
+    /// An unrecognised heading or its underline, with its level. 0 for an underline.
     Heading(u8),
     /// A recognised heading.
     Section,
@@ -34,33 +34,33 @@ pub(super) enum Kind {
     Marker(usize),
     /// A thematic break.
     Rule,
-    /// User text or text taken away: never content.
+    /// User text or removed text. Never content.
     Hidden,
 }
 
 /// How a text is prepared.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prepare<'a> {
-    /// User texts whose exact copy under an `Original prompt` heading is not read (spec 4.4 `prompt-echo-dropped`).
+    /// User texts. An exact copy under an `Original prompt` heading is not read (spec 4.4 `prompt-echo-dropped`).
     pub copies: &'a [String],
-    /// The provider stopped at its length limit: an open fence is not closed silently.
+    /// Whether the provider stopped at its length limit. An open fence is then not closed silently.
     pub length_stop: bool,
-    /// A person's file, which no chat mark ends.
+    /// Whether it is a person's file, which no chat mark ends.
     pub by_hand: bool,
 }
 
-/// A recognised section, or one that belongs to no recognised heading.
+/// A recognised section, or one without a recognised heading.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Which; `None` for a heading that is not recognised and ended the section before it.
+    /// Its heading. `None` for an unrecognised heading that ended the section before it.
     pub heading: Option<Heading>,
-    /// Number behind the title.
+    /// Number after the title.
     pub number: Option<u32>,
     /// Title as written, cleaned.
     pub title: String,
-    /// The larger of written and canonical level.
+    /// The larger of the written and the canonical level.
     pub level: u8,
-    /// Whether the title is canonical, a synonym or near one.
+    /// Whether the title is canonical, a synonym or nearly one.
     pub fit: Option<Fit>,
     /// 0-based line of the heading.
     pub line: usize,
@@ -92,22 +92,22 @@ pub struct Document<'a> {
     pub sections: Vec<Section>,
     /// 0-based lines before the first section.
     pub preamble: Range<usize>,
-    /// Reasoning that was taken away, for viewing.
+    /// Removed reasoning, for viewing.
     pub thinking: String,
-    /// The reply ends at a chat mark: whatever was cut off later was no part of it.
+    /// Whether the reply ends at a chat mark. What was cut off after it was not part of the reply.
     pub ended: bool,
     format: Format,
 }
 
 impl<'a> Document<'a> {
-    /// Prepares a text and finds the sections of `format`, noting repairs on the way.
+    /// Prepares a text and finds the sections of `format`. Notes repairs.
     pub fn read(source: &'a str, format: &Format, prepare: Prepare<'_>, notes: &mut Diagnostics) -> Self {
         let (mut lines, cut, mut thinking) = channels::lines(source, prepare.by_hand, notes);
         if cut {
             let span = Span { first: 1, last: number(lines.len().saturating_sub(1)) };
             notes.push(notes.issue(IssueCode::ReplyTooLarge, "", span, &[]));
         }
-        // A person who writes of such tags means them.
+        // A person who writes such tags means them.
         let reason = |lines: &mut Vec<Line<'a>>, notes: &mut Diagnostics| match prepare.by_hand {
             true => String::new(),
             false => thinking::remove(lines, format, notes),
@@ -143,7 +143,7 @@ impl<'a> Document<'a> {
         self.lines.len()
     }
 
-    /// Whether nothing but blanks is left.
+    /// Whether only blanks are left.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| text::is_blank(&line.text))
     }
@@ -158,8 +158,8 @@ impl<'a> Document<'a> {
         self.sections.iter().filter(move |section| section.heading == Some(heading))
     }
 
-    /// Text of some lines, trimmed of blank lines, without marker lines, lines taken away, and thematic breaks at the
-    /// edges. Headings and fences inside are kept as written.
+    /// Text of some lines without blank lines at the edges, marker lines, removed lines, and thematic breaks at the
+    /// edges. Headings and fences inside are unchanged.
     pub fn text(&self, range: Range<usize>) -> String {
         let first = range.clone().find(|at| !self.is_at_edge(*at)).unwrap_or(range.end);
         let last = range.clone().rev().find(|at| !self.is_at_edge(*at)).map_or(first, |at| at + 1);
@@ -175,27 +175,27 @@ impl<'a> Document<'a> {
         text
     }
 
-    /// Adds one line as [`Document::text`] gives it.
+    /// Adds one line in the form of [`Document::text`].
     pub fn push_text(&self, at: usize, out: &mut String) {
         if let Some(line) = self.lines.get(at).filter(|line| !line.removed && !self.is_at_edge(at)) {
             out.push_str(line.text.trim_end());
         }
     }
 
-    /// These lines as they stand, without what was removed and without blanks at their ends.
+    /// These lines without what was removed and without trailing blanks.
     pub fn text_of(&self, lines: Range<usize>) -> String {
         let lines = self.lines.get(lines).unwrap_or_default().iter().filter(|line| !line.removed);
         let kept: Vec<&str> = lines.map(|line| line.text.trim_end()).collect();
         kept.join("\n").trim_matches('\n').to_owned()
     }
 
-    /// The whole text as the model gave it, without reasoning and wrapper.
+    /// The whole text of the model without reasoning and wrapper.
     pub fn whole(&self) -> String {
         let kept: Vec<&str> = self.lines.iter().filter(|line| !line.removed).map(|line| &*line.text).collect();
         kept.join("\n").trim_matches('\n').to_owned()
     }
 
-    /// Takes a line away that is no part of what the reply says, and notes it.
+    /// Removes a line that is not part of what the reply says, and notes it.
     pub fn take_away(&mut self, at: usize, code: RepairCode, notes: &mut Diagnostics) {
         let span = self.span(at..at + 1);
         if let (Some(line), Some(kind)) = (self.lines.get_mut(at), self.kinds.get_mut(at)) {
@@ -206,13 +206,13 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Lines, 0-based, where a marker of the format stands alone in `range`.
+    /// 0-based lines in `range` that consist of a marker of the format.
     pub fn markers(&self, marker: &str, range: Range<usize>) -> Vec<usize> {
         let Some(index) = self.format.markers.iter().position(|known| *known == marker) else { return Vec::new() };
         range.filter(|at| self.kinds.get(*at) == Some(&Kind::Marker(index))).collect()
     }
 
-    /// The same, noting `label-form` if the marker is not written in bold and lower case.
+    /// The same, and notes `label-form` if the marker is not in bold and lower case.
     pub fn take_marker(&self, marker: &str, range: Range<usize>, notes: &mut Diagnostics) -> bool {
         let found = self.markers(marker, range);
         for at in &found {
@@ -230,22 +230,22 @@ impl<'a> Document<'a> {
         Span { first: number(range.start), last: number(range.end.saturating_sub(1).max(range.start)) }
     }
 
-    /// Whether some line of the range has text outside markers and thematic breaks.
+    /// Whether any line of the range has text other than markers and thematic breaks.
     pub fn has_text(&self, range: Range<usize>) -> bool {
         let first = range.clone().find(|at| !self.is_at_edge(*at));
-        // Nearly always the first line that may count says something.
+        // Nearly always the first line that counts has text.
         let says = |at: usize| self.lines.get(at).is_some_and(|line| !line.removed && !text::is_blank(&line.text));
         first.is_some_and(|at| says(at) || !self.text(range).is_empty())
     }
 
-    /// Whether a line is left out at the beginning and the end of a text.
+    /// Whether a line is omitted at the beginning and the end of a text.
     fn is_at_edge(&self, at: usize) -> bool {
         let kind = self.kinds.get(at).copied().unwrap_or(Kind::Blank);
         let blank = || self.lines.get(at).is_none_or(|line| text::is_blank(&line.text));
         matches!(kind, Kind::Blank | Kind::Marker(_) | Kind::Rule) || (!matches!(kind, Kind::Fence(_)) && blank())
     }
 
-    /// Notes `prose-trimmed` for a range that holds text.
+    /// Notes `prose-trimmed` for a range that contains text.
     pub fn trim_prose(&self, range: Range<usize>, notes: &mut Diagnostics) {
         if self.has_text(range.clone()) {
             let text = if notes.is_full(RepairCode::ProseTrimmed) { String::new() } else { self.text(range.clone()) };
@@ -265,7 +265,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// What stands in lines that are prepared.
+/// The structure of prepared lines.
 struct LineStructure {
     kinds: Vec<Kind>,
     fences: Vec<Fence>,
@@ -303,7 +303,7 @@ fn set(kinds: &mut [Kind], at: usize, kind: Kind) {
     }
 }
 
-/// Odd characters before heading, list and emphasis marks would hide the mark.
+/// Removes odd characters before heading, list and emphasis marks, because they would hide the mark.
 fn plain_starts(lines: &mut [Line<'_>], notes: &mut Diagnostics) {
     let mut tracker = fence::Tracker::default();
     for (at, line) in lines.iter_mut().enumerate() {
@@ -322,7 +322,7 @@ fn close_last(fences: &[Fence], length_stop: bool, notes: &mut Diagnostics) {
     }
 }
 
-/// Lines that are an exact copy of a user text under an `Original prompt` heading.
+/// Finds lines that are an exact copy of a user text under an `Original prompt` heading.
 fn copies(lines: &[Line<'_>], format: &Format, texts: &[String]) -> Vec<bool> {
     let mut hidden: Vec<bool> = vec![false; lines.len()];
     let knows_prompt = format.rules.iter().any(|rule| rule.heading == Heading::OriginalPrompt);
@@ -352,7 +352,7 @@ fn copies(lines: &[Line<'_>], format: &Format, texts: &[String]) -> Vec<bool> {
     hidden
 }
 
-/// How many of the lines are a copy of the text's lines; `None` if they are none.
+/// How many of the lines copy the text's lines. `None` if they are not a copy.
 fn copied_lines(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
     let copied = wanted.len() <= lines.len() && wanted.iter().zip(lines).all(|(a, b)| *a == b.text.trim_end());
     copied.then_some(wanted.len())
@@ -382,7 +382,7 @@ fn kinds(lines: &[Line<'_>], hidden: &[bool], fences: &[Fence], format: &Format)
     kinds
 }
 
-/// The marker a line consists of, in any case, with or without bold, list mark and final period.
+/// The marker that a line consists of, in any case, with or without bold, list mark and final period.
 pub(crate) fn marker_of(line: &str, format: &Format) -> Option<usize> {
     if format.markers.is_empty() || line.len() > 80 {
         return None;
@@ -398,7 +398,7 @@ pub(crate) fn marker_of(line: &str, format: &Format) -> Option<usize> {
     format.markers.iter().position(|marker| *marker == words)
 }
 
-/// Headings that are a marker of the format with nothing below them, deeper headings included, are that marker.
+/// Turns a heading that is a marker of the format into that marker, if nothing is below it, including deeper headings.
 fn take_marks(raw: &mut Vec<Raw<'_>>, kinds: &mut [Kind], format: &Format) {
     let mut next: Option<(usize, u8)> = None;
     let mut taken = BTreeSet::new();
@@ -416,10 +416,10 @@ fn take_marks(raw: &mut Vec<Raw<'_>>, kinds: &mut [Kind], format: &Format) {
     raw.retain(|heading| !taken.contains(&heading.line));
 }
 
-/// Recognised titles that CommonMark takes for text: bold alone on a line, number signs without a space, and, where
-/// the format says so, a canonical title alone.
+/// Recognised titles that CommonMark reads as text: bold alone on a line, number signs without a space and, if the
+/// format allows it, a canonical title alone.
 fn title_lines<'l>(lines: &'l [Line<'_>], kinds: &[Kind], format: &Format, known: &[Raw<'_>]) -> Vec<Raw<'l>> {
-    // Headings come in line order, so one walk passes them all.
+    // Headings come in line order, so one walk covers them all.
     let mut known = known.iter().peekable();
     let mut found = Vec::new();
     let mut last: Option<(&str, Matched)> = None;
@@ -450,7 +450,7 @@ fn title_lines<'l>(lines: &'l [Line<'_>], kinds: &[Kind], format: &Format, known
     found
 }
 
-/// The cheapest look at a line: its first byte.
+/// The cheapest check of a line: its first byte.
 fn may_begin_title(line: &str, format: &Format) -> bool {
     let Some(first) = line.bytes().next() else { return false };
     let begins = |title: &str| title.bytes().next().is_some_and(|letter| letter.eq_ignore_ascii_case(&first));
@@ -461,13 +461,13 @@ fn may_begin_title(line: &str, format: &Format) -> bool {
     }
 }
 
-/// Cheap first look at a line of text.
+/// A cheap first check of a line of text.
 fn may_be_title(line: &str, format: &Format) -> bool {
     let begins = |title: &str| line.get(..title.len()).is_some_and(|head| head.eq_ignore_ascii_case(title));
     format.plain_titles && line.len() <= LONGEST_TITLE && format.rules.iter().any(|rule| begins(rule.title))
 }
 
-/// `Task section 2` or `Goals / summary` alone on a line; one word needs a colon.
+/// Whether a line is a title alone, such as `Task section 2` or `Goals / summary`. A single word needs a colon.
 fn is_plain_title(line: &str, matched: &Match) -> bool {
     let line = line.trim();
     let title = line.trim_end_matches(':');
@@ -480,7 +480,7 @@ fn is_plain_title(line: &str, matched: &Match) -> bool {
 }
 
 fn sections(raw: &[Raw<'_>], kinds: &mut [Kind], format: &Format, notes: &mut Diagnostics) -> Vec<Section> {
-    // A model in a loop writes one heading again and again.
+    // A model in a loop writes the same heading repeatedly.
     let mut last: Option<(&str, Matched)> = None;
     let mut matches: Vec<Matched> = Vec::with_capacity(raw.len());
     for heading in raw {
@@ -546,14 +546,14 @@ fn end_last(sections: &mut [Section], at: usize) {
     }
 }
 
-/// A heading that is not recognised: content of a section that is less deep, else the end of it.
+/// Handles an unrecognised heading: it is content of a less deep section, or else ends the section.
 fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) {
     let one_line = heading.last <= heading.line + 1;
     let short = heading.text.chars().count() <= 60 && !heading.text.ends_with(['.', '!', '?', ',', ';']);
     let counts = match heading.form {
         Form::Atx => true,
-        // A dashed rule right below a sentence is a separator, not an underline, and so is one below the first line of a
-        // section, which would be empty.
+        // A dashed line directly below a sentence is a separator, not an underline. The same applies below the first
+        // line of a section, which would otherwise be empty.
         Form::Underlined => one_line && (heading.level == 1 || short && !is_first_line(heading, sections, kinds)),
         Form::Line => false,
     };
@@ -574,7 +574,7 @@ fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) 
     }
 }
 
-/// Whether nothing but blank lines stands between a recognised heading and this one.
+/// Whether only blank lines are between a recognised heading and this one.
 fn is_first_line(heading: &Raw<'_>, sections: &[Section], kinds: &[Kind]) -> bool {
     let of = sections.last().filter(|last| last.heading.is_some());
     let between = of.and_then(|last| kinds.get(last.body.start..heading.line));

@@ -1,5 +1,5 @@
-//! Fences. Found before everything else so that nothing inside one is read. More generous than CommonMark with
-//! content that is indented less than its list item, which small models often write.
+//! Finds fences before everything else, so that nothing inside one is read. More tolerant than CommonMark of content
+//! that is indented less than its list item, which small models often write.
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -10,17 +10,17 @@ use super::text::{Line, dedent, indent, is_blank};
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
-    /// First word of the info string, lower case; empty if there is none.
+    /// First word of the info string in lower case. Empty if there is none.
     pub lang: String,
-    /// Content with its indentation inside the fence, each line ended by a newline.
+    /// Content with its indentation inside the fence. Each line ends with a newline.
     pub content: String,
-    /// Opening to closing line.
+    /// From the opening to the closing line.
     pub span: Span,
-    /// Columns of blanks before the opening mark; more than 0 inside a list item.
+    /// Columns of blanks before the opening mark. More than 0 inside a list item.
     pub indent: usize,
-    /// A closing line was there.
+    /// Whether it has a closing line.
     pub closed: bool,
-    /// A mark with a language that is no shorter stands inside: it is not certain where the fence ends.
+    /// Whether a mark with a language that is at least as long is inside, so that the end of the fence is uncertain.
     pub unsure: bool,
 }
 
@@ -33,7 +33,7 @@ pub struct Mark<'a> {
     pub count: usize,
     /// Columns before it.
     pub indent: usize,
-    /// Text behind it, trimmed.
+    /// Text after it, trimmed.
     pub info: &'a str,
 }
 
@@ -48,14 +48,14 @@ pub fn mark(line: &str) -> Option<Mark<'_>> {
     (count >= 3 && !(sign == '`' && info.contains('`'))).then(|| Mark { sign, count, indent: indent(line), info })
 }
 
-/// Follows fences line by line.
+/// Tracks fences line by line.
 #[derive(Clone, Debug, Default)]
 pub struct Tracker {
     open: Option<(char, usize, usize)>,
     list: Option<usize>,
 }
 
-/// What a line is to the fences around it.
+/// How a line relates to the fences around it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'a> {
     /// Opens one.
@@ -69,7 +69,7 @@ pub enum Part<'a> {
 }
 
 impl Tracker {
-    /// Takes the next line.
+    /// Processes the next line.
     pub fn next<'a>(&mut self, line: &'a str) -> Part<'a> {
         let mark = mark(line);
         match (self.open, mark) {
@@ -91,7 +91,7 @@ impl Tracker {
         }
     }
 
-    /// Whether a line inside the open fence would open one as long.
+    /// Whether a line inside the open fence would open a fence that is at least as long.
     fn is_opened_again(&self, line: &str) -> bool {
         let (Some((sign, count, _)), Some(mark)) = (self.open, mark(line)) else { return false };
         mark.sign == sign && mark.count >= count && !mark.info.is_empty()
@@ -114,8 +114,8 @@ impl Tracker {
     }
 }
 
-/// Takes away a mark at the very end, right behind a fence, behind which nothing stands: it opens nothing. The mark of a form
-/// is left over so.
+/// Removes a mark at the very end, directly after a fence and with nothing after it, because it opens nothing. Such a
+/// mark is left over from a form.
 pub fn drop_stray(lines: &mut [Line<'_>], notes: &mut Diagnostics) {
     let mut filled = lines.iter().enumerate().rev().filter(|(_, line)| !is_blank(&line.text)).map(|(at, _)| at);
     let (Some(last), Some(before)) = (filled.next(), filled.next()) else { return };
@@ -137,7 +137,7 @@ pub fn drop_stray(lines: &mut [Line<'_>], notes: &mut Diagnostics) {
     }
 }
 
-/// All fences of the lines, in order; `hidden` ones are blank.
+/// All fences of the lines, in order. `hidden` lines count as blank.
 pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
     let mut fences: Vec<Fence> = Vec::new();
     let mut tracker = Tracker::default();
@@ -174,7 +174,7 @@ pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
     fences
 }
 
-/// Blank lines before the end of a text belong to no fence that the end closes.
+/// Removes blank lines before the end of a text from a fence that is closed only by that end.
 fn drop_blank_end(content: &mut String) {
     let kept = content.split_inclusive('\n').scan(0, |at, line| {
         *at += line.len();

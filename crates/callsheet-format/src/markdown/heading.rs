@@ -1,11 +1,11 @@
-//! Recognised headings (spec 3.1, 3.3) and how far a written title may be from one (`heading-name`).
+//! Recognised headings (spec 3.1, 3.3), and how far a written title may differ from one (`heading-name`).
 
 use callsheet_core::fuzzy::within;
 use callsheet_core::names::heading_key;
 
 use super::text::straighten;
 
-/// Sections that some format knows.
+/// Sections of the formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Heading {
     /// `Original prompt`.
@@ -20,11 +20,11 @@ pub enum Heading {
     Issues,
     /// `No longer relevant`.
     NoLongerRelevant,
-    /// `Completed tasks`, of older sheets and of models that copy a prompt; nothing below it is read.
+    /// `Completed tasks`, from older sheets and from models that copy a prompt. Nothing below it is read.
     CompletedTasks,
     /// `Removed tasks` of an iteration or continuation.
     RemovedTasks,
-    /// `General information for all tasks`, ignored.
+    /// `General information for all tasks`, which is ignored.
     GeneralInformation,
     /// `Task` of a refinement.
     Task,
@@ -47,27 +47,27 @@ pub struct Rule {
     pub title: &'static str,
     /// Canonical level.
     pub level: u8,
-    /// Used only if the canonical title is absent (spec 3.3).
+    /// Used only if the canonical title does not occur (spec 3.3).
     pub synonyms: &'static [&'static str],
-    /// A number follows the title: required for synonyms of `Task section`, ignored for others.
+    /// Whether a number follows the title. Required for synonyms of `Task section`, ignored for others.
     pub numbered: bool,
 }
 
-/// A format: the headings and marker lines it knows.
+/// A format: its headings and marker lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
     /// Headings.
     pub rules: &'static [Rule],
-    /// Markers that count alone on a line, without bold (spec 2.13, 3.11).
+    /// Markers that count alone on a line without bold (spec 2.13, 3.11).
     pub markers: &'static [&'static str],
-    /// A canonical title alone in a one-line paragraph counts as a heading.
+    /// Whether a canonical title alone in a one-line paragraph counts as a heading.
     pub plain_titles: bool,
 }
 
-/// How near a written title is.
+/// How closely a written title matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
-    /// The canonical heading key.
+    /// It has the canonical heading key.
     Canonical,
     /// A synonym.
     Synonym,
@@ -75,23 +75,23 @@ pub enum Fit {
     Near,
 }
 
-/// A title matched with a rule.
+/// A title and its matching rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Match {
     /// Which rule.
     pub rule: &'static Rule,
     /// How near.
     pub fit: Fit,
-    /// Number behind the title.
+    /// Number after the title.
     pub number: Option<u32>,
 }
 
 /// Result of matching a title.
 #[derive(Clone, Copy, Debug)]
 pub enum Matched {
-    /// Exactly one rule fits best.
+    /// Exactly one rule matches best.
     One(Match),
-    /// Two rules fit equally well.
+    /// Two rules match equally well.
     Two,
     /// None.
     None,
@@ -100,7 +100,7 @@ pub enum Matched {
 impl Format {
     /// Matches a written title.
     pub fn find(&self, title: &str) -> Matched {
-        // A key is shorter than its title, and no title of a format is nearly as long.
+        // A key is shorter than its title, and no title of a format is nearly this long.
         if title.len() > 1_000 {
             return Matched::None;
         }
@@ -109,14 +109,14 @@ impl Format {
             return Matched::None;
         }
         let key = Key::of(&key);
-        // What is near is looked for only if nothing is equal, since it costs far more.
+        // Near titles are searched only if no title is equal, because that costs far more.
         match self.best(|rule| equal(rule, &key)) {
             Matched::None if key.letters >= SHORTEST => self.best(|rule| near(rule, &key)),
             found => found,
         }
     }
 
-    /// The rule whose title this is, letter by letter but for case and punctuation.
+    /// The rule with exactly this title, ignoring case and punctuation.
     pub fn titled(&self, title: &str) -> Option<Match> {
         let first = title.bytes().next()?;
         let begins = |rule: &&Rule| rule.title.bytes().next().is_some_and(|byte| byte.eq_ignore_ascii_case(&first));
@@ -127,7 +127,7 @@ impl Format {
         rules.filter_map(|rule| equal(rule, &key)).find(|found| found.fit == Fit::Canonical)
     }
 
-    /// The rule that fits best.
+    /// The rule that matches best.
     fn best(&self, fit: impl Fn(&'static Rule) -> Option<Match>) -> Matched {
         let mut best: Option<Match> = None;
         let mut tie = false;
@@ -149,14 +149,14 @@ impl Format {
         }
     }
 
-    /// Whether a title is that of one of its headings, or near one.
+    /// Whether a title equals one of its headings, or nearly does.
     pub fn knows(&self, title: &str) -> bool {
         !matches!(self.find(clean(title)), Matched::None)
     }
 
-    /// Whether a line alone is a recognised heading: number signs, or bold alone on the line.
+    /// Whether a single line is a recognised heading: with number signs, or bold alone on the line.
     pub fn is_title_line(&self, line: &str) -> bool {
-        // A cheap first look: nearly all lines are text.
+        // A cheap first check: nearly all lines are text.
         if !line.trim_start().starts_with(|c: char| matches!(c, '#' | '*' | '_') || !c.is_ascii()) {
             return false;
         }
@@ -168,15 +168,15 @@ impl Format {
     }
 }
 
-/// Letters of the shortest title that may be near another.
+/// Shortest title, in letters, that may nearly match another.
 const SHORTEST: usize = 6;
 
-/// A written key, and the same before its first number. Words behind the number are dropped.
+/// A written key, also in the form before its first number. Words after the number are ignored.
 struct Key<'a> {
     whole: &'a str,
     base: &'a str,
     number: Option<u32>,
-    /// Letters of the whole key.
+    /// Number of letters of the whole key.
     letters: usize,
 }
 
@@ -196,7 +196,7 @@ fn letters(text: &str) -> usize {
     text.bytes().filter(u8::is_ascii_alphabetic).count()
 }
 
-/// A rule whose title or synonym has this key.
+/// Matches a rule whose title or synonym has this key.
 fn equal(rule: &'static Rule, key: &Key<'_>) -> Option<Match> {
     let (base, number) = key.of_rule(rule);
     if has_key(rule.title, base) {
@@ -206,12 +206,12 @@ fn equal(rule: &'static Rule, key: &Key<'_>) -> Option<Match> {
     synonym.then_some(Match { rule, fit: Fit::Synonym, number })
 }
 
-/// A rule whose title or synonym is at most two edits away, both of 6 or more letters.
+/// Matches a rule whose title or synonym is at most two edits away. Both need 6 or more letters.
 fn near(rule: &'static Rule, key: &Key<'_>) -> Option<Match> {
     let (base, number) = key.of_rule(rule);
     let own = letters(base);
     let near = |title: &str| {
-        // A key is as long as its title, but for the two characters that `/` and a space add to one.
+        // A key is as long as its title, except for the two characters that `/` and a space add to one.
         if base.len() > title.len() + 2 || title.len() > base.len() + 2 + 2 {
             return false;
         }
@@ -228,7 +228,7 @@ fn usable(rule: &Rule, number: Option<u32>) -> bool {
     rule.heading != Heading::TaskSection || number.is_some()
 }
 
-/// Whether `key` is the heading key of an ASCII title, without writing that key down.
+/// Whether `key` is the heading key of an ASCII title, without building that key.
 fn has_key(title: &str, key: &str) -> bool {
     let mut wanted = key.bytes();
     let (mut gap, mut begun) = (false, false);
@@ -245,7 +245,7 @@ fn has_key(title: &str, key: &str) -> bool {
     wanted.next().is_none()
 }
 
-/// A key before its first number, and the number. Words behind the number are dropped.
+/// A key before its first number, and the number. Words after the number are ignored.
 fn split_number(key: &str) -> (&str, Option<u32>) {
     let mut at = 0;
     for word in key.split('-') {
@@ -260,14 +260,14 @@ fn split_number(key: &str) -> (&str, Option<u32>) {
     (key, None)
 }
 
-/// The text of a line that is bold and nothing else.
+/// The text of a line that consists only of bold text.
 pub fn bold_only(line: &str) -> Option<&str> {
     let line = line.trim().trim_end_matches(':');
     let inner = ["**", "__"].iter().find_map(|mark| line.strip_prefix(mark)?.strip_suffix(mark))?;
     (!inner.trim().is_empty() && !inner.contains("**") && !inner.contains("__")).then_some(inner)
 }
 
-/// A title without markup at its edges, trailing colon or number signs.
+/// A title without markup at its edges and without a trailing colon or number signs.
 pub fn clean(title: &str) -> &str {
     title.trim_matches(|c: char| c.is_whitespace() || matches!(c, '#' | '*' | '_' | '`' | ':'))
 }

@@ -1,13 +1,13 @@
-//! Markdown without what a program that draws it would run or fetch: HTML, and pictures, which tell a server who reads.
+//! Markdown without what a viewer would run or fetch: HTML, and pictures, which tell a server who reads the text.
 
 use std::ops::Range;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 
-/// Rounds after which everything is escaped. What escaping turns into text may be read as Markdown in the next round.
+/// After this many rounds, everything is escaped. What escaping turns into text may be Markdown in the next round.
 const ROUNDS: usize = 8;
 
-/// The same Markdown with its HTML as text and its pictures as links. Code stays as it is.
+/// The same Markdown with its HTML as text and its pictures as links. Code is unchanged.
 pub fn inert(text: &str) -> String {
     let mut text = text.to_owned();
     for _ in 0..ROUNDS {
@@ -77,7 +77,7 @@ mod tests {
         }
     }
 
-    /// What was HTML may hold Markdown that hides where code begins.
+    /// Former HTML may contain Markdown that hides where code begins.
     #[test]
     fn nothing_becomes_html_or_a_picture_by_escaping() {
         let hostile = [

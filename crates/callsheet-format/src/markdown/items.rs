@@ -1,5 +1,5 @@
-//! Headings written as items of a list (spec 4.4 `heading-level`): `- **Tasks**`, `- ## Tasks`, `1. Task section 1:`, with
-//! what belongs to them nested below. Looked for only in a text without the headings its format cannot do without.
+//! Headings written as list items (spec 4.4 `heading-level`): `- **Tasks**`, `- ## Tasks`, `1. Task section 1:`, with
+//! their content nested below. They are searched only in a text without the headings that its format requires.
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -10,17 +10,17 @@ use super::heading::{Format, Heading, Rule, clean};
 use super::label::marker;
 use super::text::{Line, dedent, indent, is_blank, straighten};
 
-/// Longest item that can be a title, bytes.
+/// Longest item, in bytes, that can be a title.
 const LONGEST: usize = 80;
 
-/// Headings at least one of which a reply must have.
+/// Headings of which a reply needs at least one.
 pub(super) fn is_essential(heading: Heading) -> bool {
     use Heading::{ResultSummary, Task, TaskSection, Tasks, ToolCalls};
     matches!(heading, Tasks | TaskSection | Task | ToolCalls | ResultSummary)
 }
 
-/// Writes items that are titles as headings, and what is nested below them without its indentation; false if none of them
-/// is a heading the format cannot do without.
+/// Rewrites items that are titles as headings, and removes the indentation of what is nested below them. Returns false
+/// if none of them is a heading that the format requires.
 pub(super) fn promote(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) -> bool {
     let mut tracker = Tracker::default();
     let mut titles: Vec<(usize, usize, &'static Rule, Option<u32>)> = Vec::new();
@@ -55,7 +55,7 @@ pub(super) fn promote(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagn
     true
 }
 
-/// Whether the next line that is not blank is nested below an item, or an item itself.
+/// Whether the next non-blank line is nested below an item, or is an item itself.
 fn holds_more(lines: &[Line<'_>], at: usize, content: usize) -> bool {
     let next = lines.iter().skip(at + 1).find(|line| !is_blank(&line.text));
     next.is_some_and(|line| indent(&line.text) >= content || marker(&line.text).is_some())
@@ -63,13 +63,13 @@ fn holds_more(lines: &[Line<'_>], at: usize, content: usize) -> bool {
 
 /// The title that an item consists of, and the column where its content starts.
 fn title(line: &str, format: &Format) -> Option<(usize, &'static Rule, Option<u32>)> {
-    // Nearly every line is no item, and nearly every item no title.
+    // Nearly every line is not an item, and nearly every item is not a title.
     let item = marker(line).filter(|item| item.rest.len() <= LONGEST && !item.rest.is_empty())?;
     let plain = straighten(item.rest);
     let written = clean(&plain);
     let found = format.titled(written)?;
     let numbered = found.rule.heading != Heading::TaskSection || found.number.is_some();
-    // A word alone may be one of a list of words, and an item that goes on behind a number is a task.
+    // A single word may belong to a list of words, and an item that continues after a number is a task.
     let set_off = written.len() < plain.len() || written.contains(' ');
     let whole = written.len() <= found.rule.title.len() + " 999".len();
     (numbered && set_off && whole).then_some((item.content, found.rule, found.number))

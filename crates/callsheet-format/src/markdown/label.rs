@@ -1,4 +1,4 @@
-//! Labels of list items (spec 3.2): canonical `- **Label** value`, and what is read as that (`label-form`,
+//! Labels of list items (spec 3.2): the canonical form `- **Label** value`, and what is read as that (`label-form`,
 //! `label-name`, `list-marker`).
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use callsheet_core::issue::RepairCode;
 
 use super::text::{dedent, indent, straighten};
 
-/// Longest label, characters; anything longer in bold is emphasis.
+/// Longest label in characters. Longer bold text is emphasis.
 const LONGEST: usize = 60;
 
 /// A label that a reader knows.
@@ -16,16 +16,16 @@ const LONGEST: usize = 60;
 pub struct LabelRule {
     /// Canonical label.
     pub name: &'static str,
-    /// Read as the same (spec 4.4 `label-name`).
+    /// Other names that count as the same (spec 4.4 `label-name`).
     pub synonyms: &'static [&'static str],
 }
 
-/// Which label a line has.
+/// The label of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// A known one, by its canonical name.
+    /// A known one, with its canonical name.
     Known(&'static str),
-    /// Some other text in bold at the start of a list item.
+    /// Another bold text at the start of a list item.
     Unknown(String),
 }
 
@@ -46,15 +46,15 @@ pub struct Marker<'a> {
     pub indent: usize,
     /// Column where the item's content starts.
     pub content: usize,
-    /// The marker is `-` and one space.
+    /// Whether the marker is `-` and one space.
     pub canonical: bool,
-    /// Text behind it, trimmed at both ends.
+    /// Text after it, trimmed at both ends.
     pub rest: &'a str,
 }
 
 /// The list marker of a line: `-`, `*`, `+`, a bullet sign, `1.`, `1)`, each with an optional check box.
 pub fn marker(line: &str) -> Option<Marker<'_>> {
-    // The first byte of nearly every line of prose tells that there is none.
+    // For nearly every line of prose, the first byte shows that there is none.
     let blanks = line.bytes().position(|byte| !matches!(byte, b' ' | b'\t'))?;
     if line.as_bytes().get(blanks).is_some_and(|byte| byte.is_ascii() && !b"-*+[0123456789".contains(byte)) {
         return None;
@@ -107,25 +107,25 @@ pub struct LabelLine<'a> {
     pub indent: usize,
     /// Column where the content of the item starts.
     pub content: usize,
-    /// A list marker was there.
+    /// Whether a list marker is present.
     pub marked: bool,
-    /// Text behind the label, trimmed.
+    /// Text after the label, trimmed.
     pub value: &'a str,
     /// Liberties taken.
     pub repairs: Liberties,
 }
 
-/// The kinds of liberty that reading a label may take, each at most once.
+/// Corrections that reading a label may make, each at most once.
 pub type Liberties = [Option<RepairCode>; 4];
 
-/// How the label's text is set off.
+/// How the label's text is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Canonical,
     Other,
 }
 
-/// The label of a line, if it has one. Known labels may stand without marker and markup; others need both.
+/// The label of a line, if it has one. Known labels may lack marker and markup; others need both.
 pub fn label_line<'a>(line: &'a str, rules: &'static [LabelRule]) -> Option<LabelLine<'a>> {
     let found = marker(line);
     let columns = indent(line);
@@ -162,7 +162,7 @@ fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
 
 type Parsed<'a> = (Label, &'a str, &'a str, Form);
 
-/// `**Label** value` and its variants.
+/// Reads `**Label** value` and its variants.
 fn bold<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option<Parsed<'a>> {
     let mark = ["**", "__"].into_iter().find(|mark| body.starts_with(mark))?;
     let (inner, after) = body.get(2..)?.split_once(mark)?;
@@ -184,7 +184,7 @@ fn bold<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option<
     marked.then(|| (Label::Unknown(straighten(name).into_owned()), name, value, Form::Canonical))
 }
 
-/// Italics and code style, known labels only.
+/// Reads italics and code style, for known labels only.
 fn light<'a>(body: &'a str, rules: &'static [LabelRule]) -> Option<Parsed<'a>> {
     let mark = ['*', '_', '`'].into_iter().find(|mark| body.starts_with(*mark))?;
     let (inner, after) = body.get(1..)?.split_once(mark)?;
@@ -193,7 +193,7 @@ fn light<'a>(body: &'a str, rules: &'static [LabelRule]) -> Option<Parsed<'a>> {
     Some((Label::Known(known), name, separated(after).0, Form::Other))
 }
 
-/// `Label: value`, and `Several words value` in a list item.
+/// Reads `Label: value`, and `Several words value` in a list item.
 fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option<Parsed<'a>> {
     if let Some((head, value)) = body.split_once(':')
         && head.len() <= LONGEST
@@ -229,7 +229,7 @@ fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option
     Some((Label::Known(rule.name), head, value.trim(), Form::Other))
 }
 
-/// The text behind a label without a colon or dash, and whether there was one.
+/// The text after a label without a colon or dash, and whether there was one.
 fn separated(after: &str) -> (&str, bool) {
     let text = after.trim_start();
     let colon = text.trim_start_matches(':');
@@ -244,7 +244,7 @@ fn separated(after: &str) -> (&str, bool) {
     (text.trim(), false)
 }
 
-/// The one rule that a written label fits.
+/// The only rule that a written label matches.
 fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
     if written.len() > LONGEST {
         return None;
@@ -252,7 +252,7 @@ fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
     if let Some(rule) = rules.iter().find(|rule| rule.name == written) {
         return Some(rule.name);
     }
-    // Comparing the first letter spares nearly all of the work for text that is no label.
+    // Comparing the first letter avoids nearly all of the work for text that is not a label.
     let straight = straighten(written);
     let first = straight.chars().find(|c| c.is_alphanumeric())?.to_lowercase().next()?;
     let begins = |name: &str| match name.bytes().next() {

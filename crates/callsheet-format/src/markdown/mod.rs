@@ -1,8 +1,8 @@
-//! The Markdown layer that all readers share (spec 3.1, 3.2, 4.2): text preparation, sections by recognised
-//! headings, labelled lists and fences, each with its lines in the original text.
+//! The Markdown layer of all readers (spec 3.1, 3.2, 4.2): text preparation, sections by recognised headings, labelled
+//! lists and fences, each with its lines in the original text.
 //!
-//! A reader makes one [`Document`] with the [`Format`] it reads, walks its sections, and asks for the [`Piece`]s of a
-//! section body with the [`LabelRule`]s it knows. All work is linear in the text.
+//! A reader creates one [`Document`] with its [`Format`], walks its sections, and asks for the [`Piece`]s of a section
+//! body with the [`LabelRule`]s that it knows. All work takes linear time in the text.
 
 pub(crate) mod channels;
 mod document;

@@ -1,5 +1,5 @@
-//! `fence-nested` (spec 4.4): a fence of Markdown that holds fences as long as itself. CommonMark ends it at the first
-//! closing mark; what its writer means is told by the pairs.
+//! `fence-nested` (spec 4.4): a Markdown fence that contains fences with marks of the same length. CommonMark ends it
+//! at the first closing mark; the pairs of marks show what its writer means.
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -9,17 +9,17 @@ use super::fence::{Mark, Part, Tracker, mark};
 use super::heading::{Format, Heading, clean};
 use super::text::Line;
 
-/// Languages whose texts hold fences.
+/// Languages whose texts contain fences.
 const HOLDERS: [&str; 6] = ["", "markdown", "md", "mdx", "text", "txt"];
 
-/// An outer fence with fences inside: 0-based lines of its marks, and how long the longest mark inside is.
+/// An outer fence that contains fences: 0-based lines of its marks, and the length of the longest mark inside.
 struct Outer {
     first: usize,
     last: usize,
     longest: usize,
 }
 
-/// Lengthens the marks of fences that hold others, if every mark has its pair that way and no title is lost.
+/// Lengthens the marks of fences that contain others, if every mark then has its pair and no title is lost.
 pub fn lengthen(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) {
     let Some(outer) = pairs(lines) else { return };
     if outer.is_empty() || hides_title(lines, &outer, format) {
@@ -46,12 +46,12 @@ fn longer(line: &str, mark: Mark<'_>, count: usize) -> String {
     format!("{blanks}{}{}", mark.sign.to_string().repeat(count), start.trim_start_matches(mark.sign))
 }
 
-/// Fences that hold others, where a mark with a language inside one of Markdown opens another; `None` if a mark has no
-/// pair that way.
+/// Fences that contain others, if a mark with a language inside a Markdown fence opens another one. `None` if a mark
+/// then has no pair.
 fn pairs(lines: &[Line<'_>]) -> Option<Vec<Outer>> {
     let mut tracker = Tracker::default();
     let mut found = Vec::new();
-    // Marks inside the outer fence that are open, its own first.
+    // Open marks inside the outer fence, starting with its own.
     let mut open: Vec<Mark<'_>> = Vec::new();
     let (mut first, mut longest) = (0, 0);
     for (at, line) in lines.iter().enumerate() {
@@ -69,7 +69,7 @@ fn pairs(lines: &[Line<'_>]) -> Option<Vec<Outer>> {
         let Some(mark) = mark(&line.text) else { continue };
         let Some(top) = open.last().copied().filter(|top| top.sign == mark.sign) else { continue };
         if !mark.info.is_empty() {
-            // One that is shorter than the fence around it ends nothing and is content.
+            // A mark that is shorter than the fence around it ends nothing and is content.
             if mark.count >= top.count {
                 longest = longest.max(mark.count);
                 open.push(mark);
@@ -88,8 +88,8 @@ fn is_holder(mark: Mark<'_>) -> bool {
     HOLDERS.contains(&mark.info.to_lowercase().as_str())
 }
 
-/// Whether a title that CommonMark leaves outside fences would be inside one of those that hold others: then it may be
-/// that its own end was forgotten.
+/// Whether a title that CommonMark sees outside fences would be inside one of those that contain others. Then the end
+/// of the outer fence may have been forgotten.
 fn hides_title(lines: &[Line<'_>], outer: &[Outer], format: &Format) -> bool {
     let mut tracker = Tracker::default();
     let mut outer = outer.iter().peekable();
@@ -101,7 +101,7 @@ fn hides_title(lines: &[Line<'_>], outer: &[Outer], format: &Format) -> bool {
     })
 }
 
-/// A heading as the format writes it. Texts have details and summaries of their own.
+/// Whether a line is a heading in the exact form of the format. Texts have their own details and summaries.
 fn is_title(line: &str, format: &Format) -> bool {
     let Some(found) = line.strip_prefix('#').and_then(|title| format.titled(clean(title))) else { return false };
     found.rule.heading != Heading::Details

@@ -18,10 +18,10 @@ pub struct Labelled<'a> {
     pub label: Label,
     /// The label line as written.
     pub written: &'a str,
-    /// The value: further lines without their indentation, blank edges trimmed. A value that is one `text` fence and
-    /// nothing else is the content of that fence.
+    /// The value: further lines without their indentation, without blank edges. If the value is a single `text` fence,
+    /// the content of that fence.
     pub value: Cow<'a, str>,
-    /// Label line to last line of the value.
+    /// From the label line to the last line of the value.
     pub span: Span,
     /// The line of the value's first line.
     pub value_line: u32,
@@ -29,20 +29,20 @@ pub struct Labelled<'a> {
     pub fences: Vec<usize>,
     /// Columns before the list marker.
     pub indent: usize,
-    /// Stands deeper than the item before it.
+    /// Whether it is deeper than the item before it.
     pub nested: bool,
-    /// A list marker was there.
+    /// Whether a list marker is present.
     pub marked: bool,
     repairs: Liberties,
 }
 
 impl<'a> Labelled<'a> {
-    /// A part of the line as the value of a key that it does not name.
+    /// A part of the line as the value of a key that the line does not name.
     pub fn as_key(&self, name: &'static str, value: Cow<'a, str>) -> Self {
         Self { label: Label::Known(name), value, fences: Vec::new(), repairs: Liberties::default(), ..self.clone() }
     }
 
-    /// Notes the liberties taken with this label.
+    /// Notes the corrections made for this label.
     pub fn note(&self, notes: &mut Diagnostics) {
         for code in self.repairs.into_iter().flatten() {
             let name = self.label.as_str();
@@ -66,7 +66,7 @@ pub enum PieceKind<'a> {
     Label(Labelled<'a>),
     /// A fence outside list items, by its index.
     Fence(usize),
-    /// A list item without label: its text.
+    /// A list item without a label: its text.
     Item(&'a str),
     /// A heading that the format does not know, with its level.
     Heading(u8, &'a str),
@@ -83,12 +83,12 @@ pub struct Piece<'a> {
     pub span: Span,
     /// Columns before it.
     pub indent: usize,
-    /// A blank line stands before it.
+    /// Whether a blank line comes before it.
     pub after_blank: bool,
 }
 
 impl Document<'_> {
-    /// The pieces of some lines. Diagnostics nothing: call [`Labelled::note`] for the labels that are used.
+    /// The pieces of some lines. Notes nothing: call [`Labelled::note`] for the labels that are used.
     pub fn pieces(&self, range: Range<usize>, rules: &'static [LabelRule]) -> Vec<Piece<'_>> {
         let mut builder = Builder { document: self, rules, pieces: Vec::new(), open: None, blank: false, outer: None };
         for at in range {
@@ -118,7 +118,7 @@ struct Builder<'a> {
     pieces: Vec<Piece<'a>>,
     open: Option<Open<'a>>,
     blank: bool,
-    /// Content column of the unlabelled item or label that later labels may nest under.
+    /// Content column of the unlabelled item or label under which later labels may be nested.
     outer: Option<usize>,
 }
 
@@ -171,8 +171,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// A label inside the value of another label counts only where lists nest keys: under a name, an unknown label or
-    /// the first label of its list, and only if it is known.
+    /// Whether a line starts a label. Inside the value of another label, it does so only where lists nest keys: under a
+    /// name, an unknown label or the first label of its list, and only if it is known.
     fn starts_label(&self, line: &LabelLine<'_>) -> bool {
         let known = matches!(line.label, Label::Known(_));
         match &self.open {
@@ -196,7 +196,7 @@ impl<'a> Builder<'a> {
         if self.blank || after_fence {
             return false;
         }
-        // Unlabelled items right below an empty label at the same depth are its value.
+        // Unlabelled items directly below an empty label, at the same depth, are its value.
         let empty = open.line.value.is_empty() && columns == open.line.indent;
         marker(text).is_none() || empty
     }
@@ -214,7 +214,8 @@ impl<'a> Builder<'a> {
             Some((depth, content, _)) => after_blank || line.indent + 1 < depth || line.indent >= content,
             None => true,
         };
-        // Keys that nest under the first key of a list are siblings of each other, not heads again.
+        // Keys that are nested under the first key of a list are siblings of each other; none of them starts a new
+        // item.
         let head = head && !(nested && before.is_some());
         self.close();
         self.open = Some(Open {
@@ -305,9 +306,9 @@ impl<'a> Builder<'a> {
         });
     }
 
-    /// The value, and how many lines stand before it.
+    /// The value, and how many lines come before it.
     fn value(&self, open: &Open<'a>) -> (Cow<'a, str>, u32) {
-        // Formatters set a fence apart by blank lines.
+        // Formatters put blank lines around a fence.
         let is_empty = |line: &&&str| line.trim().is_empty();
         let blank = open.lines.iter().take_while(is_empty).count();
         let filled = open.lines.len().saturating_sub(blank + open.lines.iter().rev().take_while(is_empty).count());

@@ -1,4 +1,4 @@
-//! Headings as CommonMark sees them, outside fences, list items and quotes.
+//! Headings according to CommonMark, outside fences, list items and quotes.
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
@@ -11,16 +11,16 @@ pub enum Form {
     Atx,
     /// Underlined on the next line.
     Underlined,
-    /// A line that is bold, or a title alone: counts only if recognised.
+    /// A bold line or a title alone. Counts only if it is recognised.
     Line,
 }
 
-/// A heading before it is recognised. Lines are 0-based.
+/// A heading before it is matched. Lines are 0-based.
 #[derive(Clone, Debug)]
 pub struct Raw<'a> {
     /// Its line.
     pub line: usize,
-    /// Last line, the underline if there is one.
+    /// Last line: the underline, if there is one.
     pub last: usize,
     /// Written level.
     pub level: u8,
@@ -30,7 +30,7 @@ pub struct Raw<'a> {
     pub form: Form,
 }
 
-/// Headings and thematic breaks of the lines; `hidden` lines (fences, quoted user text) are passed over.
+/// Headings and thematic breaks of the lines. `hidden` lines (fences, quoted user text) are skipped.
 pub fn scan<'l>(lines: &'l [Line<'_>], hidden: &'l [bool]) -> (Vec<Raw<'l>>, Vec<usize>) {
     let mut scan =
         Scan { lines, hidden, headings: Vec::new(), rules: Vec::new(), first: 0, unsure: false, above: Above::Edge };
@@ -41,19 +41,19 @@ pub fn scan<'l>(lines: &'l [Line<'_>], hidden: &'l [bool]) -> (Vec<Raw<'l>>, Vec
     (scan.headings, scan.rules)
 }
 
-/// What stands above a line.
+/// What is above a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Above {
-    /// A blank line, or one behind which nothing is open.
+    /// A blank line, or a line after which no block is open.
     Edge,
-    /// One line of words at the margin, behind an edge: a paragraph outside lists and quotations.
+    /// One line of words at the margin after an edge: a paragraph outside lists and quotations.
     Words,
     /// Anything else.
     Other,
 }
 
-/// Walks the lines. Most headings are told by their line alone, since at the margin they end whatever is open; only parts
-/// in which something is left unsure are parsed, which needs hundreds of steps a line.
+/// Walks the lines. Most headings are recognised by their line alone, because at the margin they end any open block.
+/// Only uncertain parts are parsed, which takes hundreds of steps per line.
 struct Scan<'l> {
     lines: &'l [Line<'l>],
     hidden: &'l [bool],
@@ -61,13 +61,13 @@ struct Scan<'l> {
     rules: Vec<usize>,
     /// First line of the part.
     first: usize,
-    /// Some line of the part may be a heading or a rule.
+    /// Whether some line of the part may be a heading or a rule.
     unsure: bool,
     above: Above,
 }
 
 impl<'l> Scan<'l> {
-    /// Takes a line; gives what it is to the next one.
+    /// Processes a line, and returns what it is for the next one.
     fn take(&mut self, at: usize, text: &'l str) -> Above {
         let Some(first) = text.bytes().next() else { return Above::Edge };
         match first {
@@ -104,7 +104,7 @@ impl<'l> Scan<'l> {
         }
     }
 
-    /// A line at the margin of nothing but signs: a rule, an underline, or an item of a list.
+    /// Handles a line at the margin that consists only of signs: a rule, an underline, or a list item.
     fn signs(&mut self, at: usize, text: &str, sign: u8) -> Above {
         let same = text.bytes().filter(|byte| *byte == sign).count();
         let blanks = text.bytes().filter(|byte| matches!(byte, b' ' | b'\t')).count();
@@ -127,7 +127,7 @@ impl<'l> Scan<'l> {
         Above::Edge
     }
 
-    /// Parses the part up to a line, if need be.
+    /// Parses the part up to a line, if necessary.
     fn flush(&mut self, end: usize) {
         if !std::mem::take(&mut self.unsure) {
             return;
@@ -156,16 +156,16 @@ impl<'l> Scan<'l> {
     }
 }
 
-/// Whether a line holds nothing but signs of rules and underlines, and blanks.
+/// Whether a line consists only of blanks and of signs of rules and underlines.
 fn is_signs(text: &str) -> bool {
     text.bytes().all(|byte| b" \t-=*_".contains(&byte))
 }
 
-/// Bytes of a line that can say what it is: markers of blocks stand at its beginning. A line of thousands of markers
+/// How many bytes of a line can show what it is: block markers are at its beginning. A line of thousands of markers
 /// would open as many containers.
 const TELLING: usize = 1_000;
 
-/// The beginning of a line that tells what it is.
+/// The part at the beginning of a line that shows what it is.
 fn telling(line: &str) -> &str {
     let mut end = TELLING.min(line.len());
     while !line.is_char_boundary(end) {
@@ -174,11 +174,11 @@ fn telling(line: &str) -> &str {
     line.get(..end).unwrap_or_default()
 }
 
-/// What of the lines tells of blocks, hidden ones blank and without HTML blocks, in which headings would not be seen; and
-/// where each line starts. Several blank lines are one, and the words of a line are one letter: a parser of Markdown needs
-/// hundreds of steps for what says nothing.
+/// The part of the lines that shows blocks, with hidden lines blank and without HTML blocks, which would hide headings;
+/// and the start of each line. Several blank lines become one, and the words of a line become one letter, because a
+/// Markdown parser needs hundreds of steps for text that does not matter here.
 fn masked(lines: &[Line<'_>], hidden: &[bool]) -> (String, Vec<usize>) {
-    // HTML inside an item or a quotation is a block whose words tell where it ends.
+    // HTML inside an item or a quotation is a block, and its words show where it ends.
     let html = |line: &Line<'_>| {
         let (marks, words) = split_marks(telling(&line.text));
         words.starts_with('<') && !is_blank(marks)
@@ -197,16 +197,16 @@ fn masked(lines: &[Line<'_>], hidden: &[bool]) -> (String, Vec<usize>) {
 /// A text that is masked line by line.
 struct Masked {
     text: String,
-    /// The last line is a blank one.
+    /// Whether the last line is blank.
     after_blank: bool,
-    /// In a paragraph that may begin with definitions of links, whose words count.
+    /// Whether it is in a paragraph that may begin with link definitions, whose words matter.
     whole: bool,
     /// All words count.
     all: bool,
 }
 
 impl Masked {
-    /// The beginning of a line, and its rest if it is too long.
+    /// Adds the beginning of a line, and its rest if it is too long.
     fn push(&mut self, shown: &str, rest: &str) {
         if shown.bytes().all(|byte| matches!(byte, b' ' | b'\t')) && rest.is_empty() {
             if !self.after_blank {
@@ -229,7 +229,7 @@ impl Masked {
         } else if !words.is_empty() {
             self.text.push('x');
         }
-        // What begins like a rule and goes on with words is none.
+        // A line that begins like a rule and continues with words is not a rule.
         if !rest.trim_matches(|c: char| c.is_whitespace() || "-*_=".contains(c)).is_empty() {
             self.text.push('x');
         }
@@ -237,7 +237,7 @@ impl Masked {
     }
 }
 
-/// A line split before its first word: blanks, and signs and digits of which marks of blocks are made.
+/// A line split before its first word: first the blanks, signs and digits that can form block marks.
 fn split_marks(line: &str) -> (&str, &str) {
     let end = line.bytes().position(|byte| !b" \t-+*_=#>`~.)0123456789".contains(&byte)).unwrap_or(line.len());
     line.split_at(end)
@@ -260,10 +260,10 @@ mod tests {
 
     use super::*;
 
-    /// First and last line, level and form of each heading; lines of rules.
+    /// First and last line, level and form of each heading, and the lines of rules.
     type ParsedHeadings = (Vec<(usize, usize, u8, Form)>, Vec<usize>);
 
-    /// What the parser finds in the text as it stands, HTML at the beginning of lines apart.
+    /// What the parser finds in the unmasked text, except for HTML at the beginning of lines.
     fn parsed(text: &str) -> ParsedHeadings {
         let shown: Vec<String> = text
             .split('\n')
@@ -320,7 +320,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-        /// The quick way finds what the parser finds. Fences never come here: they are hidden.
+        /// The quick method finds the same as the parser. Fences never occur here, because they are hidden.
         #[test]
         fn headings_and_rules_are_those_of_the_parser(
             lines in proptest::collection::vec(

@@ -1,24 +1,24 @@
-//! Text before it is read as Markdown (spec 4.2): bytes to text, size, line ends, odd characters.
+//! Prepares text before it is read as Markdown (spec 4.2): bytes to text, size, line ends, odd characters.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Largest reply that is read, bytes (spec 4.8 `reply-too-large`).
+/// Largest reply that is read, in bytes (spec 4.8 `reply-too-large`).
 pub const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
 
-/// Text of any bytes; invalid UTF-8 is replaced (spec 4.1).
+/// Converts any bytes to text. Invalid UTF-8 is replaced (spec 4.1).
 pub fn from_bytes(bytes: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes)
 }
 
-/// One line of the text while it is prepared.
+/// One line of the text during preparation.
 ///
-/// Nearly all lines stay as they are, so a line is a part of the text and costs no copy.
+/// Nearly all lines are unchanged, so a line borrows from the text and needs no copy.
 #[derive(Clone, Debug, Default)]
 pub struct Line<'a> {
     /// Content without line end.
     pub text: Cow<'a, str>,
-    /// Taken away by a repair: not part of any value.
+    /// Whether a repair removed it. It is then not part of any value.
     pub removed: bool,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Lines of a text that is at most the largest reply, and whether it was cut.
+/// Lines of a text up to the size of the largest reply, and whether it was cut.
 pub fn lines(text: &str) -> (Vec<Line<'_>>, bool) {
     let mut end = text.len().min(MAX_REPLY_BYTES);
     while !text.is_char_boundary(end) {
@@ -49,7 +49,7 @@ pub fn lines(text: &str) -> (Vec<Line<'_>>, bool) {
     let kept = kept.strip_prefix('\u{feff}').unwrap_or(kept);
     let mut lines = Vec::with_capacity(kept.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1);
     let mut rest = kept;
-    // Line ends are `\n`, `\r\n` and `\r`; the last one ends the last line and begins none.
+    // Line ends are `\n`, `\r\n` and `\r`. The last one ends the last line and starts none.
     while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\n' | b'\r')) {
         let (line, tail) = rest.split_at(at);
         lines.push(Line::of(line));
@@ -61,7 +61,7 @@ pub fn lines(text: &str) -> (Vec<Line<'_>>, bool) {
     (lines, end < text.len())
 }
 
-/// Whether a text is empty or nothing but blanks. The first byte of nearly every line tells.
+/// Whether a text is empty or contains only blanks. For nearly every line, the first byte is enough.
 pub fn is_blank(text: &str) -> bool {
     match text.bytes().find(|byte| !matches!(byte, b' ' | b'\t')) {
         None => true,
@@ -82,10 +82,10 @@ fn is_smart_quote(c: char) -> bool {
     matches!(c, '‘' | '’' | '‚' | '“' | '”' | '„')
 }
 
-/// Smart quotes, no-break and zero-width characters as plain ones (spec 4.4 `quotes-straightened`).
+/// Replaces smart quotes, no-break and zero-width characters by plain ones (spec 4.4 `quotes-straightened`).
 pub fn straighten(text: &str) -> Cow<'_, str> {
     let odd = |c: char| is_zero_width(c) || is_odd_space(c) || is_smart_quote(c);
-    // All odd characters lie beyond ASCII, and nearly all lines do not.
+    // All odd characters are non-ASCII, and nearly all lines are ASCII.
     if text.is_ascii() || !text.contains(odd) {
         return Cow::Borrowed(text);
     }
@@ -98,7 +98,7 @@ pub fn straighten(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain.collect())
 }
 
-/// Where [`straighten`] changes a text, as bytes of the straight text; a character that is dropped is an empty range.
+/// Where [`straighten`] changes a text, as bytes of the result. A removed character is an empty range.
 pub fn odd_places(text: &str) -> Vec<Range<usize>> {
     let mut places = Vec::new();
     let mut at = 0;
@@ -115,8 +115,8 @@ pub fn odd_places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// A line whose beginning (blanks, then a heading, list or emphasis mark) hides behind odd characters, with a plain
-/// beginning; `None` if there is nothing to mend.
+/// A line with a plain beginning, if odd characters hide its beginning (blanks, then a heading, list or emphasis mark).
+/// `None` if there is nothing to repair.
 pub fn plain_start(line: &str) -> Option<String> {
     let odd = |c: char| is_zero_width(c) || is_odd_space(c);
     if line.is_ascii() {
@@ -130,7 +130,7 @@ pub fn plain_start(line: &str) -> Option<String> {
     Some(format!("{}{rest}", straighten(start)))
 }
 
-/// Columns of blanks at the beginning of a line, a tab to the next multiple of four.
+/// Columns of blanks at the beginning of a line. A tab goes to the next multiple of four.
 pub fn indent(line: &str) -> usize {
     let mut columns = 0;
     for byte in line.bytes() {

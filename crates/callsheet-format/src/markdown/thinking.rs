@@ -1,5 +1,5 @@
-//! `thinking-removed` (spec 4.4): reasoning is taken away and kept aside where a reply begins with it, or ends. An answer
-//! that only speaks of such marks stays whole.
+//! `thinking-removed` (spec 4.4): reasoning at the beginning or the end of a reply is removed and kept separately. An
+//! answer that only mentions such marks is unchanged.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::fence::{Part, Tracker};
 use super::heading::Format;
 use super::text::{Line, is_blank};
 
-/// Marks that begin and end reasoning, as models and their chat forms write them.
+/// Marks that begin and end reasoning, as models and their chat templates write them.
 pub(crate) const TAGS: [(&str, &str); 14] = [
     ("<think>", "</think>"),
     ("<thinking>", "</thinking>"),
@@ -32,7 +32,7 @@ pub(crate) const TAGS: [(&str, &str); 14] = [
 /// Signs that a mark begins with.
 const SIGNS: [char; 3] = ['<', '[', '\u{25c1}'];
 
-/// Takes reasoning out of the lines and returns it. Lines that become empty are marked removed.
+/// Removes reasoning from the lines and returns it. Lines that become empty are marked as removed.
 pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnostics) -> String {
     let mut thinking = String::new();
     if !lines.iter().any(|line| line.text.contains(SIGNS)) {
@@ -49,8 +49,8 @@ pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnosti
     thinking
 }
 
-/// The text with the reasoning that it begins with blanked, so that everything else stays where it is. A block that never
-/// closes takes all the rest, a closing tag without an opening one all before it.
+/// The text with reasoning at its beginning blanked, so that everything else keeps its position. A block that never
+/// closes includes all the rest; a closing tag without an opening one includes everything before it.
 pub fn without(text: &str) -> Cow<'_, str> {
     let mut end = 0;
     loop {
@@ -72,7 +72,7 @@ pub fn without(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{rest}", blank.collect::<String>()))
 }
 
-/// Takes the block away that the lines begin with. False: they begin with none.
+/// Removes the block at the beginning of the lines. Returns false if there is none.
 fn take_first(lines: &mut [Line<'_>], format: &Format, thinking: &mut String, notes: &mut Diagnostics) -> bool {
     let Some(start) = lines.iter().position(|line| !is_blank(&line.text)) else { return false };
     let opened = lines.get(start).and_then(|line| {
@@ -112,7 +112,7 @@ fn name_of(close: &'static str) -> &'static str {
     close.trim_start_matches(|c: char| !c.is_alphanumeric()).trim_end_matches(|c: char| !c.is_alphanumeric())
 }
 
-/// Takes the block away that the lines end with, if text stands before it.
+/// Removes the block at the end of the lines, if there is text before it.
 fn take_last(lines: &mut [Line<'_>], thinking: &mut String, notes: &mut Diagnostics) {
     let Some(last) = lines.iter().rposition(|line| !is_blank(&line.text)) else { return };
     let ends = lines.get(last).map(|line| line.text.trim_end()).unwrap_or_default();
@@ -134,8 +134,9 @@ fn take_last(lines: &mut [Line<'_>], thinking: &mut String, notes: &mut Diagnost
     notes.repair(RepairCode::ThinkingRemoved, span(first, last), name_of(close), "");
 }
 
-/// A closing tag without an opening one: providers that put the opening tag into the prompt send this. Everything
-/// before it is reasoning if a recognised heading follows, or if it ends a line, or stands alone in one, and text follows.
+/// Handles a closing tag without an opening one, which providers send that put the opening tag into the prompt.
+/// Everything before it is reasoning if a recognised heading follows, or if it ends a line or is alone on one and text
+/// follows.
 fn drop_unopened(lines: &mut [Line<'_>], format: &Format, thinking: &mut String, notes: &mut Diagnostics) {
     let original: Vec<Cow<'_, str>> = lines.iter().map(|line| line.text.clone()).collect();
     let Some((at, after)) = last_unopened(&original, format).or_else(|| last_at_edge(&original, format)) else {
@@ -152,8 +153,8 @@ fn drop_unopened(lines: &mut [Line<'_>], format: &Format, thinking: &mut String,
     notes.repair(RepairCode::ThinkingRemoved, span(0, at), "unopened", "");
 }
 
-/// The last line that is a closing tag, or ends with one right behind its text, in front of every opening one and of every
-/// recognised heading, with text behind it.
+/// The last line that is a closing tag, or ends with one directly after its text, before all opening tags and all
+/// recognised headings, with text after it.
 fn last_at_edge(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, String)> {
     let mut tracker = Tracker::default();
     let mut found = None;
@@ -182,8 +183,8 @@ fn last_at_edge(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, St
     found
 }
 
-/// The last closing tag in front of every opening one that a recognised heading follows, by line, with what stands behind
-/// it. Of several the last counts: what is left of the text would be read like that, too.
+/// The last closing tag before all opening ones that a recognised heading follows: its line, and what comes after it.
+/// Of several, the last counts, because the remaining text would be read in the same way.
 fn last_unopened(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, String)> {
     let mut tracker = Tracker::default();
     let mut last_title = None;
@@ -219,13 +220,13 @@ fn end_of_closing(text: &str) -> Option<usize> {
     })
 }
 
-/// Where the first opening tag of any kind stands. One look at the text.
+/// Where the first opening tag of any kind is, found in one pass over the text.
 fn split_opening(text: &str) -> Option<usize> {
     let opens = |rest: &str| TAGS.into_iter().any(|(open, _)| begins(rest, open));
     text.match_indices(SIGNS).map(|(at, _)| at).find(|at| text.get(*at..).is_some_and(opens))
 }
 
-/// Splits at the first occurrence of `tag` in any case.
+/// Splits at the first occurrence of `tag`, ignoring case.
 fn split_ignoring_case<'a>(text: &'a str, tag: &str) -> Option<(&'a str, &'a str)> {
     let (at, _) = text.match_indices(SIGNS).find(|(at, _)| text.get(*at..).is_some_and(|rest| begins(rest, tag)))?;
     Some((text.get(..at)?, text.get(at + tag.len()..)?))

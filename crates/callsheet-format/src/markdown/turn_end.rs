@@ -1,5 +1,5 @@
-//! `example-dropped` at a chat mark (spec 4.4): models that go on after their reply end it with the mark of their chat form and
-//! invent what comes next. Reading ends there.
+//! `example-dropped` at a chat mark (spec 4.4): models that continue after their reply end it with a mark of their chat
+//! template and invent what comes next. Reading stops there.
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -8,7 +8,7 @@ use crate::reading::Diagnostics;
 use super::fence::{Part, Tracker};
 use super::text::{Line, is_blank};
 
-/// Marks that end a turn or begin the next one, as the chat forms of open models write them.
+/// Marks that end a turn or begin the next one, as the chat templates of open models write them.
 const MARKS: [&str; 24] = [
     "<|im_end|>",
     "<|im_start|>",
@@ -35,16 +35,16 @@ const MARKS: [&str; 24] = [
     "<\u{ff5c}end\u{2581}of\u{2581}sentence\u{ff5c}>",
     STRIKE_END,
 ];
-/// Ends a turn, and in HTML words that are struck out.
+/// Ends a turn, and in HTML, struck-out text.
 const STRIKE_END: &str = "</s>";
 const STRIKE_START: &str = "<s>";
-/// Begins the next message of the same turn where it follows `<|end|>`.
+/// Begins the next message of the same turn, if it follows `<|end|>`.
 const NEXT_MESSAGE: &str = "<|start|>";
-/// Whose turn begins, behind a mark.
+/// Roles that may follow a mark.
 const ROLES: [&str; 4] = ["assistant", "model", "user", "system"];
 
-/// Takes away marks in front of the reply, and everything from the first mark on that stands behind some text, outside code, at
-/// the beginning or the end of a line. Says whether the reply ended at one.
+/// Removes marks before the reply, and everything from the first mark on that follows some text, is outside code, and
+/// is at the beginning or the end of a line. Returns whether the reply ended at one.
 pub fn cut(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> bool {
     let Some((at, kept)) = begin(lines, notes).map(|at| (at, String::new())).or_else(|| find(lines)) else {
         return false;
@@ -62,7 +62,7 @@ pub fn cut(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> bool {
     true
 }
 
-/// Takes marks in front of the reply away. Gives the line where, with nothing said yet, the turn of somebody else begins.
+/// Removes marks before the reply. If there was no text yet, returns the line where somebody else's turn begins.
 fn begin(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> Option<usize> {
     for (at, line) in lines.iter_mut().enumerate() {
         if is_blank(&line.text) {
@@ -87,7 +87,7 @@ fn begin(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> Option<usize> {
     None
 }
 
-/// A line behind the marks that it begins with, and the role they name.
+/// A line after the marks at its beginning, and the role that they name.
 fn behind_marks(line: &str) -> (&str, Option<&'static str>) {
     let mut rest = line.trim_start();
     let (mut role, mut marked) = (None, false);
@@ -109,9 +109,9 @@ fn behind_marks(line: &str) -> (&str, Option<&'static str>) {
     }
 }
 
-/// The line of the mark, and what stands before it there.
+/// The line of the mark, and what comes before it in that line.
 fn find(lines: &[Line<'_>]) -> Option<(usize, String)> {
-    // Every mark begins with the same sign, which most replies do not have at all.
+    // Every mark begins with the same sign, which most replies do not contain.
     if !lines.iter().any(|line| line.text.contains('<')) {
         return None;
     }
@@ -135,7 +135,7 @@ fn find(lines: &[Line<'_>]) -> Option<(usize, String)> {
     None
 }
 
-/// What a line says before a mark that ends the reply.
+/// The text of a line before a mark that ends the reply.
 fn before_mark(line: &str, says_something: bool, strikes: bool, is_last: bool) -> Option<&str> {
     let mut seen = 0;
     let mut ticks = 0_usize;
@@ -147,7 +147,7 @@ fn before_mark(line: &str, says_something: bool, strikes: bool, is_last: bool) -
         let after = rest.get(mark.len()..).unwrap_or_default();
         let at_edge = match (before.trim().is_empty(), after.trim().is_empty()) {
             (true, true) => true,
-            // A sentence may begin with a mark that it speaks of, or end with one.
+            // A sentence may begin or end with a mark that it mentions.
             (true, false) => {
                 let glued = !after.starts_with(char::is_whitespace);
                 glued || self::mark(after.trim_start()).is_some() || begins_turn(after)
@@ -164,7 +164,7 @@ fn before_mark(line: &str, says_something: bool, strikes: bool, is_last: bool) -
     None
 }
 
-/// A role in front of a colon or alone: somebody else's turn.
+/// Whether a role comes before a colon or is alone: then it is somebody else's turn.
 fn begins_turn(text: &str) -> bool {
     let text = text.trim_start();
     ROLES
@@ -177,7 +177,7 @@ fn mark(text: &str) -> Option<&'static str> {
     MARKS.into_iter().find(|mark| text.starts_with(mark))
 }
 
-/// Runs of backticks: behind an odd number of them stands code.
+/// Number of backtick runs. After an odd number of them, the text is code.
 fn code_marks(text: &str) -> usize {
     let mut before = ' ';
     let mut count = 0;
@@ -196,7 +196,7 @@ fn number(at: usize) -> u32 {
 mod tests {
     use super::*;
 
-    /// What stands before the mark of a reply; `None` if it does not end at one.
+    /// The text before the mark of a reply. `None` if the reply does not end at one.
     fn kept(text: &str) -> Option<String> {
         let mut lines: Vec<Line<'_>> = text.lines().map(Line::of).collect();
         let cut = cut(&mut lines, &mut Diagnostics::new(callsheet_core::spec::Phase::Execute, false));

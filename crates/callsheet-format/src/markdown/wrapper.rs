@@ -1,4 +1,4 @@
-//! `reply-unfenced` (spec 4.4): a whole reply wrapped in one fence, closed or not.
+//! `reply-unfenced` (spec 4.4): a whole reply in one fence, closed or not.
 
 use callsheet_core::issue::{RepairCode, Span};
 
@@ -8,10 +8,10 @@ use super::fence::{Mark, Part, Tracker, mark};
 use super::heading::Format;
 use super::text::Line;
 
-/// Most wrappers around one reply that are taken away: a model may write one in the other.
+/// Most wrappers that are removed from one reply, because a model may put one into another.
 const MOST: usize = 2;
 
-/// Lines of a wrapper's marks, 0-based; the closing one may be missing.
+/// Lines of a wrapper's marks, 0-based. The closing one may be missing.
 #[derive(Clone, Copy)]
 struct Wrapper {
     first: usize,
@@ -24,8 +24,8 @@ impl Wrapper {
     }
 }
 
-/// Takes the wrapper's marks away if recognised headings stand inside one wrapper and none outside it, and one stands
-/// outside all fences then.
+/// Removes the wrapper's marks if recognised headings are inside one wrapper and none is outside it, and if one is then
+/// outside all fences.
 pub fn remove(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) -> bool {
     let mut found: Vec<Wrapper> = Vec::new();
     while !has_title_outside(lines, &found, format) {
@@ -46,7 +46,7 @@ pub fn remove(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) 
     !found.is_empty()
 }
 
-/// The first wrapper inside those that were found, with a recognised heading inside.
+/// The first wrapper inside those found so far that contains a recognised heading.
 fn next(lines: &[Line<'_>], found: &[Wrapper], format: &Format) -> Option<Wrapper> {
     let start = found.last().map_or(0, |outer| outer.first + 1);
     let end = found.last().and_then(|outer| outer.last).unwrap_or(lines.len());
@@ -62,7 +62,7 @@ fn wrapper(line: &str) -> Option<Mark<'_>> {
     mark(line).filter(|mark| matches!(mark.info.to_lowercase().as_str(), "" | "md" | "markdown" | "text" | "txt"))
 }
 
-/// Whether a recognised heading stands outside all fences, the wrappers left aside.
+/// Whether a recognised heading is outside all fences, ignoring the wrappers.
 fn has_title_outside(lines: &[Line<'_>], wrappers: &[Wrapper], format: &Format) -> bool {
     let mut tracker = Tracker::default();
     let others = lines.iter().enumerate().filter(|(at, _)| !wrappers.iter().any(|wrapper| wrapper.has_mark(*at)));
@@ -70,8 +70,8 @@ fn has_title_outside(lines: &[Line<'_>], wrappers: &[Wrapper], format: &Format) 
     others.any(|line| tracker.next(&line.text) == Part::Outside && format.is_title_line(&line.text))
 }
 
-/// The wrapper's closing line. Fences with a language inside it nest; the last possible mark closes the wrapper when
-/// only blank lines follow it.
+/// The wrapper's closing line. Fences with a language inside it are nested. If only blank lines follow, the last
+/// possible mark closes the wrapper.
 fn closing(lines: &[Line<'_>], first: usize, sign: char, count: usize) -> Option<usize> {
     let mut depth = 1_usize;
     for (at, line) in lines.iter().enumerate().skip(first + 1) {

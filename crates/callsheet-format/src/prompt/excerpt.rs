@@ -1,29 +1,29 @@
-//! Cutting text to a number of tokens (spec 5.8). Pure.
+//! Cuts text to a number of tokens (spec 5.8). Pure.
 
 use std::borrow::Cow;
 
 use callsheet_core::prompt::Note;
 use callsheet_core::spec::{TokenCount, tokens};
 
-/// Tokens kept free for the note of a cut.
+/// Tokens reserved for the note about a cut.
 const NOTE_TOKENS: u32 = 24;
 
-/// Consecutive lines of a text. Of a very large text the middle may not have been kept.
+/// Consecutive lines of a text. The middle of a very large text may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Excerpt {
     /// 1-based number of the first line.
     pub first: u32,
-    /// Lines of the whole text they are from.
+    /// Number of lines of the whole text.
     pub total: u32,
     /// The lines, or those before the gap.
     pub head: String,
-    /// What was not kept.
+    /// What is missing.
     pub gap: Option<Gap>,
-    /// The lines behind the gap; empty without one.
+    /// The lines after the gap. Empty without one.
     pub tail: String,
 }
 
-/// The middle of an excerpt that was not kept.
+/// The missing middle of an excerpt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Whole lines in it.
@@ -32,10 +32,10 @@ pub struct Gap {
     pub tokens: u32,
 }
 
-/// What of an excerpt is shown.
+/// The shown part of an excerpt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// The text with the note, if something was cut.
+    /// The text, with a note if something was cut.
     pub text: String,
     /// Nothing was cut.
     pub whole: bool,
@@ -48,7 +48,7 @@ impl Excerpt {
         Self { first: 1, total: line_count(&head), head, gap: None, tail: String::new() }
     }
 
-    /// Lines `first` to `last` of `text`, 1-based and inclusive; what lies past the end is left out.
+    /// Lines `first` to `last` of `text`, 1-based and inclusive. Lines past the end are ignored.
     pub fn lines(text: &str, first: u32, last: u32) -> Self {
         let skip = usize::try_from(first.saturating_sub(1)).unwrap_or(usize::MAX);
         let take = usize::try_from(last.saturating_sub(first.max(1)).saturating_add(1)).unwrap_or(usize::MAX);
@@ -65,7 +65,7 @@ impl Excerpt {
         count.tokens().saturating_add(gap)
     }
 
-    /// Number of the last line; one less than `first` if there is none. Both ends of one huge line are no two lines.
+    /// Number of the last line. One less than `first` if there is none. Both ends of one huge line count as one line.
     fn last(&self) -> u32 {
         let gap = self.gap.map_or(0, |gap| gap.lines);
         let lines = line_count(&self.head).saturating_add(gap).saturating_add(line_count(&self.tail));
@@ -78,18 +78,18 @@ impl Excerpt {
     }
 }
 
-/// Lines of a text as editors count them: a final line end opens no further line.
+/// Number of lines of a text as editors count them: a final line end does not start another line.
 pub fn line_count(text: &str) -> u32 {
     u32::try_from(text.split_inclusive('\n').count()).unwrap_or(u32::MAX)
 }
 
-/// The excerpt if it has at most `share` tokens, else its first 70 % and last 30 %, cut at line ends, with a note in
-/// place (spec 5.8). Lines are broken only where not even one fits.
+/// The excerpt if it has at most `share` tokens. Otherwise its first 70 % and last 30 %, cut at line ends, with a note
+/// in between (spec 5.8). A line is cut only if not even one fits.
 pub fn cut(excerpt: &Excerpt, share: u32) -> Shown {
     cut_with(excerpt, share, Note::OmittedReferenceLines)
 }
 
-/// `cut` of a text that nobody can refer to.
+/// `cut` for a text that nobody can refer to.
 pub fn cut_tokens(text: &str, share: u32) -> Cow<'_, str> {
     if tokens(text) <= share {
         return Cow::Borrowed(text);
@@ -98,7 +98,7 @@ pub fn cut_tokens(text: &str, share: u32) -> Cow<'_, str> {
     Cow::Owned(shown.text.trim_end_matches('\n').to_owned())
 }
 
-/// The first `most` lines of a text that nobody can refer to, with a note of what is left out.
+/// The first `most` lines of a text that nobody can refer to, with a note on what is left out.
 pub fn cut_lines(text: &str, most: usize) -> Cow<'_, str> {
     let start: usize = text.split_inclusive('\n').take(most).map(str::len).sum();
     if start == text.len() {
@@ -121,7 +121,7 @@ fn cut_with(excerpt: &Excerpt, share: u32, words: Note) -> Shown {
     let head = first_lines(&excerpt.head, for_head);
     let rest = if excerpt.gap.is_some() { &excerpt.tail } else { tail_of(&excerpt.head, head.len()) };
     let tail = last_lines(rest, for_tail);
-    // Whole lines are kept if they are most of what may be kept; one long line must not take everything away.
+    // Whole lines are used if they make up most of the allowance. A single long line must not cost everything.
     if budget > 0 && tokens(head).saturating_add(tokens(tail)) < budget / 2 {
         return cut_inside_lines(excerpt, for_head, for_tail);
     }
@@ -131,7 +131,7 @@ fn cut_with(excerpt: &Excerpt, share: u32, words: Note) -> Shown {
     Shown { text: join(head, &note, tail), whole: false }
 }
 
-/// The first `lines` lines as far as they fit `share` tokens, with a note for the rest (previews, spec 5.8).
+/// The first `lines` lines as far as they fit into `share` tokens, with a note about the rest (previews, spec 5.8).
 pub fn preview(excerpt: &Excerpt, lines: u32, share: u32) -> Shown {
     let all = excerpt.tokens();
     let wanted = usize::try_from(lines).unwrap_or(usize::MAX);
@@ -215,7 +215,7 @@ fn last_chars(text: &str, limit: u32) -> &str {
     before.map_or(text, |(at, character)| tail_of(text, at + character.len_utf8()))
 }
 
-/// Two leading digits are enough for "about".
+/// Rounds a number to two digits, which is enough for "about".
 fn about(count: u32) -> u32 {
     let mut unit = 1_u32;
     while count / unit >= 100 {

@@ -1,4 +1,4 @@
-//! The fragments of prompts: each cut to its cap before it gets a title or a fence (spec 8.5, 8.8).
+//! The fragments of prompts. Each is cut to its cap before it gets a title or a fence (spec 8.5, 8.8).
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::PromptKey;
 use super::excerpt::{cut_lines, cut_tokens};
 use super::key::Cap;
 
-/// `## title`, a blank line and the body, or nothing when the body is blank (spec 8.5).
+/// `## title`, a blank line and the body. Empty if the body is blank (spec 8.5).
 pub fn header(title: &str, body: &str) -> String {
     if body.trim().is_empty() { String::new() } else { format!("## {title}\n\n{body}") }
 }
@@ -19,18 +19,18 @@ pub fn header(title: &str, body: &str) -> String {
 /// Where the run takes place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Environment {
-    /// The date without a time, such as `2025-03-01`: prompts hold no clock time (spec 8.7).
+    /// The date without a time, such as `2025-03-01`, because prompts contain no clock time (spec 8.7).
     pub date: String,
     /// Operating system.
     pub system: String,
-    /// Shell of `run_command`; may be empty.
+    /// Shell of `run_command`. May be empty.
     pub shell: String,
     /// Absolute path of the project.
     pub project_root: String,
 }
 
 impl Environment {
-    /// A bullet list; what is not known is left out.
+    /// A bullet list without unknown values.
     pub fn render(&self) -> String {
         let lines: Vec<String> = [
             ("Date", &self.date),
@@ -46,23 +46,23 @@ impl Environment {
     }
 }
 
-/// The file a person has open.
+/// The file that a person has open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CurrentFile {
     /// Path relative to the project root.
     pub path: String,
-    /// Its text; 200 lines are shown (spec 8.8).
+    /// Its text. 200 lines are shown (spec 8.8).
     pub text: String,
-    /// Language tag of its fence; empty: `text`.
+    /// Language tag of its fence. Empty means `text`.
     pub language: String,
 }
 
-/// A refused list and what was wrong with it (spec 2.3, 2.11).
+/// A rejected list and what was wrong with it (spec 2.3, 2.11).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Retry {
-    /// The reply as it came.
+    /// The reply as received.
     pub proposal: String,
-    /// Text forms of its issues, one a line or with raw blocks.
+    /// Text forms of its issues, one per line or with raw blocks.
     pub issues: String,
 }
 
@@ -82,7 +82,7 @@ pub fn tool_instructions(tools: &[ToolSpec]) -> String {
     blocks.join("\n\n")
 }
 
-/// Values of one prompt, each cut to the cap that the table of spec 8.7 gives it.
+/// Values of one prompt, each cut to the cap in the table of spec 8.7.
 pub(super) struct Fill {
     key: PromptKey,
     values: Values,
@@ -122,13 +122,13 @@ impl Fill {
         self.set(name, text);
     }
 
-    /// A path a line under a title.
+    /// Paths, one per line, under a title.
     pub(super) fn paths(&mut self, name: &'static str, title: &str, paths: &[String]) {
         let lines: Vec<String> = paths.iter().map(|path| format!("- {path}")).collect();
         self.titled(name, title, &lines.join("\n"));
     }
 
-    /// The body under a title in a typed fence it cannot close (spec 4.7).
+    /// The body under a title, in a typed fence that it cannot close (spec 4.7).
     pub(super) fn quoted(&mut self, name: &'static str, title: &str, language: &str, body: &str) {
         let text = if body.trim().is_empty() {
             String::new()
@@ -138,13 +138,13 @@ impl Fill {
         self.set(name, text);
     }
 
-    /// Several texts of a person under one title, each in a fence of its own.
+    /// Several texts of a person under one title, each in a separate fence.
     pub(super) fn quoted_each(&mut self, name: &'static str, title: &str, bodies: &[String]) {
         let blocks: Vec<String> = bodies.iter().map(|body| fence("text", body)).collect();
         self.set(name, header(title, &blocks.join("\n\n")));
     }
 
-    /// Issues after a sentence that says what to do about them. They have no title, which a reply could repeat.
+    /// Issues after a sentence that says what to do about them. They have no title that a reply could repeat.
     pub(super) fn issues(&mut self, name: &'static str, note: Note, issues: &str) {
         let text = if issues.trim().is_empty() {
             String::new()
@@ -166,7 +166,7 @@ impl Fill {
         self.quoted("project_description", "Project description", "markdown", description.trim_matches('\n'));
     }
 
-    /// A refused list with its issues.
+    /// A rejected list with its issues.
     pub(super) fn retry(&mut self, retry: Option<&Retry>) {
         let (proposal, issues) = retry.map_or(("", ""), |retry| (retry.proposal.as_str(), retry.issues.as_str()));
         self.quoted("previous_proposal", "Previous proposal", "markdown", proposal);
@@ -186,7 +186,7 @@ impl Fill {
     }
 }
 
-/// `- **Label** value`, further lines indented (spec 9); nothing for an empty value.
+/// `- **Label** value` with further lines indented (spec 9). Empty for an empty value.
 fn label(name: &str, value: &str) -> String {
     let value = value.trim();
     if value.is_empty() { String::new() } else { format!("- **{name}** {}", value.replace('\n', "\n  ")) }

@@ -6,23 +6,23 @@ use super::fragment::Fill;
 use super::prompts::rendered;
 use super::{PromptKey, Rendered, Templates};
 
-/// Stands between the parts of the system text.
+/// Separates the parts of the system text.
 const JOINT: &str = "===";
 
-/// Everything a handler is told, resolved. Empty parts are left out.
+/// Everything that a handler is told, resolved. Empty parts are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HandlerPrompt {
-    /// Words of the template for the system text.
+    /// The template's text for the system part.
     pub system: String,
-    /// How tools are called, where the provider has no tool calling.
+    /// How to call tools, if the provider has no tool calling.
     pub tools: String,
     /// Blocks of files.
     pub files: String,
     /// Texts of the parent's frame, with their titles.
     pub inherited: Vec<(String, String)>,
-    /// Outputs of earlier tasks, one a line or block.
+    /// Outputs of earlier tasks, one per line or block.
     pub earlier: String,
-    /// Material that was looked up; it stands in a fence.
+    /// Material that was looked up. It is in a fence.
     pub related: String,
     /// Inputs with their values.
     pub inputs: Vec<(String, String)>,
@@ -32,7 +32,7 @@ pub struct HandlerPrompt {
     pub expected: String,
     /// The declared form of the output.
     pub output_format: String,
-    /// The error of the attempt before.
+    /// The error of the previous attempt.
     pub issues: String,
 }
 

@@ -1,4 +1,4 @@
-//! The templates and what each may hold (spec 8.7), as one table.
+//! The templates and their placeholders (spec 8.7), as one table.
 
 use std::fmt;
 use std::str::FromStr;
@@ -39,7 +39,7 @@ pub enum PromptKey {
     Route,
 }
 
-/// The part of a template that a placeholder is meant for.
+/// The part of a template in which a placeholder belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Before the separator.
@@ -48,25 +48,26 @@ pub enum Part {
     User,
 }
 
-/// How much of a fragment a model sees.
+/// How much of a fragment the model sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cap {
-    /// All of it: a person's words, which are never cut (spec 2.1), or text that was cut to its budget before (5.8).
+    /// All of it. For a person's words, which are never cut (spec 2.1), and for text that was already cut to its budget
+    /// (5.8).
     Whole,
     /// Its first lines.
     Lines(usize),
-    /// About so many tokens of its start and end.
+    /// About this many tokens from its start and end.
     Tokens(u32),
 }
 
-/// A placeholder that a template may hold.
+/// A placeholder of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Name in the braces.
     pub name: &'static str,
-    /// Where it is meant to stand.
+    /// The part in which it belongs.
     pub part: Part,
-    /// A template without it is refused.
+    /// Whether a template without it is rejected.
     pub required: bool,
     /// How much of the fragment is shown.
     pub cap: Cap,
@@ -83,11 +84,11 @@ const fn need(name: &'static str, cap: Cap) -> Slot {
     Slot { name, part: Part::User, required: true, cap }
 }
 
-/// What shows the form of the reply: not needed where something holds the reply to it.
+/// Shows the form of the reply. Not needed if something enforces the form.
 const FORM: Slot = Slot { name: FORM_SLOT, part: Part::System, required: false, cap: Cap::Whole };
 const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required: true, cap: Cap::Tokens(8_000) };
 const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
-// Cut by the host, between rules.
+// The host cuts it, between rules.
 const DESCRIPTION: Slot = slot("project_description", Cap::Whole);
 const PROJECT_FILES: Slot = slot("project_files", Cap::Whole);
 const ORIGINAL: Slot = need("original_prompt", Cap::Whole);
@@ -99,7 +100,7 @@ const PROPOSAL_ISSUES: Slot = need("previous_proposal_issues", Cap::Tokens(6_000
 const FOLLOW_UPS: Slot = need("follow_up_prompts", Cap::Whole);
 const GOALS: Slot = need("goals_summary", Cap::Tokens(2_000));
 const OUTPUTS: Slot = need("precursor_with_completed_outputs", Cap::Tokens(24_000));
-// A task that is not shown could only be lost: a reply drops what it leaves out.
+// A task that is not shown would be lost: a reply removes what it leaves out.
 const CURRENT_LIST: Slot = need("current_task_list", Cap::Whole);
 const PROBLEMS: Slot = need("task_problems", Cap::Tokens(6_000));
 
@@ -145,10 +146,10 @@ const REFINEMENT: &[Slot] = &[
     ISSUES,
 ];
 
-// What tasks of all skills share comes first, so that a provider reads it once.
+// What tasks of all skills share comes first, so that a provider processes it only once.
 const EXECUTION: &[Slot] = &[FORM, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
-// Only who makes calls has to know where.
+// Only a task that makes calls needs to know where it runs.
 const LOOP: &[Slot] = &[FORM, ENVIRONMENT, DESCRIPTION, ORIGINAL, SKILL, need("precursor", Cap::Whole), QUERY, ISSUES];
 
 const ROUTE: &[Slot] = &[
@@ -156,20 +157,20 @@ const ROUTE: &[Slot] = &[
     need("request", Cap::Tokens(2_000)),
 ];
 
-// The material first: what any two requests about a project share.
+// The material comes first, because any two requests about a project share it.
 const MATERIAL: Slot = Slot { name: "precursor", part: Part::System, required: true, cap: Cap::Whole };
 const REQUEST: Slot = need("request", Cap::Whole);
 
 const DIRECT: &[Slot] = &[MATERIAL, SKILL, REQUEST, ISSUES];
 
-// Its form stands behind the material, too.
+// Its form also comes after the material.
 const DIRECT_WRITE: &[Slot] = &[MATERIAL, SKILL, REQUEST, Slot { part: Part::User, ..FORM }, ISSUES];
 
 const DOCUMENT: &[Slot] = &[MATERIAL, SKILL, REQUEST, need("path", Cap::Whole), ISSUES];
 
 const MERGE: &[Slot] = &[FORM, SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
 
-// What does not fit is not joined.
+// Results that do not fit are not joined.
 const JOIN: &[Slot] = &[ORIGINAL, FOLLOW_UPS, need("task_results", Cap::Whole)];
 
 const ITERATION: &[Slot] = &[
@@ -267,7 +268,7 @@ impl PromptKey {
         }
     }
 
-    /// What the template may hold, in the order of spec 8.7.
+    /// The placeholders of the template, in the order of spec 8.7.
     pub fn slots(self) -> &'static [Slot] {
         match self {
             Self::Plan => PLAN,

@@ -1,4 +1,4 @@
-//! Prompts: templates of prompts (spec 8.1-8.6), one table of what each may hold, one struct per prompt with a cap on each
+//! Prompts: their templates (spec 8.1-8.6), one table of placeholders, and one struct per prompt with a cap on each
 //! fragment (spec 8.8). The small texts of the host are in core.
 
 mod excerpt;

@@ -22,17 +22,17 @@ pub struct PlanPrompt {
     pub skill_catalog: String,
     /// Where the run takes place.
     pub environment: Environment,
-    /// The project's description; may be empty.
+    /// The project's description. May be empty.
     pub project_description: String,
-    /// Paths of the project's files, a note of those left out among them; may be empty.
+    /// Paths of the project's files, including a note about those left out. May be empty.
     pub project_files: Vec<String>,
-    /// The file a person has open.
+    /// The file that a person has open.
     pub current_file: Option<CurrentFile>,
-    /// Paths of files a person has open.
+    /// Paths of files that a person has open.
     pub open_files: Vec<String>,
     /// The request, verbatim.
     pub user_prompt: String,
-    /// The refused list of the try before.
+    /// The rejected list of the previous attempt.
     pub retry: Option<Retry>,
 }
 
@@ -60,26 +60,26 @@ impl PlanPrompt {
     }
 }
 
-/// Makes one task exact and chooses its tool calls (spec 2.5, 3.7).
+/// Makes one task precise and chooses its tool calls (spec 2.5, 3.7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct RefinementPrompt {
-    /// The task's skill, as pinned.
+    /// The pinned skill of the task.
     pub skill: Skill,
-    /// The tools the skill may use and that are registered and switched on.
+    /// The tools that the skill may use and that are registered and enabled.
     pub tools: Vec<ToolSpec>,
     /// Where the run takes place.
     pub environment: Environment,
-    /// The project's description; may be empty.
+    /// The project's description. May be empty.
     pub project_description: String,
     /// The request, verbatim.
     pub original_prompt: String,
-    /// Blocks of the references, as shown at refinement (spec 5.8, 5.9).
+    /// Blocks of the references for refinement (spec 5.8, 5.9).
     pub reference_contents: String,
     /// The task in REFINEMENT form (spec 9).
     pub task_data: String,
-    /// Text forms of the issues of the references as they stand, before there was any reply.
+    /// Text forms of the issues about the current references, from before any reply.
     pub checked: String,
-    /// Text forms of the issues of the attempt before, with raw blocks.
+    /// Text forms of the issues of the previous attempt, with raw blocks.
     pub issues: String,
 }
 
@@ -110,7 +110,7 @@ impl RefinementPrompt {
     }
 }
 
-/// Which reply an execution asks for.
+/// The kind of reply that an execution asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ExecutionKind {
     /// A result (spec 3.8).
@@ -118,9 +118,9 @@ pub enum ExecutionKind {
     Plain,
     /// A result with changes (spec 3.9).
     Write,
-    /// An answer in prose, from material that stands before the request (spec 2.3).
+    /// An answer in prose, from material that comes before the request (spec 2.3).
     Direct,
-    /// Changes, from such material.
+    /// Changes, from the same kind of material.
     DirectWrite,
     /// The text of one new file: the reply is the file (spec 3.9).
     Document {
@@ -129,21 +129,22 @@ pub enum ExecutionKind {
     },
     /// A tool conversation (spec 10.7).
     Loop {
-        /// Tools to be called by text, for a provider without tool calling; empty: natively, or none.
+        /// Tools that are called by text, for a provider without tool calling. Empty if calls are native or there are
+        /// no tools.
         text_tools: Vec<ToolSpec>,
     },
 }
 
-/// Does one task, or one execution run of it (spec 10.4).
+/// Executes one task, or one execution run of it (spec 10.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecutionPrompt {
-    /// Which reply is asked for.
+    /// The kind of reply that it asks for.
     pub kind: ExecutionKind,
-    /// The task's skill, as pinned, or the built-in reader (spec 7.8).
+    /// The pinned skill of the task, or the built-in reader (spec 7.8).
     pub skill: Skill,
     /// Where the run takes place.
     pub environment: Environment,
-    /// The project's description; may be empty.
+    /// The project's description. May be empty.
     pub project_description: String,
     /// The request, verbatim.
     pub original_prompt: String,
@@ -153,12 +154,12 @@ pub struct ExecutionPrompt {
     pub need: String,
     /// Expected output.
     pub expected: String,
-    /// Text forms of the issues of the attempt before, with raw blocks.
+    /// Text forms of the issues of the previous attempt, with raw blocks.
     pub issues: String,
 }
 
 impl ExecutionPrompt {
-    /// The new file whose text the reply is.
+    /// The path of the new file, if the reply is its text.
     pub fn document(&self) -> Option<&str> {
         match &self.kind {
             ExecutionKind::Document { path } => Some(path),
@@ -190,7 +191,8 @@ impl ExecutionPrompt {
                 fill.plain("skill_definition", &format!("{}\n\n{tools}", self.skill.execution));
             }
             ExecutionKind::Direct | ExecutionKind::DirectWrite | ExecutionKind::Document { .. } => {
-                // The bundled skills say how to use tools, or what the request says itself; a person's say more.
+                // Bundled skills say how to use tools, and otherwise only what the request itself says. A person's
+                // skill may say more.
                 let bundled = self.skill.source.layer == SkillLayer::Bundled;
                 fill.plain("skill_definition", if bundled { "" } else { &self.skill.execution });
             }
@@ -217,7 +219,7 @@ impl ExecutionPrompt {
 /// Merges the documents of several execution runs (spec 3.12).
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergePrompt {
-    /// The task's skill, as pinned.
+    /// The pinned skill of the task.
     pub skill: Skill,
     /// The request, verbatim.
     pub original_prompt: String,
@@ -227,7 +229,7 @@ pub struct MergePrompt {
     pub expected: String,
     /// Run label and document, in run order.
     pub run_documents: Vec<(String, String)>,
-    /// Text forms of the issues of the attempt before.
+    /// Text forms of the issues of the previous attempt.
     pub issues: String,
 }
 
@@ -238,7 +240,7 @@ pub struct JoinPrompt {
     pub original_prompt: String,
     /// Accepted follow-ups, verbatim, in order.
     pub follow_ups: Vec<String>,
-    /// Name and document of each task, in their order.
+    /// Name and document of each task, in order.
     pub results: Vec<(String, String)>,
 }
 
@@ -256,13 +258,13 @@ impl JoinPrompt {
     }
 }
 
-/// Documents, each under its title in a fence it cannot close.
+/// Documents, each under its title in a fence that it cannot close.
 fn documents<'a>(documents: impl Iterator<Item = (&'a String, impl AsRef<str>)>) -> String {
     let blocks = documents.map(|(title, text)| format!("### {title}\n\n{}", fence("markdown", text.as_ref())));
     blocks.collect::<Vec<_>>().join("\n\n")
 }
 
-/// Tokens of all run documents together, shared evenly.
+/// Tokens for all run documents together, divided evenly.
 const RUN_DOCUMENTS: u32 = 24_000;
 
 impl MergePrompt {

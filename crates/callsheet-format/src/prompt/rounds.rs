@@ -13,9 +13,9 @@ pub struct IterationPrompt {
     pub skill_catalog: String,
     /// Where the run takes place.
     pub environment: Environment,
-    /// The project's description; may be empty.
+    /// The project's description. May be empty.
     pub project_description: String,
-    /// Paths of the project's files, a note of those left out among them; may be empty.
+    /// Paths of the project's files, including a note about those left out. May be empty.
     pub project_files: Vec<String>,
     /// The request, verbatim.
     pub original_prompt: String,
@@ -27,9 +27,9 @@ pub struct IterationPrompt {
     pub completed_outputs: String,
     /// Outstanding tasks in LIST form (spec 9.2).
     pub current_task_list: String,
-    /// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
+    /// Failures with their issues, denials with the person's words, and blocked tasks with the cause (spec 2.9).
     pub task_problems: String,
-    /// The refused list of the try before.
+    /// The rejected list of the previous attempt.
     pub retry: Option<Retry>,
 }
 
@@ -59,10 +59,10 @@ impl IterationPrompt {
     }
 }
 
-/// Turns a follow-up on an ended run into new goals and tasks (spec 2.17).
+/// Turns a follow-up to an ended run into new goals and tasks (spec 2.17).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ContinuationPrompt {
-    /// What an iteration is told.
+    /// The same state that an iteration is told.
     pub state: IterationPrompt,
     /// The new follow-up, verbatim.
     pub follow_up: String,

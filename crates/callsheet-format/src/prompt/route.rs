@@ -1,4 +1,4 @@
-//! The prompt that chooses a skill (spec 2.3). Its own words are few, and what stands before the request is the same for
+//! The prompt that chooses a skill (spec 2.3). Its own text is short, and everything before the request is the same for
 //! every request, so that a model has it in its cache.
 
 use callsheet_core::prompt::PromptError;
@@ -7,13 +7,13 @@ use super::fragment::Fill;
 use super::prompts::rendered;
 use super::{Example, PromptKey, Rendered, Templates};
 
-/// Characters of the line of one skill.
+/// Most characters in the line of one skill.
 const LINE: usize = 160;
 
-/// A skill that may be chosen.
+/// A skill that can be chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// Its name.
+    /// Its purpose. Only the first sentence is used.
     pub name: String,
     /// What it is for; the first sentence counts.
     pub description: String,
@@ -28,15 +28,15 @@ pub struct Candidate {
 pub struct RoutePrompt {
     /// In the order of the catalog.
     pub candidates: Vec<Candidate>,
-    /// The request, or what is needed of a task.
+    /// The request, or the need of a task.
     pub request: String,
     /// Files that the request names.
     pub paths: Vec<String>,
 }
 
 impl RoutePrompt {
-    /// The texts of the call. Examples of the template whose skill is not offered are left out; a skill that the template
-    /// has none for gives its own.
+    /// The texts of the call. Examples of the template whose skill is not offered are left out. A skill without
+    /// examples in the template provides its own.
     ///
     /// # Errors
     /// If the template is broken.

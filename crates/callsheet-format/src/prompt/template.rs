@@ -1,4 +1,5 @@
-//! A prompt template (spec 8.2): a system part, example turns and a user part, checked against what its key declares.
+//! A prompt template (spec 8.2): a system part, example turns and a user part, checked against the placeholders of its
+//! key.
 
 use callsheet_core::prompt::{Piece, PromptError, Values, parse_part, render_pieces};
 
@@ -10,7 +11,7 @@ use super::templates::{ASSISTANT_PART, USER_PART};
 pub struct Rendered {
     /// System text.
     pub system: String,
-    /// Turns that were never taken: what a good reply looks like, before the request itself.
+    /// Invented turns before the request itself, which show a good reply.
     pub examples: Vec<Example>,
     /// User message.
     pub user: String,
@@ -34,8 +35,8 @@ pub struct Template {
     user: Vec<Piece>,
 }
 
-/// The parts of a file, each with its first line: the system part, then user and assistant parts in turn, a user part
-/// last. A fault has the line that it is at, and the line that should stand there.
+/// The parts of a file, each with its first line: the system part, then user and assistant parts in turn, with a user
+/// part last. A fault contains its line and the line that should be there.
 fn parts(text: &str) -> Result<Vec<(u32, String)>, (u32, &'static str)> {
     let mut parts: Vec<(u32, Vec<&str>)> = vec![(1, Vec::new())];
     let mut last = 1;
@@ -58,8 +59,8 @@ impl Template {
     /// Parses and checks the text of a template. `source_path` is for errors.
     ///
     /// # Errors
-    /// If its parts do not follow each other as they must, it holds a placeholder that is not declared for `key`, lacks a
-    /// required one, or has a broken block.
+    /// If its parts are in a wrong order, it contains a placeholder that `key` does not declare, lacks a required one,
+    /// or has a broken block.
     pub fn parse(key: PromptKey, source_path: &str, text: &str) -> Result<Self, PromptError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
         let parts = parts(&text).map_err(|(line, expected)| PromptError::Parts {
@@ -93,7 +94,7 @@ impl Template {
         Ok(template)
     }
 
-    /// The texts with every placeholder filled. An example of which nothing is left on one side is left out.
+    /// The texts with every placeholder filled in. An example with an empty side is left out.
     ///
     /// # Errors
     /// If a placeholder of the template has no value.
@@ -114,7 +115,7 @@ impl Template {
         Ok(Rendered { system: filled(&self.system)?, examples, user: filled(&self.user)? })
     }
 
-    /// The text that stands in the file itself, system part first, without placeholders.
+    /// The text of the file itself without placeholders, system part first.
     pub fn static_text(&self) -> String {
         let examples = self.examples.iter().flat_map(|(user, assistant)| user.iter().chain(assistant));
         let mut text = String::new();
@@ -134,7 +135,7 @@ impl Template {
         text
     }
 
-    /// Placeholders and blocks in order of appearance; what stands inside a block or an example does not count.
+    /// Placeholders and blocks in order of appearance, without those inside a block or an example.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.system.iter().chain(&self.user).filter_map(|piece| match piece {
             Piece::Text(_) => None,

@@ -1,5 +1,5 @@
-//! The texts of all templates with where they came from. They are parsed when they are used, so that a broken file
-//! that a run never needs does not stop it (spec 8.1).
+//! The texts of all templates and their sources. A template is parsed when it is used, so a broken file that a run
+//! never needs does not stop the run (spec 8.1).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub const ASSISTANT_PART: &str = "<!-- callsheet:assistant -->";
 /// Where a template came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateSource {
-    /// Path as shown to a person; `bundled` for the shipped one.
+    /// Path as shown to a person. `bundled` for a bundled template.
     pub path: String,
     /// The text, or why it could not be read.
     pub text: Result<String, String>,
@@ -28,7 +28,7 @@ pub struct TemplateSource {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Templates {
     sources: BTreeMap<PromptKey, TemplateSource>,
-    /// The block that shows the form of a reply is left out.
+    /// Whether to omit the block that shows the form of a reply.
     held: bool,
 }
 
@@ -48,7 +48,7 @@ impl Templates {
         Self { sources: sources.collect(), held: false }
     }
 
-    /// The shipped text of a template, for ejecting it.
+    /// The bundled text of a template, for ejecting it.
     pub fn bundled_text(key: PromptKey) -> &'static str {
         match key {
             PromptKey::Plan => include_str!("../../prompts/task_creation_initial.md"),
@@ -68,7 +68,7 @@ impl Templates {
         }
     }
 
-    /// Puts a text in the place of another.
+    /// Replaces the text of a template.
     pub fn replace(&mut self, key: PromptKey, source: TemplateSource) {
         self.sources.insert(key, source);
     }
@@ -97,7 +97,7 @@ impl Templates {
         }
     }
 
-    /// The template of a key given as text (spec 8.6).
+    /// The template for a key that is given as text (spec 8.6).
     ///
     /// # Errors
     /// If there is no such key, and as `get`.
@@ -114,19 +114,19 @@ impl Templates {
         self.get(key)?.render(&values)
     }
 
-    /// The templates for a call whose reply is held to its form, so that the prompt need not show it: a model would copy
-    /// its blanks.
+    /// The templates for a call whose reply has an enforced form. The prompt then need not show the form, whose blanks
+    /// a model would copy.
     pub fn held(&self) -> Self {
         Self { held: true, ..self.clone() }
     }
 
-    /// Hash of the text of a key, to be recorded when it is used (spec 8.1).
+    /// Hash of a template's text, to record when it is used (spec 8.1).
     pub fn hash(&self, key: PromptKey) -> Option<BlobId> {
         let text = self.sources.get(&key)?.text.as_ref().ok()?;
         Some(BlobId::of(text.as_bytes()))
     }
 
-    /// Every template that is broken; empty if all can be used.
+    /// Every broken template. Empty if all can be used.
     pub fn check(&self) -> Vec<PromptError> {
         PromptKey::ALL.iter().filter_map(|key| self.get(*key).err()).collect()
     }

@@ -1,4 +1,4 @@
-//! What a reading collects while it works: repairs and issues, in line order at the end (spec 4.3, 4.8).
+//! Collects repairs and issues during a reading, and sorts them by line at the end (spec 4.3, 4.8).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,23 +10,23 @@ use callsheet_core::spec::Phase;
 
 use super::{Answer, Lookup, ReadContext, Reading};
 
-/// Longest excerpt of a repair, characters (spec 4.3).
+/// Longest excerpt in a repair, in characters (spec 4.3).
 const EXCERPT: usize = 120;
 
-/// Comparisons with candidates in one reading: what keeps candidate search from making reading superlinear (spec 4.1).
-/// Far more than any real reply asks for.
+/// How many comparisons with candidates one reading may make, so that the search for candidates does not make reading
+/// superlinear (spec 4.1). Real replies need far fewer.
 const COMPARISONS: usize = 30_000;
 
-/// Repairs, and issues, of one code that are kept in full; the others are counted (spec 4.3, 4.8). Far more than any
-/// reply that is meant as one has.
+/// How many repairs, or issues, of one code are kept in full. Further ones are counted (spec 4.3, 4.8). Real replies
+/// have far fewer.
 const FULL: u16 = 1_000;
 
-/// Collects repairs and issues of one reading and remembers where the reader is.
+/// Collects repairs and issues of one reading, and knows the reader's current section and task.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
     phase: Phase,
     strict: bool,
-    /// A person wrote the text: it is not changed by a guess (spec 2.18).
+    /// Whether a person wrote the text, so that guesses must not change it (spec 2.18).
     by_hand: bool,
     section: Named,
     task: Named,
@@ -43,7 +43,7 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Nothing noted yet. `strict` turns warnings into errors at the end.
+    /// Starts without notes. `strict` turns warnings into errors at the end.
     pub fn new(phase: Phase, strict: bool) -> Self {
         Self {
             phase,
@@ -62,17 +62,18 @@ impl Diagnostics {
         }
     }
 
-    /// Whether a person wrote the text.
+    /// Sets whether a person wrote the text.
     pub fn by_hand(self, by_hand: bool) -> Self {
         Self { by_hand, ..self }
     }
 
-    /// Whether a person wrote the text: a near name is an error that names the near one.
+    /// Whether a person wrote the text. A misspelled name is then an error that suggests the right one.
     pub fn is_by_hand(&self) -> bool {
         self.by_hand
     }
 
-    /// Empty notes at the same place, for a part of the text that may turn out not to count; see [`Diagnostics::absorb`].
+    /// Empty notes with the same section and task, for a part of the text that may turn out not to count; see
+    /// [`Diagnostics::absorb`].
     pub fn fork(&self) -> Self {
         Self {
             section: self.section.clone(),
@@ -85,7 +86,7 @@ impl Diagnostics {
         }
     }
 
-    /// Takes over what a fork has noted.
+    /// Adds what a fork has noted.
     pub fn absorb(&mut self, fork: Self) {
         self.section = fork.section;
         self.task = fork.task;
@@ -99,8 +100,8 @@ impl Diagnostics {
         self.comparisons = fork.comparisons;
     }
 
-    /// Whether so many candidates may still be compared in this reading; they are then counted. Where it says no, no
-    /// near name is looked for and none is suggested.
+    /// Whether this many more candidates may be compared in this reading; if so, counts them. If not, the reader
+    /// neither searches nor suggests a similar name.
     pub fn may_compare(&self, candidates: usize) -> bool {
         let left = self.comparisons.get().checked_sub(candidates);
         self.comparisons.set(left.unwrap_or(0));
@@ -112,17 +113,18 @@ impl Diagnostics {
         self.phase
     }
 
-    /// Sets the section that later issues are in.
+    /// Sets the section for later issues.
     pub fn set_section(&mut self, section: Option<&str>) {
         self.section.set(section);
     }
 
-    /// Sets the task that later repairs and issues concern.
+    /// Sets the task for later repairs and issues.
     pub fn set_task(&mut self, task: Option<&str>) {
         self.task.set(task.filter(|name| !name.is_empty()));
     }
 
-    /// Records a repair; excerpts are cut to 120 characters. Of one code, those beyond the first 1,000 are counted.
+    /// Records a repair. Excerpts are cut to 120 characters. After the first 1,000 of one code, repairs are only
+    /// counted.
     pub fn repair(&mut self, code: RepairCode, span: Span, before: &str, after: impl Display) {
         if self.is_full(code) {
             self.more.push((code, span));
@@ -140,7 +142,7 @@ impl Diagnostics {
         });
     }
 
-    /// Whether another repair of this code is only counted, so that its words need not be put together.
+    /// Whether another repair of this code would only be counted, so that its words are not needed.
     pub fn is_full(&self, code: RepairCode) -> bool {
         self.repaired.get(code as usize).is_some_and(|count| *count >= FULL)
     }
@@ -150,7 +152,7 @@ impl Diagnostics {
         self.repaired.get(code as usize).is_some_and(|count| *count > 0)
     }
 
-    /// Records the repairs of another reading of the same text that `wanted` names.
+    /// Records those repairs of another reading of the same text that `wanted` selects.
     pub fn repeat(&mut self, other: &Self, wanted: impl Fn(RepairCode) -> bool) {
         for repair in other.repairs.iter().filter(|repair| wanted(repair.code)) {
             self.repair(repair.code, repair.span, &repair.before, &repair.after);
@@ -159,7 +161,8 @@ impl Diagnostics {
     }
 
     /// An issue at `span` in the current section and task, with the words of `code`. `variant` chooses among several
-    /// wordings of one code, empty for the usual one; `facts` fill the placeholders. Give it to [`Diagnostics::push`].
+    /// wordings of one code and is empty for the usual one; `facts` fill in the placeholders. Pass the result to
+    /// [`Diagnostics::push`].
     pub fn issue(&self, code: IssueCode, variant: &str, span: Span, facts: &[(&str, &str)]) -> Issue {
         let full = self.is_counted(code);
         let words = || super::words::of(code, variant, facts);
@@ -183,12 +186,12 @@ impl Diagnostics {
         }
     }
 
-    /// Whether another issue of this code is only counted, so that its words need not be put together.
+    /// Whether another issue of this code would only be counted, so that its words are not needed.
     pub fn is_counted(&self, code: IssueCode) -> bool {
         self.found.get(code as usize).is_some_and(|count| *count >= FULL)
     }
 
-    /// The answer to a lookup; an unanswered one is remembered for [`Diagnostics::wanted`].
+    /// The answer to a lookup. An unanswered lookup is remembered for [`Diagnostics::wanted`].
     pub fn answer<'a>(&mut self, context: &'a ReadContext, lookup: Lookup) -> Option<&'a Answer> {
         let answer = context.answers.get(&lookup);
         if answer.is_none() {
@@ -197,7 +200,7 @@ impl Diagnostics {
         answer
     }
 
-    /// Lookups that were asked and had no answer, in order.
+    /// Lookups without an answer, in order.
     pub fn wanted(self) -> Vec<Lookup> {
         self.wanted.into_iter().collect()
     }
@@ -214,23 +217,23 @@ impl Diagnostics {
         self.issues.push(issue);
     }
 
-    /// Repairs so far that are kept, in the order noted.
+    /// Kept repairs so far, in the order in which they were noted.
     pub fn repairs(&self) -> &[Repair] {
         &self.repairs
     }
 
-    /// Errors so far, kept or counted.
+    /// Number of errors so far, kept or counted.
     pub fn errors(&self) -> usize {
         let kept = self.issues.iter().filter(|issue| issue.severity == Severity::Error).count();
         kept + self.counted.iter().filter(|(_, severity, _)| *severity == Severity::Error).count()
     }
 
-    /// Issues so far that are kept, in the order noted.
+    /// Kept issues so far, in the order in which they were noted.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
     }
 
-    /// Forgets what was noted inside `spans`, for parts of the text that do not count after all. They are in line order
+    /// Removes the notes within `spans`, for parts of the text that do not count after all. The spans are in line order
     /// and do not overlap.
     pub fn retract(&mut self, spans: &[Span]) {
         let inside = |at: Span| {
@@ -239,17 +242,17 @@ impl Diagnostics {
         };
         self.repairs.retain(|repair| !inside(repair.span));
         self.more.retain(|(_, span)| !inside(*span));
-        // A reply that was cut off stays one, wherever it ends.
+        // A truncated reply remains truncated, wherever it ends.
         self.issues.retain(|issue| issue.code == IssueCode::ReplyTruncated || !inside(issue.place.span));
         self.counted.retain(|(_, _, span)| !inside(*span));
     }
 
-    /// Keeps the issues so far that `wanted` says; those that are only counted stay.
+    /// Keeps only the issues that `wanted` selects. Counted issues are kept.
     pub fn keep_issues(&mut self, mut wanted: impl FnMut(&Issue) -> bool) {
         self.issues.retain(&mut wanted);
     }
 
-    /// Puts notes to other lines, for a text that was made of another one, which has no sections.
+    /// Moves notes to other lines, for a text that was made from another one. Such a text has no sections.
     pub fn relocate(&mut self, line: impl Fn(u32) -> u32) {
         let moved = |span: Span| Span::line(line(span.first)).to(Span::line(line(span.last)));
         self.repairs.iter_mut().for_each(|repair| repair.span = moved(repair.span));
@@ -261,7 +264,7 @@ impl Diagnostics {
         }
     }
 
-    /// Gives notes made so far, that have no task, the task whose lines they are in. `tasks` is in line order.
+    /// Assigns notes without a task to the task that contains their lines. `tasks` is in line order.
     pub fn name_tasks(&mut self, tasks: &[(Span, &str)]) {
         let name_at = |at: Span| {
             let after = tasks.partition_point(|(span, _)| span.first <= at.first);
@@ -276,7 +279,7 @@ impl Diagnostics {
         }
     }
 
-    /// One repair and one issue of each code for all that are not kept in full.
+    /// Adds one repair and one issue for each code that was not kept in full.
     fn count_rest(&mut self) {
         let mut repairs: BTreeMap<RepairCode, (Span, usize)> = BTreeMap::new();
         for (code, span) in std::mem::take(&mut self.more) {
@@ -307,7 +310,7 @@ impl Diagnostics {
         }));
     }
 
-    /// The reading: notes in line order, warnings as errors if strict.
+    /// The reading: notes in line order, and warnings as errors if strict.
     pub fn finish<T>(mut self, value: T) -> Reading<T> {
         self.count_rest();
         self.repairs.sort_by_key(|repair| repair.span);
@@ -322,7 +325,7 @@ impl Diagnostics {
     }
 }
 
-/// A name that changes for every task of a list: its memory is used again, and forks share it.
+/// A name that changes for every task of a list. Its memory is reused, and forks share it.
 #[derive(Clone, Debug, Default)]
 struct Named {
     text: Rc<String>,

@@ -1,4 +1,4 @@
-//! The tasks of a run, as readers know them: put in once, and again when one has changed.
+//! The tasks of a run as readers know them. Each is added once, and again after it has changed.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::producers::{Producer, Producers, named_files};
 
-/// A task of the run that references and echoes are compared with.
+/// A task of the run with which references and echoes are compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct KnownTask {
     /// The task as it stands.
     pub task: Task,
     /// 0-based step in the plan.
     pub step: Option<u32>,
-    /// It is done and its output exists.
+    /// Whether it is done and its output exists.
     pub done: bool,
-    /// It ended denied (for `denied-again`).
+    /// Whether it was denied (for `denied-again`).
     pub denied: bool,
     /// Heading keys of its document, for `task://slug.md#heading`.
     pub headings: Vec<String>,
@@ -24,17 +24,17 @@ pub struct KnownTask {
     pub details: Vec<String>,
     /// Tokens of its document.
     pub tokens: u32,
-    /// It may change files (validation of references that are `not-yet` there).
+    /// Whether it may change files (to validate references that are `not-yet` there).
     pub writer: bool,
 }
 
-/// Tasks of a run by number. A copy shares what it holds.
+/// Tasks of a run by number. Copies share their content.
 #[derive(Clone, Debug, Default)]
 pub struct KnownTasks(Arc<Known>);
 
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// `None`: the task counts no more.
+    /// `None` if the task no longer counts.
     list: Vec<Option<Arc<KnownTask>>>,
     producers: Arc<Producers>,
 }
@@ -48,12 +48,12 @@ impl From<Vec<Arc<KnownTask>>> for KnownTasks {
 }
 
 impl KnownTasks {
-    /// Puts a task behind all others.
+    /// Adds a task after all others.
     pub fn push(&mut self, task: Arc<KnownTask>) {
         self.put(self.0.list.len(), Some(task));
     }
 
-    /// Puts a task in the place of the one with this number; `None`: it counts no more.
+    /// Replaces the task with this number. `None` means that it no longer counts.
     pub fn put(&mut self, at: usize, task: Option<Arc<KnownTask>>) {
         let known = Arc::make_mut(&mut self.0);
         if known.list.len() <= at {
@@ -75,13 +75,13 @@ impl KnownTasks {
         self.iter().next().is_none()
     }
 
-    /// By slug, or by a former one.
+    /// Finds a task by slug, or by a former slug.
     pub fn find(&self, slug: &Slug) -> Option<&KnownTask> {
         let task = self.0.list.get(self.0.producers.at(slug)?)?.as_deref()?;
         (task.task.slug == *slug || task.task.aliases.contains(slug)).then_some(task)
     }
 
-    /// What they give to others.
+    /// What they provide to other tasks.
     pub fn producers(&self) -> &Arc<Producers> {
         &self.0.producers
     }

@@ -1,26 +1,26 @@
-//! Which files earlier writers may make (spec 5.5 `not-yet`): those that their tasks name.
+//! Which files earlier tasks may create (spec 5.5 `not-yet`): those that they name.
 
 use std::collections::BTreeMap;
 
-/// Longest word that can be a path.
+/// Longest word, in bytes, that can be a path.
 const LONGEST: usize = 200;
 
-/// Steps with a writer, each so often as there are any, by the files that their tasks name.
+/// Steps of tasks that may change files, with their number in each step, by the files that they name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Making {
-    /// Of those that name this file, by its path and by its name alone, or a file in this directory.
+    /// Those that name this file, by its path or by its name alone, or a file in this directory.
     named: BTreeMap<String, BTreeMap<u32, usize>>,
-    /// Of those that name this directory, which ends in a slash: they may make any file in it.
+    /// Those that name this directory, which ends with a slash. They may create any file in it.
     within: BTreeMap<String, BTreeMap<u32, usize>>,
 }
 
 impl Making {
-    /// Adds a writer of a step with the paths that its task names.
+    /// Adds a task of a step with the paths that it names.
     pub(super) fn add(&mut self, step: u32, paths: &[String]) {
         self.each(paths, |steps| *steps.entry(step).or_default() += 1);
     }
 
-    /// Takes it out again.
+    /// Removes it again.
     pub(super) fn remove(&mut self, step: u32, paths: &[String]) {
         self.each(paths, |steps| {
             let left = steps.get(&step).copied().unwrap_or_default().saturating_sub(1);
@@ -45,7 +45,7 @@ impl Making {
         }
     }
 
-    /// Whether a writer of a step before this one may make a path; a directory ends in a slash.
+    /// Whether a task of an earlier step may create a path. A directory ends with a slash.
     pub(super) fn may(&self, path: &str, directory: bool, step: u32) -> bool {
         let path = plain(path);
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -64,8 +64,8 @@ fn plain(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// The words of a text that are paths: of files, which have an ending, a slash or a capital letter, such as
-/// `notes/summary.md` and `Makefile`, and of directories, which end in a slash.
+/// The words of a text that are paths: of files, which contain an extension, a slash or a capital letter, such as
+/// `notes/summary.md` and `Makefile`, and of directories, which end with a slash.
 pub fn files_of(text: &str) -> impl Iterator<Item = String> {
     let is_end = |c: char| {
         c.is_whitespace()

@@ -1,4 +1,4 @@
-//! What every reader shares: the lookups that it asks of the world, the diagnostics that it collects, and their words.
+//! What all readers share: lookups about the world, diagnostics, and their words.
 
 mod diagnostics;
 mod known;
@@ -17,7 +17,7 @@ pub(crate) use words::clause;
 
 use callsheet_core::issue::{Issue, Repair, Severity};
 
-/// The result of every reading: the best partial value, and all that was done and found.
+/// The result of every reading: the best partial value, and everything that was repaired and found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading<T> {
     /// The best partial value.
@@ -26,12 +26,12 @@ pub struct Reading<T> {
     pub repairs: Vec<Repair>,
     /// Issues in line order.
     pub issues: Vec<Issue>,
-    /// What it asked of the world without an answer: with answers to these it may read otherwise (spec 4.1).
+    /// Lookups without an answer. With their answers, the reading may give another result (spec 4.1).
     pub wanted: Vec<Lookup>,
 }
 
 impl<T> Reading<T> {
-    /// A reply is accepted if and only if it has no error (spec 3.2).
+    /// Whether the reply is accepted: only if it has no error (spec 3.2).
     pub fn is_accepted(&self) -> bool {
         self.issues.iter().all(|issue| issue.severity != Severity::Error)
     }

@@ -1,5 +1,5 @@
-//! What tasks give to others that refer to them, and where each is found: a reference costs the same in a sheet of any size,
-//! and so does a task that changed.
+//! What tasks provide to others that refer to them, and how each is found. A reference costs the same in a sheet of any
+//! size, and so does a changed task.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,20 +7,20 @@ use callsheet_core::spec::{Slug, Task};
 
 use super::making::{Making, files_of};
 
-/// A task whose output may be read.
+/// A task whose output can be read.
 #[derive(Clone, Debug, Default)]
 pub struct Producer {
-    /// Its slug; `None` until names are filled.
+    /// Its slug. `None` until names are filled in.
     pub slug: Option<Slug>,
     /// Former slugs (spec 6.4).
     pub aliases: Vec<Slug>,
-    /// 0-based step in the list that is checked; `None` for finished tasks outside it.
+    /// 0-based step in the checked list. `None` for finished tasks outside it.
     pub step: Option<u32>,
     /// Its output exists.
     pub done: bool,
-    /// It may change files.
+    /// Whether it may change files.
     pub writer: bool,
-    /// Paths that the task of a writer names.
+    /// Paths that the task names, if it may change files.
     pub files: Vec<String>,
     /// Heading keys of its document.
     pub headings: Vec<String>,
@@ -28,11 +28,11 @@ pub struct Producer {
     pub details: Vec<String>,
     /// Tokens of its document.
     pub tokens: u32,
-    /// Slug of the name as written, if several tasks wrote the same name (`reference-ambiguous`).
+    /// Slug of the written name, if several tasks have the same one (`reference-ambiguous`).
     pub repeated: Option<Slug>,
 }
 
-/// Tasks whose outputs may be read, by number, and where they stand.
+/// Tasks whose outputs can be read, by number, with indexes.
 #[derive(Clone, Debug, Default)]
 pub struct Producers {
     list: Vec<Option<Producer>>,
@@ -40,11 +40,11 @@ pub struct Producers {
     by_alias: BTreeMap<Slug, BTreeSet<usize>>,
     /// Those whose names begin with a number, by that beginning.
     numbered: BTreeMap<Slug, BTreeSet<usize>>,
-    /// How many tasks were written with a name.
+    /// How many tasks were written with each name.
     written: BTreeMap<Slug, usize>,
-    /// Steps, each so often as there are tasks in it.
+    /// Steps with the number of their tasks.
     steps: BTreeMap<u32, usize>,
-    /// What writers that are not done may make.
+    /// What unfinished tasks may create.
     making: Making,
 }
 
@@ -59,7 +59,7 @@ impl FromIterator<Producer> for Producers {
 }
 
 impl Producers {
-    /// Puts a task in the place of the one with this number; `None`: nothing refers to it any more.
+    /// Replaces the task with this number. `None` means that nothing refers to it any more.
     pub fn put(&mut self, at: usize, producer: Option<Producer>) {
         if self.list.len() <= at {
             self.list.resize(at + 1, None);
@@ -100,28 +100,28 @@ impl Producers {
         self.list.get(at)?.as_ref()
     }
 
-    /// All, each with its number.
+    /// All tasks with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Producer)> {
         self.list.iter().enumerate().filter_map(|(at, producer)| Some((at, producer.as_ref()?)))
     }
 
-    /// So many numbers were given.
+    /// How many numbers were assigned.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// No number was given.
+    /// Whether no number was assigned.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Steps of the list, as far as there are tasks in them.
+    /// Number of steps of the list that contain tasks.
     pub fn sections(&self) -> u32 {
         self.steps.last_key_value().map_or(0, |(last, _)| last.saturating_add(1))
     }
 
     /// The number of the task with this slug or alias. `task-3` is enough for `Task 3: Find the log`, if no other name
-    /// begins so.
+    /// begins like this.
     pub fn at(&self, slug: &Slug) -> Option<usize> {
         let first = |places: Option<&BTreeSet<usize>>| places.and_then(BTreeSet::first).copied();
         let named = first(self.by_slug.get(slug)).or_else(|| first(self.by_alias.get(slug)));
@@ -133,7 +133,7 @@ impl Producers {
         self.written.get(slug).is_some_and(|count| *count > 1)
     }
 
-    /// Whether a writer of a step before this one may make a path.
+    /// Whether a task of an earlier step may create a path.
     pub fn may_make(&self, path: &str, directory: bool, step: u32) -> bool {
         self.making.may(path, directory, step)
     }
@@ -158,7 +158,7 @@ pub(crate) fn numbered_start(slug: &Slug) -> Option<Slug> {
         .then(|| Slug::new(format!("task-{number}")))
 }
 
-/// Paths that a task names in its name, need and expected output.
+/// Paths in a task's name, need and expected output.
 pub fn named_files(task: &Task) -> Vec<String> {
     [&task.name, &task.need, &task.expected].into_iter().flat_map(|text| files_of(text)).collect()
 }

@@ -1,4 +1,4 @@
-//! The words of issues. They are read by models, so they are files under `prompts/`, one line a wording:
+//! The words of issues. Models read them, so they are files under `prompts/`, with one wording per line:
 //! `code[.variant] = what | what to do`.
 
 use std::sync::LazyLock;
@@ -9,8 +9,8 @@ use callsheet_core::texts::{Texts, fill};
 static WORDS: LazyLock<Texts> =
     LazyLock::new(|| Texts::of(&[include_str!("prompts/issues.txt"), include_str!("prompts/task_issues.txt")]));
 
-/// What is wrong and what to do. A variant without words of its own has those of the code. A wording that is missing falls
-/// back to the code itself; a test keeps that from happening.
+/// What is wrong and what to do. A variant without its own words uses those of the code. If a wording is missing, the
+/// code itself is used; a test prevents that.
 pub fn of(code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> (String, String) {
     let code = code.as_str();
     let own = WORDS.clauses(&format!("{code}.{variant}"));
@@ -18,7 +18,7 @@ pub fn of(code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> (String, St
     (fill(what, facts), fill(todo, facts))
 }
 
-/// A clause that issues are put together from, such as why a JSON text cannot be read.
+/// A clause for building issues, such as why a JSON text cannot be read.
 pub fn clause(name: &str, facts: &[(&str, &str)]) -> String {
     WORDS.get(&format!("clause.{name}")).map_or_else(|| name.to_owned(), |text| fill(text, facts))
 }

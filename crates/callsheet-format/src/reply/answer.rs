@@ -1,4 +1,4 @@
-//! Replies that are taken as they are: an answer in prose (spec 2.3, 2.15), and the text of a new file (spec 3.9).
+//! Replies that are taken unchanged: an answer in prose (spec 2.3, 2.15), and the text of a new file (spec 3.9).
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::Phase;
@@ -10,7 +10,8 @@ use crate::reply::{calls, json};
 /// An answer has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
 
-/// Reads an answer. Nothing at all, and a part of one, is none; `cut`: the reply ends at its length limit.
+/// Reads an answer. An empty text or a part of an answer is rejected. `cut` means that the reply ended at its length
+/// limit.
 pub fn read_answer(text: &str, cut: bool) -> Reading<String> {
     let mut notes = Diagnostics::new(Phase::Join, false);
     let prepare = Prepare { length_stop: cut, ..Prepare::default() };
@@ -35,19 +36,19 @@ pub fn read_answer(text: &str, cut: bool) -> Reading<String> {
     notes.finish(answer)
 }
 
-/// Whether the whole reply stands in one fence of Markdown. A fence of anything else may be what was asked for.
+/// Whether the whole reply is in one Markdown fence. A fence of another language may be the requested content.
 fn is_wrapper(fence: &Fence, whole: &str) -> bool {
     matches!(fence.lang.as_str(), "markdown" | "md") && stands_alone(fence, whole)
 }
 
-/// Whether a fence is all of the reply.
+/// Whether a fence is the whole reply.
 fn stands_alone(fence: &Fence, whole: &str) -> bool {
     let lines = usize::try_from(fence.span.last.saturating_sub(fence.span.first)).unwrap_or_default() + 1;
     whole.lines().count() == lines
 }
 
-/// Reads the text of a new file: the reply is the file (spec 3.9). Words around one fence that holds a file of this kind are
-/// no part of it. Nothing at all, a part of a file, and a JSON file that holds no JSON value are none.
+/// Reads the text of a new file: the reply is the file (spec 3.9). Words around the only fence that contains a file of
+/// this kind are ignored. An empty text, a part of a file, and a JSON file without a JSON value are rejected.
 pub fn read_document(text: &str, path: &str, cut: bool) -> Reading<String> {
     let mut notes = Diagnostics::new(Phase::Execute, false);
     let prepare = Prepare { length_stop: cut, ..Prepare::default() };
@@ -74,7 +75,7 @@ pub fn read_document(text: &str, path: &str, cut: bool) -> Reading<String> {
     notes.finish(content)
 }
 
-/// A JSON file holds exactly one value. What is no JSON is mended as in calls (spec 4.4), or refused.
+/// A JSON file contains exactly one value. Invalid JSON is repaired as in calls (spec 4.4), or rejected.
 fn read_json(content: &mut String, notes: &mut Diagnostics) {
     let refused = |notes: &mut Diagnostics, what: &str| {
         let issue = notes.issue(IssueCode::JsonInvalid, "file", Span::line(1), &[("what", what)]);
@@ -93,8 +94,8 @@ fn read_json(content: &mut String, notes: &mut Diagnostics) {
     }
 }
 
-/// The one fence of a reply that holds the file: for a file of Markdown one of Markdown, since others may be a part of it; for
-/// any other file any.
+/// The only fence of a reply that contains the file. For a Markdown file, a Markdown fence, because others may be a
+/// part of it; for another file, any fence.
 fn file_fence<'a>(document: &'a Document<'_>, path: &str) -> Option<&'a Fence> {
     let is_markdown = matches!(extension(path), "md" | "markdown");
     let is_file = |fence: &&Fence| !is_markdown || matches!(fence.lang.as_str(), "markdown" | "md");

@@ -1,5 +1,6 @@
-//! Tolerant reading of model output (spec 4), from a loose document to a value. Two pure passes: `lookups` names what must be known of the world,
-//! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
+//! Tolerant reading of model output (spec 4), from a loose document to a value. There are two pure passes: `lookups`
+//! lists what must be known about the world, `read` uses the answers. Reading never fails: every reading is `(value,
+//! repairs, issues)`.
 
 mod answer;
 pub mod calls;
@@ -31,13 +32,13 @@ use callsheet_core::spec::Phase;
 
 use crate::reading::{Diagnostics, Lookup, ReadContext};
 
-/// What is wrong with a reply that was withheld: its provider's filter ended it, or the model declined it.
+/// The issue about a withheld reply: its provider's filter ended it, or the model refused.
 pub fn withheld(phase: Phase, refused: bool) -> Issue {
     let variant = if refused { "refused" } else { "" };
     Diagnostics::new(phase, false).issue(IssueCode::ReplyWithheld, variant, Span::line(1), &[])
 }
 
-/// The kinds of text that are read (spec 4.1).
+/// The kinds of text that can be read (spec 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReplyKind {
     /// A plan reply.
@@ -52,16 +53,16 @@ pub enum ReplyKind {
     Refinement,
     /// An execution reply.
     Execution,
-    /// A writer's execution reply.
+    /// The execution reply of a task that changes files.
     WriteExecution,
     /// A merge by model.
     Merge,
-    /// A turn of a loop task: tool calls as text, or its result.
+    /// A turn of a loop task: tool calls as text, or the result.
     ToolCalls,
 }
 
-/// What reading a text needs to know of the world and does not know yet (spec 4.1). Answers may raise new lookups, so
-/// ask again with them until the list is empty; three rounds settle every text.
+/// What reading a text needs to know about the world and does not know yet (spec 4.1). Answers may raise new lookups,
+/// so ask again with them until the list is empty. Three rounds are enough for every text.
 pub fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
     match kind {
         ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {

@@ -1,7 +1,7 @@
-//! Blanks of a form that a model copied instead of filling them.
+//! Detects blanks of a form that a model copied instead of filling in.
 
-/// Whether a text holds nothing but blanks such as `<what this worker must do, in one sentence>`, as the forms in the prompts have
-/// them. Addresses and tags have no blank that is all words, so they are none.
+/// Whether a text contains only blanks such as `<what this worker must do, in one sentence>`, in the style of the forms
+/// in prompts. Addresses and tags do not consist only of words, so they do not count.
 pub fn is_copied_form(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty()).peekable();
     lines.peek().is_some() && lines.all(is_blank)

@@ -1,15 +1,15 @@
-//! Words of the host's own prompt that come back in a reply (spec 4.6): a small model recites what it was told.
+//! Detects sentences of the host's own prompt in a reply (spec 4.6): a small model recites what it was told.
 
 use callsheet_core::issue::{Issue, IssueCode, Span};
 use callsheet_core::spec::Phase;
 
 use crate::reading::Diagnostics;
 
-/// A sentence of fewer words may stand in any text.
+/// A shorter sentence, in words, may occur in any text.
 const WORDS: usize = 6;
 
-/// The first sentence of a reply that is one of the host's. `own`: what the host says in each such prompt; `prompt`: all of
-/// this one. What stands in it once more is of the request or the material, and may be said.
+/// The first sentence of a reply that is one of the host's. `own` is what the host says in each such prompt; `prompt`
+/// is this whole prompt. A sentence that occurs in it again belongs to the request or the material, and is allowed.
 pub fn recited(text: &str, own: &str, prompt: &str, phase: Phase) -> Option<Issue> {
     let is_own = |sentence: &&str| {
         let count = own.matches(*sentence).count();
@@ -20,7 +20,7 @@ pub fn recited(text: &str, own: &str, prompt: &str, phase: Phase) -> Option<Issu
     Some(notes.issue(IssueCode::PromptRecited, "", Span::line(1), &[("text", found)]))
 }
 
-/// The sentences of a line that are long enough, without the marks of a list or a heading.
+/// The sentences of a line that are long enough, without list or heading marks.
 fn sentences(line: &str) -> impl Iterator<Item = &str> {
     let bare = line.trim().trim_start_matches(['-', '*', '#', '>', ' ']);
     let all = bare.split(". ").map(|sentence| sentence.trim().trim_end_matches(['.', ':', '!']));

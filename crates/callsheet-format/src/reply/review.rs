@@ -1,4 +1,4 @@
-//! Verdicts on results (spec 3.13): `yes`, or `no` and what is missing.
+//! Verdicts on results (spec 3.13): `yes`, or `no` with what is missing.
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::Phase;
@@ -9,11 +9,11 @@ use crate::reading::{Diagnostics, Reading};
 /// A verdict has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
 
-/// Characters of a sentence that says what is missing.
+/// Most characters of a sentence that says what is missing.
 const SENTENCE: usize = 400;
 
-/// Reads a verdict: what is missing, `None` if the result is complete. One that cannot be read counts as `yes` and is told
-/// as a warning. Case, marks and fences do not matter.
+/// Reads a verdict: what is missing, or `None` if the result is complete. An unreadable verdict counts as `yes`, with a
+/// warning. Case, marks and fences are ignored.
 pub fn read_review(text: &str) -> Reading<Option<String>> {
     let mut notes = Diagnostics::new(Phase::Review, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);
@@ -39,7 +39,7 @@ enum Verdict {
     No(String),
 }
 
-/// The first word decides; `no` needs a sentence behind a mark or on the next line.
+/// The first word decides. `no` needs a sentence after a mark or on the next line.
 fn verdict<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<Verdict> {
     let first = lines.next()?;
     let end = first.find(|c: char| !c.is_alphanumeric()).unwrap_or(first.len());
@@ -66,7 +66,7 @@ fn is_mark(c: char) -> bool {
     matches!(c, '*' | '_' | '`' | '"' | '\'' | '#' | '>' | '-' | '–' | '—' | ':' | ';' | ',' | '.' | '!')
 }
 
-/// A line without the marks around it; a fence stays one.
+/// A line without the marks around it. A fence mark stays.
 fn bare(line: &str) -> &str {
     let line = line.trim();
     if is_fence(line) {

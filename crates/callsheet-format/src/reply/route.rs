@@ -1,4 +1,4 @@
-//! The reply of a routing call (spec 2.3): the name of a skill, and the files that it is to write.
+//! The reply of a routing call (spec 2.3): the name of a skill, and the files that it should write.
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::Phase;
@@ -9,17 +9,17 @@ use crate::reading::{Diagnostics, Reading, files_of};
 /// A name has no sections.
 const FORMAT: Format = Format { rules: &[], markers: &[], plain_titles: false };
 
-/// What a routing call chose.
+/// The choice of a routing call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Route {
-    /// The skill; `None`: the reply names none, or more than one.
+    /// The skill. `None` if the reply names none, or more than one.
     pub skill: Option<String>,
-    /// Paths of the request that are to be written, in its order.
+    /// Paths of the request to write, in the order of the request.
     pub writes: Vec<String>,
 }
 
-/// Reads the one of these names that a reply gives: it stands alone on a line, whatever marks are around it, or is the only
-/// one that the reply holds. Behind it, after a colon, stand those of these paths that are to be written. No name is a warning.
+/// Reads the name that a reply gives. It is alone on a line, apart from marks, or is the only one of `names` in the
+/// reply. After a colon, those of `paths` follow that should be written. A reply without a name causes a warning.
 pub fn read_route(text: &str, names: &[&str], paths: &[String]) -> Reading<Route> {
     let mut notes = Diagnostics::new(Phase::Route, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);

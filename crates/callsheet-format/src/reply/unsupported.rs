@@ -1,5 +1,6 @@
-//! What a result says word for word and never read (spec 3.14): quotations, names in code style and numbers that stand in
-//! none of its material. Nothing is rejected for it: paraphrase, sums and new names are no faults. Pure.
+//! Finds what a result says word for word without having read it (spec 3.14): quotations, names in code style and
+//! numbers that do not occur in its material. Nothing is rejected because of that: paraphrases, sums and new names are
+//! legitimate. Pure.
 
 use std::collections::BTreeSet;
 
@@ -8,33 +9,33 @@ use serde_json::Value;
 use crate::markdown::{Part, Tracker};
 use crate::reply::json::whole;
 
-/// Marks of one result.
+/// Most marks of one result.
 const MOST: usize = 20;
 
-/// Things that are looked for, at most: each costs a walk through the material.
+/// Most items that are searched, because each search walks through the material.
 const LOOKED_FOR: usize = 1_000;
 
-/// Characters of a mark.
+/// Longest mark in characters.
 const LONGEST: usize = 160;
 
-/// Words of a quotation, at least; fewer are a term.
+/// Smallest number of words in a quotation. Fewer words are a term.
 const WORDS: usize = 3;
 
-/// Characters of a name, at least.
+/// Shortest name in characters.
 const NAME: usize = 3;
 
-/// Digits of a number, at least; smaller ones are often counted.
+/// Smallest number of digits. Smaller numbers are often results of counting.
 const DIGITS: usize = 3;
 
-/// Characters between two quotation marks, at most: else they are no pair.
+/// Most characters between two quotation marks. Beyond that, the marks are not a pair.
 const QUOTATION: usize = 600;
 
 /// Fields of a JSON result whose values are quotations.
 const QUOTE: &str = "quote";
 
-/// Quotations, names and numbers of `text` that stand in none of `material`, as written, each once. Case, blanks, emphasis and
-/// the shape of quotation marks do not matter. What stands in fences of the text is handed over, and counts as material. Of a
-/// JSON value only fields named `quote` are looked at.
+/// Quotations, names and numbers of `text` that do not occur in `material`, as written, without duplicates. Case,
+/// blanks, emphasis and the form of quotation marks are ignored. Fences in the text are output and count as material.
+/// In a JSON value, only fields named `quote` are examined.
 pub fn unsupported(text: &str, material: &[&str]) -> Vec<String> {
     let (said, fenced) = match whole(text) {
         Some(value @ (Value::Object(_) | Value::Array(_))) => (quotes_of(&value), String::new()),
@@ -49,7 +50,7 @@ pub fn unsupported(text: &str, material: &[&str]) -> Vec<String> {
     unknown.filter(|mark| seen.insert(mark.clone())).take(MOST).collect()
 }
 
-/// Those of `marks`, found in texts that this one was made of, that it still says.
+/// Those of `marks` that this text still contains. They were found in its source texts.
 pub fn still_said<'a>(text: &str, marks: impl IntoIterator<Item = &'a String>) -> Vec<String> {
     let text = folded(text);
     let says = |mark: &&String| text.contains(&folded(mark.trim_end_matches('…').trim_matches(is_quotation_mark)));
@@ -79,10 +80,10 @@ impl Said {
     }
 }
 
-/// What a model read, ready for comparing.
+/// What a model read, prepared for comparing.
 struct Material {
     text: String,
-    /// Without the marks of comments, quotations and lists at the begin of lines.
+    /// The text without the marks of comments, quotations and lists at the beginning of lines.
     unmarked: String,
     numbers: BTreeSet<String>,
 }
@@ -117,7 +118,8 @@ impl Material {
         self.text.contains(folded) || self.unmarked.contains(folded)
     }
 
-    /// A name, without its arguments or place in a file; or all the names that it is a path of.
+    /// Whether the material contains a name, ignoring its arguments or place in a file; or all parts of a path of
+    /// names.
     fn holds_name(&self, name: &str) -> bool {
         let bare = name.split('(').next().unwrap_or_default().trim();
         let place = name.split('#').next().unwrap_or_default();
@@ -131,7 +133,7 @@ impl Material {
     }
 }
 
-/// Paragraphs of a text, and what stands in its fences.
+/// Paragraphs of a text, and the content of its fences.
 fn parts(text: &str) -> (Vec<String>, String) {
     let (mut prose, mut fenced, mut tracker) = (vec![String::new()], String::new(), Tracker::default());
     for line in text.lines() {
@@ -152,7 +154,7 @@ fn parts(text: &str) -> (Vec<String>, String) {
     (prose, fenced)
 }
 
-/// What a paragraph says word for word. Targets of links are checked elsewhere (spec 5.5).
+/// What a paragraph says word for word. Link targets are checked elsewhere (spec 5.5).
 fn said(paragraph: &str) -> Vec<Said> {
     let signs: Vec<char> = paragraph.chars().collect();
     let (mut found, mut at) = (Vec::new(), 0);
@@ -172,7 +174,7 @@ fn said(paragraph: &str) -> Vec<Said> {
     found
 }
 
-/// The place of the first sign from `from` on that is wanted.
+/// The position of the first matching sign from `from` on.
 fn position(signs: &[char], from: usize, wanted: impl Fn(char) -> bool) -> Option<usize> {
     signs.iter().skip(from).position(|sign| wanted(*sign)).map(|found| from + found)
 }
@@ -208,14 +210,14 @@ fn quotation(signs: &[char], at: usize, found: &mut Vec<Said>) -> Option<usize> 
     let text = text_of(signs, at + 1, close);
     let words = text.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)).count();
     if words < WORDS {
-        // Names and numbers in it are looked at one by one.
+        // Names and numbers in it are examined one by one.
         return None;
     }
     found.push(Said::Quotation(text));
     Some(close)
 }
 
-/// The last sign of a number that begins here. What is part of a word is no number.
+/// The last sign of a number that begins here. A part of a word is not a number.
 fn number(signs: &[char], at: usize, before: Option<char>, found: &mut Vec<Said>) -> usize {
     let end = end_of_number(signs, at);
     let is_word = |sign: char| sign.is_alphanumeric() || sign == '_';
@@ -227,7 +229,7 @@ fn number(signs: &[char], at: usize, before: Option<char>, found: &mut Vec<Said>
     end - 1
 }
 
-/// Behind the last digit; a separator stands between two digits.
+/// The position after the last digit. A separator must be between two digits.
 fn end_of_number(signs: &[char], at: usize) -> usize {
     let is_digit = |at: usize| signs.get(at).is_some_and(char::is_ascii_digit);
     let mut end = at + 1;
@@ -252,7 +254,7 @@ fn is_separator(sign: char) -> bool {
     matches!(sign, ',' | '.' | '_' | '\'' | '’')
 }
 
-/// A number without what groups its digits.
+/// A number without its digit separators.
 fn joined(number: &str) -> String {
     number.chars().filter(|sign| *sign == '.' || !is_separator(*sign)).collect()
 }
@@ -261,7 +263,7 @@ fn is_quotation_mark(sign: char) -> bool {
     matches!(sign, '"' | '“' | '”' | '„' | '«' | '»')
 }
 
-/// A text as it is compared.
+/// A text in the form for comparing.
 fn folded(text: &str) -> String {
     let signs = text.chars().filter(|sign| !matches!(sign, '`' | '*')).map(|sign| match sign {
         _ if is_quotation_mark(sign) => '"',

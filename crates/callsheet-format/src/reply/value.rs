@@ -1,11 +1,11 @@
-//! What replies say, once read. Lists of tasks are `spec::TaskList`.
+//! The content of replies after reading. Lists of tasks are `spec::TaskList`.
 
 use callsheet_core::spec::ToolCall;
 use serde::{Deserialize, Serialize};
 
 use crate::edit::Change;
 
-/// A file given in a `Details` block (spec 3.8).
+/// A file from a `Details` block (spec 3.8).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DetailFile {
     /// One path component.
@@ -14,20 +14,20 @@ pub struct DetailFile {
     pub content: String,
 }
 
-/// An execution, writer execution or merge reply (spec 3.8, 3.9, 3.11, 3.12).
+/// The reply of an execution, with or without changes, or of a merge (spec 3.8, 3.9, 3.11, 3.12).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecutionReply {
-    /// Body of `Result summary`, never empty if accepted.
+    /// Body of `Result summary`. Never empty if the reply is accepted.
     pub summary: String,
-    /// The whole reply, thinking removed.
+    /// The whole reply without thinking.
     pub document: String,
     /// Files of `Details` blocks.
     pub details: Vec<DetailFile>,
-    /// `**more work needed**` stood alone on a line.
+    /// Whether `**more work needed**` was alone on a line.
     pub more_work: bool,
-    /// `**no changes needed**` stood alone on a line.
+    /// Whether `**no changes needed**` was alone on a line.
     pub no_changes: bool,
-    /// Existing files that it then names and quotes.
+    /// Existing files that it names and quotes in this case.
     pub unchanged: Vec<String>,
     /// Changes of `Change details` blocks, in order.
     pub changes: Vec<Change>,

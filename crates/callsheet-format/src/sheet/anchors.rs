@@ -18,13 +18,13 @@ pub struct Heading {
     pub key: String,
     /// The common web slug, with `-1`, `-2` for repeats.
     pub slug: String,
-    /// 1-based line the heading starts at.
+    /// 1-based line at which the heading starts.
     pub first: u32,
-    /// Last line of its section: up to the next heading not deeper than it.
+    /// Last line of its section, which ends before the next heading that is not deeper.
     pub last: u32,
 }
 
-/// The headings of `text` in order. Nothing inside a fence, a list item or a quotation is a heading.
+/// The headings of `text` in order, without those in fences, list items and quotations.
 pub fn headings(text: &str) -> Vec<Heading> {
     let (_, text) = split_mark(text);
     let lines = LineStarts::of(text);
@@ -70,7 +70,7 @@ pub fn headings(text: &str) -> Vec<Heading> {
     found
 }
 
-/// Titles of the headings of a file; none unless it is a Markdown document by its language or kind.
+/// Titles of the headings of a file. Empty unless its language or kind is Markdown.
 pub fn titles_of(kind: &str, text: &str) -> Vec<String> {
     match kind {
         "markdown" | "mdx" => headings(text).into_iter().map(|heading| heading.title).collect(),

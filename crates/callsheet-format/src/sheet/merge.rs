@@ -5,8 +5,8 @@ use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 /// One run's title, summary and document.
 pub type RunText<'a> = (&'a str, &'a str, &'a str);
 
-/// The summary of each run in run order under its bold title; and a document of that summary, then per run a section
-/// of that title, its headings one level deeper. `note` stands before all; it may be empty.
+/// Returns the summary of each run, in run order under its bold title, and a document that contains this summary and a
+/// section for each run, whose headings are one level deeper. `note` comes first and may be empty.
 pub fn merge_runs(note: &str, runs: &[RunText<'_>]) -> (String, String) {
     let mut summary = note.to_owned();
     let mut sections = String::new();
@@ -21,7 +21,7 @@ pub fn merge_runs(note: &str, runs: &[RunText<'_>]) -> (String, String) {
     (summary, document)
 }
 
-/// All headings one level deeper. The sixth level has no deeper one and stays.
+/// All headings one level deeper. The sixth level is the deepest and stays.
 fn deeper(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 64);
     let mut done = 0;
@@ -52,7 +52,7 @@ fn deeper_heading(source: &str, level: HeadingLevel) -> String {
     if body.starts_with('#') {
         return if level == HeadingLevel::H6 { source.to_owned() } else { format!("#{body}") };
     }
-    // Underlined headings have two levels only, so they become number signs.
+    // Underlined headings have only two levels, so they get number signs.
     let mut lines: Vec<&str> = body.lines().collect();
     lines.pop();
     let title: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
@@ -61,7 +61,7 @@ fn deeper_heading(source: &str, level: HeadingLevel) -> String {
     format!("{marks} {}{end}", title.join(" "))
 }
 
-/// With a closing line for a fence that is still open, so that it cannot swallow what follows.
+/// Adds a closing line for a fence that is still open, so that it does not swallow what follows.
 fn closed(text: &str) -> String {
     let mut open: Option<(char, usize)> = None;
     for line in text.lines() {

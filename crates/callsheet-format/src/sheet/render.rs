@@ -1,28 +1,28 @@
-//! Tasks, lists and saved sheets as Markdown (spec 3.4, 9). Law of spec 4.1: reading a rendering gives the same value
-//! back without repairs, so every value that could be misread stands in a fence that it cannot close.
+//! Tasks, lists and saved sheets as Markdown (spec 3.4, 9). By the law of spec 4.1, reading a rendering returns the
+//! same value without repairs, so every value that could be misread is in a fence that it cannot close.
 
 use callsheet_core::fence::fence;
 use callsheet_core::links::{link, parse_target};
 use callsheet_core::spec::{Goals, Reference, Task, TaskList};
 
-/// Tokens of an `Output` line (spec 9).
+/// Most tokens in an `Output` line (spec 9).
 const OUTPUT_TOKENS: usize = 400;
 
-/// What a task is rendered for (spec 9).
+/// The purpose of rendering a task (spec 9).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskForm {
     /// Plan display, `plan:` references, fingerprints.
     Coarse,
-    /// Refinement and its retry: tool calls too.
+    /// Refinement and its retry. Includes tool calls.
     Refinement,
-    /// Iteration, continuation, `sheet.md`: the output of a done task too.
+    /// Iteration, continuation, `sheet.md`. Includes the output of a done task.
     List,
-    /// Execution precursor: tool calls too.
+    /// Execution precursor. Includes tool calls.
     Execution,
 }
 
-/// A task as `- **Key** value` lines, each ended by a newline, without a section heading. `summary` is the result
-/// summary of a done task; it is shown in [`TaskForm::List`] only.
+/// A task as `- **Key** value` lines, each ending with a newline, without a section heading. `summary` is the result
+/// summary of a done task, which only [`TaskForm::List`] shows.
 pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String {
     let mut out = String::new();
     key(&mut out, "Name", &task.name);
@@ -57,8 +57,8 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
     out
 }
 
-/// `## Tasks` with its task sections in LIST form (spec 9.2), a blank line after each task. An empty step is left out; the
-/// others keep their numbers.
+/// `## Tasks` with its task sections in LIST form (spec 9.2), and a blank line after each task. An empty step is left
+/// out; the others keep their numbers.
 pub fn render_list(list: &TaskList) -> String {
     let mut out = "## Tasks\n".to_owned();
     for (number, step) in list.steps.iter().enumerate().filter(|(_, step)| !step.tasks.is_empty()) {
@@ -71,7 +71,7 @@ pub fn render_list(list: &TaskList) -> String {
     out
 }
 
-/// `## Goals / summary` with its markers, or nothing if there is nothing to say.
+/// `## Goals / summary` with its markers. Empty if there is nothing to say.
 pub fn render_goals(goals: &Goals) -> String {
     if goals.text.is_empty() && !goals.plan_complete && !goals.plan_continues {
         return String::new();
@@ -100,14 +100,14 @@ pub fn render_plan(list: &TaskList) -> String {
 pub struct SheetTask<'a> {
     /// The task.
     pub task: &'a Task,
-    /// How it ended, in one line; empty: it has not.
+    /// How it ended, in one line. Empty if it has not ended.
     pub state: String,
-    /// Summary of its result; empty: there is none.
+    /// Summary of its result. Empty if there is none.
     pub output: &'a str,
 }
 
 impl<'a> SheetTask<'a> {
-    /// The tasks of a list of which nothing has ended, by step.
+    /// The tasks of a list in which nothing has ended, by step.
     pub fn of_list(list: &'a TaskList) -> Vec<Vec<Self>> {
         let open = |task| Self { task, state: String::new(), output: "" };
         list.steps.iter().map(|step| step.tasks.iter().map(open).collect()).collect()
@@ -124,7 +124,7 @@ pub fn render_sheet(
 ) -> String {
     let mut out = String::new();
     if !prompt.is_empty() {
-        // A fence ends its last line; a line feed that the prompt ends with is one of its own.
+        // A fence ends its last line, so a line feed at the end of the prompt is an additional one.
         let own = if prompt.ends_with('\n') { "\n" } else { "" };
         out.push_str(&format!("## Original prompt\n{}\n\n", fence("text", &format!("{prompt}{own}"))));
     }
@@ -149,7 +149,7 @@ pub fn render_sheet(
     out
 }
 
-/// The summary of a result in one line; nothing if there is none.
+/// The summary of a result in one line. Empty if there is none.
 fn output(out: &mut String, summary: &str, task: &Task) {
     let line = output_line(summary, task);
     if !line.is_empty() {
@@ -157,7 +157,7 @@ fn output(out: &mut String, summary: &str, task: &Task) {
     }
 }
 
-/// One key with its value; nothing for an empty value.
+/// One key with its value. Empty for an empty value.
 pub(crate) fn key(out: &mut String, label: &str, value: &str) {
     if value.is_empty() {
         return;
@@ -177,7 +177,7 @@ pub(crate) fn key(out: &mut String, label: &str, value: &str) {
     }
 }
 
-/// A summary on one line; a long one is cut and ends with its reference.
+/// A summary on one line. A long one is cut and ends with its reference.
 fn output_line(summary: &str, task: &Task) -> String {
     let line = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut quarters = 0;
@@ -195,7 +195,7 @@ fn output_line(summary: &str, task: &Task) -> String {
     }
 }
 
-/// Words that begin a label, a marker or a section title in some form that reading accepts.
+/// First words of a label, a marker or a section title, in any form that the reader accepts.
 const LABEL_WORDS: &[&str] = &[
     "name",
     "title",
@@ -253,7 +253,7 @@ const LABEL_WORDS: &[&str] = &[
     "more",
 ];
 
-/// Whether a value can stand beside its label and on indented lines below it.
+/// Whether a value can follow its label, with further lines indented below it.
 fn is_plain_value(value: &str) -> bool {
     if value.trim() != value || has_reasoning_tag(value) || value.contains('\r') {
         return false;
@@ -267,7 +267,7 @@ fn is_plain_value(value: &str) -> bool {
         && lines.all(|line| line.is_empty() || is_plain_line(line))
 }
 
-/// Whether an indented line cannot be taken for a label, a fence or a marker.
+/// Whether an indented line cannot be read as a label, a fence or a marker.
 fn is_plain_line(line: &str) -> bool {
     let body = line.trim_start_matches([' ', '\t']);
     let item = body.strip_prefix("- ").or_else(|| body.strip_prefix("* ")).unwrap_or(body);
@@ -277,7 +277,7 @@ fn is_plain_line(line: &str) -> bool {
     starts && line.trim_end() == line && !body.is_empty() && !labelled
 }
 
-/// Whether a line of free text cannot be taken for a heading, a fence, a marker, a label or a rule.
+/// Whether a line of free text cannot be read as a heading, a fence, a marker, a label or a rule.
 fn is_plain_text(line: &str) -> bool {
     line.is_empty() || is_plain_line(line) && !line.starts_with(' ') && !has_reasoning_tag(line)
 }
@@ -286,12 +286,12 @@ fn starts_label(text: &str) -> bool {
     let body = text.trim_start_matches(|c: char| !c.is_alphabetic());
     let word: String = body.chars().take_while(|c| c.is_alphabetic() || matches!(c, '_' | '-')).take(40).collect();
     let word: String = word.chars().filter(|c| c.is_alphabetic()).flat_map(char::to_lowercase).collect();
-    // An underscore or hyphen joins the words of a label, so each beginning counts.
+    // An underscore or hyphen may join the words of a label, so each beginning counts.
     LABEL_WORDS.contains(&word.as_str())
         || LABEL_WORDS.iter().any(|label| label.len() >= 4 && word.starts_with(label) && body.contains(['_', '-']))
 }
 
-/// Whether a text holds a tag that reading takes for the edge of reasoning, outside fences.
+/// Whether a text contains a reasoning tag outside fences.
 pub fn has_reasoning_tag(text: &str) -> bool {
     if !text.contains('<') {
         return false;

@@ -10,18 +10,18 @@ use super::suggest::{fold, suggest};
 const LINE_CHARACTERS: usize = 300;
 const SUGGESTIONS: usize = 5;
 
-/// Skills by name, each the first found in the layers of spec 7.5.
+/// Skills by name. For each name, the first one found in the layers of spec 7.5.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalog {
-    /// By name; `String` order is byte order.
+    /// By name. `String` order is byte order.
     skills: BTreeMap<String, Skill>,
-    /// Sources of equal names in weaker layers.
+    /// Sources of equal names in lower layers.
     replaced: BTreeMap<String, Vec<SkillSource>>,
 }
 
 impl Catalog {
-    /// Layers the skills: the strongest layer wins with a notice that names both files, and two of one name in the
-    /// same directory are an error and neither is taken.
+    /// Combines the layers. For each name, the highest layer wins, with a notice that names both files. Two skills with
+    /// one name in the same directory are an error, and neither is used.
     pub fn layer(skills: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
         let mut by_name: BTreeMap<String, Vec<Skill>> = BTreeMap::new();
         for skill in skills {
@@ -65,7 +65,7 @@ impl Catalog {
         (catalog, issues)
     }
 
-    /// Templates among the skills; of equal names the template is taken, and told (T519).
+    /// Adds templates to the skills. If names are equal, the template is used, and this is reported (T519).
     pub fn with_templates(mut self, templates: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
         let mut issues = Vec::new();
         for template in templates {
@@ -86,7 +86,7 @@ impl Catalog {
         (self, issues)
     }
 
-    /// Warns of names that a reader of replies cannot tell apart (repair `skill-near`).
+    /// Warns about names that a reader of replies cannot distinguish (repair `skill-near`).
     fn look_alikes(&self, issues: &mut Vec<SkillIssue>) {
         let mut folded: BTreeMap<String, &Skill> = BTreeMap::new();
         for skill in self.skills.values() {
@@ -98,13 +98,13 @@ impl Catalog {
                         "the names \"{}\" and \"{}\" differ only by case, spaces, `-` and `_`",
                         other.name, skill.name
                     ),
-                    "rename one of the two: with the other's name it replaces it, with another name both stay",
+                    "rename one of the two: with the same name one replaces the other, with a different name both stay",
                 ));
             }
         }
     }
 
-    /// Only these skills, and an issue for each name that is unknown. No names: all skills.
+    /// Only these skills, and an issue for each unknown name. An empty list means all skills.
     pub fn restrict(mut self, names: &[String]) -> (Self, Vec<SkillIssue>) {
         if names.is_empty() {
             return (self, Vec::new());
@@ -129,7 +129,7 @@ impl Catalog {
         (self, issues)
     }
 
-    /// The skill of this exact name.
+    /// The skill with exactly this name.
     pub fn get(&self, name: &str) -> Option<&Skill> {
         self.skills.get(name)
     }
@@ -144,24 +144,24 @@ impl Catalog {
         self.skills.is_empty()
     }
 
-    /// Files of weaker layers that the skill of this name replaces; a gate shows them (spec 7.5).
+    /// Files of lower layers that the skill with this name replaces. A gate shows them (spec 7.5).
     pub fn replaced(&self, name: &str) -> &[SkillSource] {
         self.replaced.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The five names nearest to an unknown one (spec 7.7).
+    /// The five names most similar to an unknown one (spec 7.7).
     pub fn suggestions(&self, asked: &str) -> Vec<String> {
         let known = self.skills.values().map(|skill| (skill.name.as_str(), skill.description.as_str()));
         suggest(asked, known, SUGGESTIONS)
     }
 
-    /// Skills that a model may choose by itself, sorted by name bytes. Bundled templates are for who names them: what they are
-    /// for is too near to what the skills are for.
+    /// Skills that a model may choose by itself, sorted by name bytes. Bundled templates are left out, because their
+    /// purpose is too similar to that of the skills; a person can name them.
     pub fn offered(&self) -> impl Iterator<Item = &Skill> {
         self.skills.values().filter(|skill| !is_template(skill) || skill.source.layer != SkillLayer::Bundled)
     }
 
-    /// The text a planner reads (spec 7.6). Equal skills give equal bytes.
+    /// The text for the planner (spec 7.6). Equal skills give equal bytes.
     pub fn render(&self) -> String {
         let lines: Vec<String> = self.offered().map(line).collect();
         lines.join("\n")

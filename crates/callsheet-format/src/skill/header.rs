@@ -10,7 +10,7 @@ use super::policy::SkillContext;
 use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
 use crate::yaml::{Node, Value};
 
-/// What the front matter says.
+/// The content of the front matter.
 #[derive(Default)]
 pub(super) struct Header {
     pub(super) name: Option<(String, At)>,
@@ -25,20 +25,20 @@ pub(super) struct Header {
     pub(super) merge: Option<MergePolicy>,
     pub(super) review: Option<Policy>,
     pub(super) check: Option<String>,
-    /// Only files that a task names may be created.
+    /// Whether its tasks may create only files that they name.
     pub(super) new_files_named: bool,
     pub(super) limits: SkillLimits,
-    /// Where keys of Callsheet stand, for remarks about several of them.
+    /// The positions of Callsheet's keys, for remarks about several of them.
     pub(super) places: BTreeMap<&'static str, At>,
 }
 
-/// Limits that exist for runs and templates and cannot be set for the tasks of one skill.
+/// Limits that exist for runs and templates but cannot be set for the tasks of one skill.
 const FOREIGN_LIMITS: &[&str] =
     &["maxcontextfraction", "maxcostusd", "maxdepth", "maxitems", "noprogressrepeats", "warningthreshold"];
 
 const PREFIX: &str = "callsheet";
 
-/// Reads the front matter of `form`; a document that is no map gives an error and an empty header.
+/// Reads the front matter of `form`. A document that is not a map gives an error and an empty header.
 pub(super) fn read(root: &Node, form: SkillForm, context: SkillContext<'_>, report: &mut Report<'_>) -> Header {
     let mut header = Header::default();
     let map = match &root.value {
@@ -74,7 +74,7 @@ fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
     report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
 }
 
-/// Callsheet's keys among the metadata of the folder form; other programs' keys are left alone.
+/// Reads Callsheet's keys in the metadata of the folder form. Keys of other programs are ignored.
 fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, report: &mut Report<'_>) {
     let Some(map) = holder.map(report) else { return };
     for entry in entries(map, &aliases(KEYS, PREFIX), report) {
@@ -140,7 +140,7 @@ fn key(
     }
 }
 
-/// Allowed tools, canonical, each once. A pattern is refused, never widened (spec 7.1).
+/// Allowed tools by canonical name, without duplicates. A pattern is refused, never widened (spec 7.1).
 fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) -> Vec<String> {
     let mut tools: Vec<String> = Vec::new();
     for (written, at) in entry.names(report).unwrap_or_default() {
@@ -156,7 +156,7 @@ fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) 
             if context.effect(&tool).is_none() {
                 report.warn(
                     at,
-                    format!("there is no tool \"{tool}\"; the skill is treated as one that may change anything"),
+                    format!("there is no tool \"{tool}\"; Callsheet assumes that the skill may change anything"),
                     "correct the name, or set up the server that offers it",
                 );
             }

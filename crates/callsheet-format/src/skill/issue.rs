@@ -1,18 +1,18 @@
-//! What is wrong or worth knowing about a skill file.
+//! Problems and remarks about a skill file.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much an issue weighs.
+/// How serious an issue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillSeverity {
     /// The skill is left out.
     Error,
-    /// The skill is loaded; something in its file has no effect or another one than meant.
+    /// The skill is loaded. Something in its file has no effect, or another effect than intended.
     Warning,
-    /// Nothing is wrong; a person should know.
+    /// Nothing is wrong, but a person should know.
     Notice,
 }
 
@@ -32,15 +32,15 @@ impl SkillSeverity {
 pub struct SkillIssue {
     /// Weight.
     pub severity: SkillSeverity,
-    /// The file as shown to a person.
+    /// The file name as shown to a person.
     pub file: String,
     /// 1-based line.
     pub line: u32,
     /// 1-based column, in characters.
     pub column: u32,
-    /// What is wrong; a clause without a final period.
+    /// What is wrong: a clause without a final period.
     pub message: String,
-    /// What to do; a clause without a final period.
+    /// What to do: a clause without a final period.
     pub advice: String,
 }
 

@@ -1,14 +1,14 @@
-//! Typed values of front matter keys; a wrong type is an error with its place (spec 7.3).
+//! Typed values of front matter keys. A wrong type is an error with its position (spec 7.3).
 
 use super::issue::{At, Report};
 use crate::yaml::{Node, Value};
 
-/// Keys compare without case, `_` and `-` (spec 7.3).
+/// Normalises a key: keys are compared without case, `_` and `-` (spec 7.3).
 pub(super) fn normal(key: &str) -> String {
     key.chars().filter(|character| !matches!(character, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
 }
 
-/// A map whose keys are given by their normal form, each at most once; errors name both lines.
+/// A map with normalised keys, each at most once. Errors name both lines.
 pub(super) fn entries<'a>(
     map: &'a [(Node, Node)],
     aliases: &[(String, &'static str)],
@@ -41,7 +41,7 @@ pub(super) fn entries<'a>(
 
 /// One key with its value.
 pub(super) struct Entry<'a> {
-    /// The canonical key; `None` for one that is not known.
+    /// The canonical key. `None` for an unknown one.
     pub(super) name: Option<&'static str>,
     pub(super) written: &'a str,
     pub(super) at: At,
@@ -49,7 +49,7 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// A text on one or more lines; numbers count as text.
+    /// A text on one or more lines. Numbers count as text.
     pub(super) fn text(&self, report: &mut Report<'_>) -> Option<String> {
         match &self.value.value {
             Value::Scalar { text, .. } => Some(text.trim().to_owned()),
@@ -57,7 +57,8 @@ impl Entry<'_> {
         }
     }
 
-    /// `true` or `false`, also `yes`, `no`, `on`, `off`. Quoted only where `quoted` (metadata holds texts only).
+    /// `true` or `false`, also `yes`, `no`, `on`, `off`. In quotes only if `quoted`, because metadata contains only
+    /// texts.
     pub(super) fn flag(&self, quoted: bool, report: &mut Report<'_>) -> Option<bool> {
         let Value::Scalar { text, plain } = &self.value.value else { return self.wrong(report, "true or false") };
         match text.trim().to_lowercase().as_str() {
@@ -96,7 +97,7 @@ impl Entry<'_> {
         }
     }
 
-    /// Texts in a list, or one a line. Each is one line.
+    /// Texts in a list, or one per line. Each is a single line.
     pub(super) fn lines(&self, report: &mut Report<'_>) -> Option<Vec<String>> {
         let one = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Option<Vec<String>> = match &self.value.value {
@@ -114,7 +115,7 @@ impl Entry<'_> {
         Some(lines?.into_iter().filter(|line| !line.is_empty()).collect())
     }
 
-    /// Names in a list, or in a text separated by commas or blanks; blanks inside parentheses do not separate.
+    /// Names in a list, or in a text separated by commas or blanks. Blanks inside parentheses do not separate.
     pub(super) fn names(&self, report: &mut Report<'_>) -> Option<Vec<(String, At)>> {
         match &self.value.value {
             Value::Null => Some(Vec::new()),

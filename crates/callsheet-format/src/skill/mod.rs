@@ -1,5 +1,5 @@
-//! Skills: reading both file forms (spec 7.1, 7.2), what the machine must know of them (`SkillPolicy`), and the
-//! catalog that a planner reads (spec 7.5-7.7). Reading never fails: `(skill, issues)`.
+//! Skills: reads both file forms (spec 7.1, 7.2), derives what the machine must know about them (`SkillPolicy`), and
+//! builds the catalog for the planner (spec 7.5-7.7). Reading never fails: `(skill, issues)`.
 
 mod catalog;
 mod header;
@@ -22,7 +22,7 @@ pub use suggest::suggest;
 
 use callsheet_core::spec::Skill;
 
-/// What a task of this skill must bring (spec 7.4): its `input-requirements` section, else its refinement part, else
+/// What a task of this skill must provide (spec 7.4): the `input-requirements` section, else the refinement part, else
 /// empty.
 pub fn skill_input_requirements(skill: &Skill) -> &str {
     if skill.input_requirements.is_empty() { &skill.refinement } else { &skill.input_requirements }

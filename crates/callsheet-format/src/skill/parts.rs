@@ -1,4 +1,4 @@
-//! Cutting a skill file into parts at `---` lines outside fences (spec 7.2), and finding a section by heading key.
+//! Splits a skill file at `---` lines outside fences (spec 7.2), and finds a section by heading key.
 
 /// A piece of a file and the 1-based line it starts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -7,15 +7,15 @@ pub(super) struct FilePiece<'a> {
     pub(super) line: u32,
 }
 
-/// Front matter, and all that follows its closing line; `None` if there is no closing line.
+/// The front matter, and everything after its closing line. `None` if there is no closing line.
 pub(super) struct Cut<'a> {
     pub(super) front: FilePiece<'a>,
     pub(super) body: Option<FilePiece<'a>>,
-    /// The file opens with a `---` line.
+    /// Whether the file opens with a `---` line.
     pub(super) opened: bool,
 }
 
-/// Cuts the front matter off. An opening `---` line may be left out (spec 7.2).
+/// Splits off the front matter. The opening `---` line may be missing (spec 7.2).
 pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
     let mut rest = FilePiece { text, line: 1 };
     let mut opened = false;
@@ -34,7 +34,7 @@ pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
     Cut { front, body, opened }
 }
 
-/// Cuts at the first `---` line outside fences; `None` if there is none.
+/// Splits at the first `---` line outside fences. `None` if there is none.
 pub(super) fn cut_at_rule(part: FilePiece<'_>, fences: bool) -> (FilePiece<'_>, Option<FilePiece<'_>>) {
     let mut open = Fence::default();
     let mut offset = 0;
@@ -57,7 +57,7 @@ fn is_rule(line: &str) -> bool {
     line.strip_suffix('\r').unwrap_or(line) == "---"
 }
 
-/// The first line without its line feed, and what follows; `None` at the end.
+/// The first line without its line feed, and the rest. `None` at the end.
 fn split_line(text: &str) -> Option<(&str, &str)> {
     if text.is_empty() {
         return None;
@@ -65,14 +65,14 @@ fn split_line(text: &str) -> Option<(&str, &str)> {
     Some(text.split_once('\n').unwrap_or((text, "")))
 }
 
-/// Follows fences from line to line.
+/// Tracks fences from line to line.
 #[derive(Default)]
 struct Fence {
     open: Option<(char, usize)>,
 }
 
 impl Fence {
-    /// Takes the next line; true if it is outside fences and no fence line itself.
+    /// Processes the next line. Returns true if it is outside fences and not a fence line itself.
     fn outside(&mut self, line: &str) -> bool {
         let Some((mark, length, tail)) = fence_line(line) else { return self.open.is_none() };
         match self.open {
@@ -88,7 +88,7 @@ impl Fence {
     }
 }
 
-/// Fence character, length of its run and what follows, if the line may open or close a fence.
+/// Fence character, length of its run and the rest, if the line can open or close a fence.
 fn fence_line(line: &str) -> Option<(char, usize, &str)> {
     let trimmed = line.trim_start_matches(' ');
     if line.len() - trimmed.len() > 3 {
@@ -100,7 +100,7 @@ fn fence_line(line: &str) -> Option<(char, usize, &str)> {
     (length >= 3).then_some((mark, length, tail))
 }
 
-/// The key of a heading (spec 3.1): lower case, each run outside `[a-z0-9]` one `-`, edges trimmed.
+/// The key of a heading (spec 3.1): lower case, each run outside `[a-z0-9]` as one `-`, trimmed at both ends.
 pub fn heading_key(title: &str) -> String {
     let mut key = String::with_capacity(title.len());
     for character in title.chars().flat_map(char::to_lowercase) {
@@ -113,7 +113,7 @@ pub fn heading_key(title: &str) -> String {
     key.trim_end_matches('-').to_owned()
 }
 
-/// Body of the first section whose heading key is `key`: up to the next heading that is not deeper. Headings inside
+/// Body of the first section whose heading key is `key`, up to the next heading that is not deeper. Headings inside
 /// fences do not count.
 pub fn section<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut open = Fence::default();

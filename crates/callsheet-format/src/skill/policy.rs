@@ -1,20 +1,20 @@
-//! What the machine must know of a skill, derived from its header and the tools (spec 2.12, 3.9, 11.1).
+//! What the machine must know about a skill, derived from its header and the tools (spec 2.12, 3.9, 11.1).
 
 use callsheet_core::spec::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
 
 use super::header::Header;
 
-/// What is known of the world when skills are read.
+/// What is known about the world when skills are read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SkillContext<'a> {
-    /// Tools registered, switched off ones too.
+    /// Registered tools, including disabled ones.
     pub tools: &'a [ToolSpec],
-    /// Tools of effect `execute` run in a sandbox that cannot write (spec 11.1).
+    /// Whether tools with the effect `execute` run in a sandbox that cannot write (spec 11.1).
     pub read_only_sandbox: bool,
 }
 
 impl SkillContext<'_> {
-    /// The effect of a tool; `None` for one that nobody knows.
+    /// The effect of a tool. `None` for an unknown one.
     pub(super) fn effect(&self, tool: &str) -> Option<ToolEffect> {
         self.spec(tool).map(|spec| spec.effect)
     }
@@ -33,12 +33,12 @@ impl SkillContext<'_> {
     }
 }
 
-/// Why tasks of a skill with these tools are writers (spec 11.1), all reasons in words for a person; `None`: readers.
-/// `declared`: its file sets `writes` or `requires-approval`.
+/// Why tasks of a skill with these tools need approval (spec 11.1): all reasons in words for a person. `None` if they
+/// only read. `declared` means that its file sets `writes` or `requires-approval`.
 pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>) -> Option<String> {
     let mut reasons = Vec::new();
     if declared {
-        reasons.push("its file declares that it writes".to_owned());
+        reasons.push("its file declares that it changes files".to_owned());
     }
     for tool in tools {
         match context.effect(tool) {

@@ -1,4 +1,4 @@
-//! A skill file of either form, as a `Skill` (spec 7.1-7.4).
+//! Reads a skill file of either form into a `Skill` (spec 7.1-7.4).
 
 use callsheet_core::spec::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSource, tokens};
 
@@ -9,7 +9,7 @@ use super::policy::{SkillContext, derive};
 use super::suggest::fold;
 use crate::yaml;
 
-/// A larger file is no skill.
+/// Largest skill file in bytes.
 pub const MAX_SKILL_BYTES: usize = 262_144;
 
 /// Deepest nesting of front matter.
@@ -23,7 +23,7 @@ pub(super) const MAX_DESCRIPTION: usize = 1_024;
 pub struct SkillFile {
     /// Its form.
     pub form: SkillForm,
-    /// The folder's name, or the file's name without `.md`.
+    /// The name of the folder, or of the file without `.md`.
     pub stem: String,
     /// Layer and path.
     pub source: SkillSource,
@@ -31,7 +31,7 @@ pub struct SkillFile {
     pub text: String,
 }
 
-/// Reads one skill file. The skill is `None` if and only if there is an issue of severity error.
+/// Reads one skill file. The skill is `None` exactly if there is an issue with severity error.
 pub fn read_skill(file: &SkillFile, context: SkillContext<'_>) -> (Option<Skill>, Vec<SkillIssue>) {
     let mut report = Report::new(&file.source.path);
     let skill = read(file, context, &mut report).filter(|_| !report.has_error());
@@ -152,7 +152,7 @@ fn description(form: SkillForm, header: &Header, top: At, report: &mut Report<'_
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Settings that have no effect together.
+/// Reports settings that have no effect together.
 fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
     let looped = header.mode == Some(SkillMode::Loop)
         || (header.mode.is_none() && file.form == SkillForm::Folder && !header.tools.is_empty());

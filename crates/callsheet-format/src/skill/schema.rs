@@ -1,5 +1,5 @@
-//! JSON Schemas of the front matter of skills, for editors and other programs. They take `_` for `-`, as the reader
-//! does; it takes more (spec 7.3).
+//! JSON Schemas of the front matter of skills, for editors and other programs. They accept `_` for `-`, like the
+//! reader, which accepts more (spec 7.3).
 
 use callsheet_core::spec::SkillForm;
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::read::{MAX_DESCRIPTION, MAX_NAME};
 use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, SkillKey};
 
-/// Tool names; a pattern such as `name(argument)` is refused by the reader (spec 7.1).
+/// Tool names. The reader refuses a pattern such as `name(argument)` (spec 7.1).
 const TOOLS: &str = r"^[^()*?\[\]{}]*$";
 /// Words with one space between them.
 const NAME: &str = "^[A-Za-z0-9_-]+( [A-Za-z0-9_-]+)*$";
@@ -48,7 +48,7 @@ fn spellings(name: &str) -> [String; 2] {
     [name.replace('_', "-"), name.replace('-', "_")]
 }
 
-/// `quoted`: values may be texts, as other programs write all metadata.
+/// `quoted` means that values may be texts, because other programs write all metadata as texts.
 fn of_kind(kind: KeyKind, quoted: bool) -> Value {
     match kind {
         KeyKind::Text => json!({ "type": ["string", "number", "boolean"] }),
@@ -88,7 +88,7 @@ fn limits(quoted: bool) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
-/// Keys of Callsheet behind their prefix; those of other programs are free.
+/// Callsheet's keys with their prefix. Keys of other programs are unrestricted.
 fn metadata() -> Value {
     let own: Vec<SkillKey> = KEYS.iter().filter(|key| !matches!(key.id, "name" | "description")).copied().collect();
     let properties = properties(&own, "callsheet-", true);

@@ -1,9 +1,9 @@
-//! Nearest names for an unknown one (spec 7.7).
+//! The most similar names for an unknown one (spec 7.7).
 
 use std::collections::BTreeSet;
 
-/// The names nearest to `asked`, best first, at most `count`: by edit distance of the folded names, then by words
-/// shared with name and description, then by name. `candidates` are (name, description).
+/// The names most similar to `asked`, best first, at most `count`: by edit distance of the folded names, then by words
+/// shared with name and description, then by name. `candidates` are pairs of name and description.
 pub fn suggest<'a>(asked: &str, candidates: impl IntoIterator<Item = (&'a str, &'a str)>, count: usize) -> Vec<String> {
     let folded = fold(asked);
     let wanted = words(asked);
@@ -20,7 +20,7 @@ pub fn suggest<'a>(asked: &str, candidates: impl IntoIterator<Item = (&'a str, &
     ranked.into_iter().take(count).map(|(_, _, name)| name.to_owned()).collect()
 }
 
-/// Names that differ only by case, `-`, `_` and spaces are one.
+/// Folds a name: names that differ only by case, `-`, `_` and spaces are equal.
 pub(super) fn fold(name: &str) -> String {
     name.trim().to_lowercase().replace(['-', ' '], "_")
 }

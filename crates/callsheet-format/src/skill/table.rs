@@ -1,5 +1,5 @@
-//! Every key of the front matter of skills: how it is spelled, its type, and what it means (spec 7.1, 7.3). The reader
-//! knows a key by this table, and the JSON Schemas for editors are made from it.
+//! Every key of the front matter of skills: its spellings, its type, and its meaning (spec 7.1, 7.3). The reader uses
+//! this table, and the JSON Schemas for editors are built from it.
 
 use super::keys::normal;
 
@@ -12,7 +12,7 @@ pub(super) enum KeyKind {
     Name,
     /// When to use a skill.
     Description,
-    /// Short texts, as a list or one a line.
+    /// Short texts, as a list or one per line.
     Lines,
     /// `true` or `false`.
     Flag,
@@ -24,16 +24,16 @@ pub(super) enum KeyKind {
     Model,
     /// A map of limits.
     Limits,
-    /// A map of anything; Callsheet's keys in it begin with `callsheet-`.
+    /// A map with any content. Callsheet's keys in it begin with `callsheet-`.
     Metadata,
 }
 
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SkillKey {
-    /// What the reader calls it.
+    /// The reader's name for it.
     pub(super) id: &'static str,
-    /// Spellings, the canonical one first; case, `_` and `-` do not matter.
+    /// Spellings, the canonical one first. Case, `_` and `-` are ignored.
     pub(super) names: &'static [&'static str],
     /// Type.
     pub(super) kind: KeyKind,
@@ -50,7 +50,7 @@ pub(super) struct SkillLimit {
     pub(super) names: &'static [&'static str],
     /// The largest value.
     pub(super) most: u64,
-    /// What it means, with its unit.
+    /// Its meaning and its unit.
     pub(super) about: &'static str,
 }
 
@@ -64,14 +64,10 @@ const fn limit(id: &'static str, names: &'static [&'static str], most: u64, abou
 
 const NAME: SkillKey =
     key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
-const DESCRIPTION: SkillKey = key(
-    "description",
-    &["description"],
-    KeyKind::Description,
-    "when to use the skill; a planner sees nothing else of it",
-);
+const DESCRIPTION: SkillKey =
+    key("description", &["description"], KeyKind::Description, "when to use the skill; the planner sees only this");
 
-/// Keys of the single-file form; in the folder form those but `name` and `description` stand in `metadata`.
+/// Keys of the single-file form. In the folder form, all but `name` and `description` are in `metadata`.
 pub(super) const KEYS: &[SkillKey] = &[
     NAME,
     DESCRIPTION,
@@ -87,8 +83,8 @@ pub(super) const KEYS: &[SkillKey] = &[
         "execution",
         &["execution"],
         KeyKind::Word(&["per-call", "together", "per-reference"]),
-        "per-call: one evaluation for each tool call, without calls one for all references; together: one for everything; \
-         per-reference: without calls one for each reference",
+        "per-call: one evaluation for each tool call or, without calls, one for all references; together: one for \
+         everything; per-reference: without calls, one for each reference",
     ),
     key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks need approval"),
     key(
@@ -154,7 +150,7 @@ pub(super) const LIMITS: &[SkillLimit] = &[
     limit("reference_tokens", &["reference-tokens"], SMALL, "limit on tokens of one reference"),
 ];
 
-/// Normal form of each spelling, behind a prefix in normal form, with what the reader calls the key.
+/// The normalised form of each spelling, after a normalised prefix, with the reader's name for the key.
 pub(super) fn aliases(keys: &[SkillKey], prefix: &str) -> Vec<(String, &'static str)> {
     let spelled = keys.iter().flat_map(|key| key.names.iter().map(|name| (*name, key.id)));
     spelled.map(|(name, id)| (format!("{prefix}{}", normal(name)), id)).collect()

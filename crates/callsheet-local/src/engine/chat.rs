@@ -1,6 +1,6 @@
-//! From a request to tokens, by the chat template of the file.
+//! Turns a request into tokens, with the chat template of the model file.
 //!
-//! Texts of messages are tokenised on their own and never as special tokens, so no document can forge a turn.
+//! The texts of messages are tokenised separately and never as special tokens, so no document can forge a turn.
 
 use callsheet_core::fence::fence;
 use callsheet_core::spec::ToolCall;
@@ -15,7 +15,7 @@ const FALLBACK: &str = "chatml";
 /// A private-use character around the number of a message.
 const MARK: char = '\u{E0C5}';
 
-/// The whole request as tokens, ending where the reply starts.
+/// The whole request as tokens, up to the place where the reply starts.
 pub(super) fn tokens(model: &LlamaModel, request: &ModelRequest) -> Result<Vec<LlamaToken>, ModelFault> {
     let turns = turns(request);
     let marks: Vec<String> = (0..turns.len()).map(|index| format!("{MARK}{index}{MARK}")).collect();
@@ -52,7 +52,7 @@ fn frame(model: &LlamaModel, messages: &[LlamaChatMessage]) -> Result<String, Mo
     model.apply_chat_template(&template, messages, true).map_err(engine_fault)
 }
 
-/// Roles and texts. Consecutive texts of one role are one turn, because many templates demand that roles alternate.
+/// Roles and texts. Consecutive texts of one role become one turn, because many templates require alternating roles.
 fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
     let mut turns: Vec<(&'static str, String)> = Vec::new();
     if !request.system.trim().is_empty() {
@@ -75,12 +75,14 @@ fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
     turns
 }
 
-/// An output as that of a fixed call (spec 10.4): it says whose it is, and in its fence it is no word of the user.
+/// Writes a tool output like the output of a fixed call (spec 10.4): it names its call and stands in a fence, so the
+/// model cannot take it for words of the user.
 fn tool_output(id: &str, text: &str) -> String {
     format!("### Tool output {id}\n\n{}", fence("text", text).trim_end())
 }
 
-/// Calls in the wire format of spec 3.7, which is what such a model writes itself: what it wrote is not said twice.
+/// Writes calls in the wire format of spec 3.7. A model without tool calling has already written them into its text, so
+/// they are not repeated.
 fn with_calls(text: &str, calls: &[ToolCall]) -> String {
     let mut out = text.trim_end().to_owned();
     if calls.is_empty() || out.to_lowercase().contains("## tool calls") {

@@ -15,7 +15,7 @@ pub(super) struct Constraints {
     factory: ParserFactory,
 }
 
-/// A grammar while a reply is written. A fault of it is an error text.
+/// A grammar while a reply is written. Its fault is an error text.
 pub(super) struct Guide {
     matcher: Matcher,
 }
@@ -45,18 +45,18 @@ impl Constraints {
 }
 
 impl Guide {
-    /// Nothing more may follow.
+    /// Whether the reply is complete and nothing more may follow.
     pub fn is_done(&self) -> bool {
         self.matcher.is_stopped()
     }
 
-    /// Why it cannot go on, if it cannot.
+    /// Why the grammar cannot continue, if it cannot.
     pub fn fault(&self) -> Option<String> {
         self.matcher.get_error()
     }
 
-    /// Tokens that must follow, taken already. The text is the only one the grammar allows here; a space at its end is left
-    /// to the model, whose tokens carry their space in front.
+    /// The tokens that must follow; the grammar has already consumed them. The grammar allows no other text here. A
+    /// space at the end is left to the model, because its tokens carry their space in front.
     pub fn forced(&mut self, tokenize: impl Fn(&[u8]) -> Vec<LlamaToken>) -> Vec<LlamaToken> {
         let bytes = self.matcher.compute_ff_bytes();
         let spaces = bytes.iter().rev().take_while(|byte| **byte == b' ').count();
@@ -76,12 +76,12 @@ impl Guide {
         self.matcher.compute_mask_or_eos().map_err(|fault| fault.to_string())
     }
 
-    /// Whether what is written may stand as the whole reply.
+    /// Whether the text so far is a complete reply.
     pub fn may_end(&mut self) -> bool {
         self.matcher.is_accepting().unwrap_or(false)
     }
 
-    /// Takes a token of the mask.
+    /// Consumes a token of the mask.
     pub fn take(&mut self, token: LlamaToken) -> Result<(), String> {
         let id = u32::try_from(token.0).map_err(|fault| fault.to_string())?;
         self.matcher.consume_token(id).map_err(|fault| fault.to_string())

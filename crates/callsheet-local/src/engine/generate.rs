@@ -29,14 +29,14 @@ struct Writing<'a> {
     timing: Timing,
 }
 
-/// Tokens before the limit from which on a constrained reply ends at the next sentence where its grammar lets it: small
-/// models go on until they are cut, and a reply that is cut is lost.
+/// When this many tokens are left, a constrained reply ends at the next sentence end that its grammar allows. Small
+/// models write until they are cut, and a reply that is cut is lost.
 const LAST_TOKENS: u32 = 64;
-/// Tokens before the limit from which on it ends anywhere its grammar lets it.
+/// When this many tokens are left, the reply ends anywhere its grammar allows.
 const VERY_LAST_TOKENS: u32 = 4;
 
 impl Writing<'_> {
-    /// Too little room is left to begin another sentence.
+    /// Whether too little room is left to begin another sentence.
     fn should_end(&self) -> bool {
         let left = self.limit.saturating_sub(self.written);
         let last = LAST_TOKENS.min(self.limit / 4);
@@ -54,12 +54,12 @@ impl Writing<'_> {
         }
         self.text.push_str(&text);
         self.repeats |= self.repetition.push(&text);
-        // A viewer that went away does not matter; the reply is what counts.
+        // If the viewer has gone, nothing is lost: the reply counts.
         let _ = self.job.news.send(News::Text(text));
     }
 }
 
-/// Answers `job`. The cache of `session` holds the prompt and the reply afterwards.
+/// Answers `job`. Afterwards the cache of `session` holds the prompt and the reply.
 pub(super) fn answer(
     session: &mut Session<'_>,
     constraints: &Constraints,
@@ -109,19 +109,21 @@ fn note_timing(session: &Session<'_>, writing: &Writing<'_>) {
     all.sample += writing.timing.sample;
 }
 
-/// Tokens the reply may have. The cap of a request is no reservation: a small window gives what it has left, as long as that
-/// is a quarter of the window or the whole cap.
+/// How many tokens the reply may have. The request's cap reserves nothing: in a small window, the reply gets what is
+/// left, if that is at least a quarter of the window or the whole cap.
 fn limit(input: u32, cap: u32, window: u32) -> Result<u32, ModelFault> {
     let left = window.saturating_sub(input);
     if left < cap.min(window / 4).max(1) {
-        let message =
-            format!("{input} tokens of prompt leave {left} for a reply of up to {cap}; the window holds {window}");
+        let message = format!(
+            "the prompt has {input} tokens, which leaves {left} for a reply of up to {cap}; the window has {window}"
+        );
         return Err(ModelFault::ContextOverflow { message });
     }
     Ok(cap.min(left))
 }
 
-/// The constraint of the request. One that does not compile is our defect; the reply is then free, and its reader decides.
+/// The constraint of the request. If it does not compile, that is our defect; the reply is then unconstrained, and its
+/// reader decides.
 fn guide(constraints: &Constraints, job: &Job) -> Option<Guide> {
     match constraints.guide(job.request.constraint.as_ref()?)? {
         Ok(guide) => Some(guide),
@@ -179,7 +181,7 @@ fn write(
         writing.timing.constraint += worked().saturating_sub(start);
         let start = worked();
         session.feed(pending, writing.job)?;
-        // The first feed is that of the prompt.
+        // The first feed is the prompt.
         if writing.written > writing.forced {
             writing.timing.decode += worked().saturating_sub(start);
         }

@@ -14,19 +14,20 @@ use llama_cpp_2::llama_backend::LlamaBackend;
 use llama_cpp_2::model::LlamaModel;
 use llama_cpp_2::model::params::LlamaModelParams;
 
-/// Tokens of the window when the caller names none; a larger one costs memory for every call.
+/// Tokens of the window if the caller names none. A larger window costs memory for every call.
 const DEFAULT_WINDOW: u32 = 8_192;
-/// Tokens decoded at once while a prompt is read; a cancel is seen between two such batches.
+/// How many tokens of a prompt are decoded at once. Cancelling takes effect between two batches.
 const BATCH: u32 = 256;
 
 /// How to run a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmbeddedOptions {
-    /// Context window in tokens; none: 8,192 or what the model was trained on, if that is less.
+    /// Context window in tokens. `None` means 8,192, or what the model was trained on if that is less.
     pub window: Option<u32>,
-    /// Threads; none: physical cores less one, at least one, because threads that spin on busy cores stall each other.
+    /// Threads. `None` means all physical cores but one, and at least one, because threads that spin on busy cores
+    /// stall each other.
     pub threads: Option<u32>,
-    /// Feed text the grammar forces as one batch. Off only to measure what it gains.
+    /// Feeds text that the grammar forces as one batch. Turn it off only to measure the gain.
     pub feed_forced: bool,
 }
 
@@ -36,44 +37,44 @@ impl Default for EmbeddedOptions {
     }
 }
 
-/// Where the CPU time of the thread that owns the model went for all replies so far, prompts left out.
+/// How the thread that owns the model spent its CPU time on all replies so far, without prompts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
-    /// Tokens written.
+    /// Tokens that were written.
     pub tokens: u64,
-    /// Tokens among them that the grammar forced.
+    /// How many of them the grammar forced.
     pub forced: u64,
-    /// Decoding by the model.
+    /// Time for decoding.
     pub decode: Duration,
-    /// The constraint: its forced text, its masks and its steps.
+    /// Time for the constraint: forced text, masks and steps.
     pub constraint: Duration,
-    /// Choosing tokens.
+    /// Time for choosing tokens.
     pub sample: Duration,
 }
 
-/// Why a model could not be loaded. The user's fault or the machine's; each text says what to do.
+/// Why a model could not be loaded. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadFault {
-    /// Nothing is there, or it may not be read.
+    /// The file does not exist or may not be read.
     #[error(
         "{path} cannot be read: {reason}; give the path of a GGUF file, or download one with `callsheet model pull`"
     )]
     Unreadable {
-        /// As given.
+        /// Path as given.
         path: PathBuf,
         /// The system's reason.
         reason: String,
     },
-    /// It is another kind of file.
+    /// The file has another format.
     #[error("{path} is not a GGUF file; convert models in other formats first")]
     NotGguf {
-        /// As given.
+        /// Path as given.
         path: PathBuf,
     },
     /// llama.cpp refused it.
     #[error("can't load {path}: {reason}; the file may be damaged, too new, or too large for this machine")]
     Refused {
-        /// As given.
+        /// Path as given.
         path: PathBuf,
         /// What llama.cpp said.
         reason: String,
@@ -83,7 +84,7 @@ pub enum LoadFault {
     Engine(String),
 }
 
-/// A loaded model with what its owner thread needs.
+/// A loaded model with everything that its owner thread needs.
 pub(super) struct Loaded {
     pub model: Arc<LlamaModel>,
     pub info: ModelInfo,
@@ -94,7 +95,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// Parameters of the one context.
+    /// Parameters of the only context.
     pub fn context(&self) -> LlamaContextParams {
         LlamaContextParams::default()
             .with_n_ctx(NonZeroU32::new(self.window))
@@ -106,7 +107,7 @@ impl Loaded {
     }
 }
 
-/// The backend of this process, started once; its log goes to `tracing`, never to the terminal.
+/// The backend of this process. It starts once; its log goes to `tracing`, never to the terminal.
 pub(super) fn backend() -> Result<&'static LlamaBackend, LoadFault> {
     static BACKEND: OnceLock<Result<LlamaBackend, String>> = OnceLock::new();
     let start = || {

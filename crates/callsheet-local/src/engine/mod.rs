@@ -1,5 +1,6 @@
-//! The engine: one owner thread a model, requests over a channel, contexts created under a mutex, one KV cache whose
-//! common prefix is reused, constrained decoding with forced text fed as a batch. No type of llama.cpp leaves this module.
+//! The engine: one thread owns a model, requests come over a channel, contexts are created under a mutex, prompts with
+//! a common beginning share one KV cache, and forced text of a constraint is fed as a batch. No type of llama.cpp
+//! leaves this module.
 
 mod chat;
 mod constraint;
@@ -26,9 +27,9 @@ use tokio_util::sync::CancellationToken;
 pub use load::{EmbeddedOptions, LoadFault, Timing};
 use owner::{Job, News, Owner};
 
-/// A model of a GGUF file, run in this process.
+/// A model from a GGUF file, run in this process.
 ///
-/// Requests are answered one after the other by the thread that owns the model; dropping the last handle ends the thread.
+/// The thread that owns the model answers requests one after the other. It ends when the last handle is dropped.
 pub struct EmbeddedModel {
     info: ModelInfo,
     owner: Owner,
@@ -38,7 +39,7 @@ pub struct EmbeddedModel {
 }
 
 impl EmbeddedModel {
-    /// Loads the file. This blocks for the time of reading it, so an async caller does it on a blocking thread.
+    /// Loads the file. The call blocks while it reads the file, so async callers use a blocking thread.
     ///
     /// # Errors
     /// If the file is missing, is no GGUF file, or llama.cpp cannot use it. A retry does not help.
@@ -50,12 +51,12 @@ impl EmbeddedModel {
         Ok(Self { info, owner, model, parameters, timing })
     }
 
-    /// Where the time of the replies so far went.
+    /// How the time of the replies so far was spent.
     pub fn timing(&self) -> Timing {
         *self.timing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of parameters, as the file says.
+    /// Number of parameters according to the file.
     pub fn parameters(&self) -> u64 {
         self.parameters
     }
@@ -73,7 +74,7 @@ impl Model for EmbeddedModel {
         deltas: DeltaSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<ModelReply, ModelFault> {
-        // The owner sees this token: it stops too when this future is dropped.
+        // The owner watches this token, so it also stops when this future is dropped.
         let stop = cancel.child_token();
         let _guard = stop.clone().drop_guard();
         let deadline = Instant::now().checked_add(request.deadline);

@@ -17,7 +17,7 @@ use super::session::Session;
 /// Contexts of one model must not be created at the same time (llama.cpp writes to the model while it does).
 static CREATING: Mutex<()> = Mutex::new(());
 
-/// What a caller hears of its request.
+/// What a caller learns about its request.
 pub(super) enum News {
     Text(String),
     Done(Box<Result<ModelReply, ModelFault>>),
@@ -49,7 +49,7 @@ pub(super) struct Owner {
     jobs: mpsc::Sender<Job>,
 }
 
-/// The thread died, which only a defect in the engine can cause.
+/// The fault for a dead owner thread, which only a defect in the engine can cause.
 pub(super) fn gone() -> ModelFault {
     ModelFault::Configuration {
         message: "the embedded model has stopped; run the command again, and report this if it happens again".into(),
@@ -57,7 +57,7 @@ pub(super) fn gone() -> ModelFault {
 }
 
 impl Owner {
-    /// Starts the thread and waits until its context stands.
+    /// Starts the thread and waits until its context exists.
     pub fn start(loaded: Loaded) -> Result<Self, LoadFault> {
         let (jobs, queue) = mpsc::channel();
         let (ready, started) = mpsc::channel();
@@ -86,7 +86,7 @@ fn run(loaded: &Loaded, queue: &mpsc::Receiver<Job>, ready: &mpsc::Sender<Result
     let (context, constraints) = match parts {
         Ok(parts) => parts,
         Err(fault) => {
-            // Nobody listens only if the loader itself is gone.
+            // Sending fails only if the loader itself has gone.
             let _ = ready.send(Err(fault));
             return;
         }
@@ -101,11 +101,12 @@ fn run(loaded: &Loaded, queue: &mpsc::Receiver<Job>, ready: &mpsc::Sender<Result
             let message = "the embedded engine failed on this request".into();
             Err(ModelFault::Communication { message })
         });
-        // After a fault of the engine nobody knows what the cache holds; after a cancel it is as it was counted.
+        // After a fault of the engine, the content of the cache is unknown. After a cancel, the counted tokens are
+        // right.
         if matches!(result, Err(ModelFault::Communication { .. })) {
             session.forget();
         }
-        // A caller that went away needs no answer.
+        // A caller that has gone needs no answer.
         let _ = job.news.send(News::Done(Box::new(result)));
     }
 }

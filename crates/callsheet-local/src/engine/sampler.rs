@@ -8,7 +8,7 @@ use llama_cpp_2::token::data::LlamaTokenData;
 use llama_cpp_2::token::data_array::LlamaTokenDataArray;
 use llguidance::toktrie::SimpleVob;
 
-/// For a request without one.
+/// Temperature for a request that names none.
 const TEMPERATURE: f64 = 0.2;
 const TOP_K: i32 = 40;
 const TOP_P: f32 = 0.95;
@@ -32,7 +32,7 @@ impl Sampler {
             chain.push(LlamaSampler::penalties(model.n_vocab(), PENALTY_WINDOW, PENALTY, 0.0, 0.0));
         }
         if temperature > 0.0 && temperature.is_finite() {
-            // The low bits are the seed; without one llama.cpp draws its own.
+            // The low bits are the seed. Without a seed, llama.cpp draws one.
             let seed = request.seed.map_or(u32::MAX, |seed| u32::try_from(seed & 0x7fff_ffff).unwrap_or(0));
             chain.extend([
                 LlamaSampler::top_k(TOP_K),
@@ -47,8 +47,8 @@ impl Sampler {
         Self { chain: LlamaSampler::chain(chain, true) }
     }
 
-    /// One token out of those `allowed`; none if nothing is. Only free tokens count for the repetition penalty: forced text
-    /// never comes here.
+    /// Chooses one token of `allowed`, or `None` if there is none. Forced text never comes here, so the repetition
+    /// penalty counts only free tokens.
     pub fn pick(&mut self, logits: &[f32], allowed: Option<&SimpleVob>) -> Option<LlamaToken> {
         let data = |id: usize, logit: f32| Some(LlamaTokenData::new(LlamaToken(i32::try_from(id).ok()?), logit, 0.0));
         let candidates: Vec<LlamaTokenData> = match allowed {

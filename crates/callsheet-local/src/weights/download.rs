@@ -1,4 +1,4 @@
-//! Downloads from a hub through a port, because this crate speaks no HTTP.
+//! Downloads from a hub through a port, because this crate has no HTTP client.
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -6,21 +6,22 @@ use tokio_util::sync::CancellationToken;
 use super::digest::PartFile;
 use super::{Progress, Source, WeightsFault};
 
-/// Sends of one download; a stream that broke after it gave something is opened again where it broke.
+/// How often one download is opened at most. If a stream breaks after it delivered bytes, it is opened again at that
+/// place.
 const MAX_OPENS: u32 = 4;
 
-/// Fetches bytes over HTTP. The caller of [`super::pull`] gives one.
+/// Fetches bytes over HTTP. The caller of [`super::pull`] provides the implementation.
 #[async_trait]
 pub trait Download: Send + Sync {
-    /// Opens `url` at byte `from` (`Range: bytes=<from>-` when it is not 0), following redirects.
+    /// Opens `url` at byte `from` (`Range: bytes=<from>-` if it is not 0) and follows redirects.
     async fn open(&self, url: &str, from: u64) -> Result<Opened, DownloadFault>;
 }
 
 /// An open download.
 pub struct Opened {
-    /// Byte the body starts at: `from`, or 0 when the server ignored the range (status 200).
+    /// Byte that the body starts at: `from`, or 0 if the server ignored the range (status 200).
     pub from: u64,
-    /// Size of the whole file, if the server told.
+    /// Size of the whole file, if the server reported it.
     pub total: Option<u64>,
     /// The body.
     pub body: Box<dyn Chunks>,
@@ -36,10 +37,10 @@ pub trait Chunks: Send {
 /// Why a download stopped.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DownloadFault {
-    /// The server answered with another status than 200 or 206.
+    /// The server answered with a status other than 200 and 206.
     #[error("the server answered {0}")]
     Status(u16),
-    /// Connection, name lookup, TLS, a broken stream.
+    /// The connection, the name lookup, TLS or the stream failed.
     #[error("{0}")]
     Network(String),
 }
@@ -49,7 +50,7 @@ fn address(base: &str, owner: &str, repo: &str, file: &str) -> String {
     format!("{}/{owner}/{repo}/resolve/main/{file}", base.trim_end_matches('/'))
 }
 
-/// Fetches a hub source into `part`, going on where an earlier try stopped.
+/// Fetches a hub source into `part` and continues where an earlier try stopped.
 pub(super) async fn fetch(
     source: &Source,
     hub: &str,
@@ -80,7 +81,7 @@ pub(super) async fn fetch(
     }
 }
 
-/// One open and all its pieces. Faults of the network are returned as a value, faults of the disk as an error.
+/// Opens the source once and reads all its pieces. A network fault is returned as a value, a disk fault as an error.
 async fn once(
     url: &str,
     download: &dyn Download,
@@ -89,14 +90,14 @@ async fn once(
 ) -> Result<Option<DownloadFault>, WeightsFault> {
     let mut opened = match download.open(url, part.size()).await {
         Ok(opened) => opened,
-        // The range starts at or past the end: the file is whole, or what we hold is not of this file.
+        // The range starts at or past the end: either the file is complete, or our bytes are of another file.
         Err(DownloadFault::Status(416)) => return Ok(None),
         Err(fault) => return Ok(Some(fault)),
     };
     if opened.from != part.size() {
         part.restart()?;
         if opened.from != 0 {
-            return Ok(Some(DownloadFault::Network("the server sent another part than asked for".into())));
+            return Ok(Some(DownloadFault::Network("the server sent a different part than requested".into())));
         }
     }
     loop {

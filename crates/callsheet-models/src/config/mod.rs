@@ -1,5 +1,5 @@
-//! Typed settings of providers, as they stand under `[providers.NAME]` of `config.toml`, the vendors known by name,
-//! and the building of a model from both.
+//! Typed settings of providers, as written under `[providers.NAME]` of `config.toml`, the vendors known by name, and
+//! the building of a model from both.
 
 mod build;
 mod model_ref;
@@ -19,7 +19,7 @@ pub use vendors::{Vendor, vendors};
 pub use crate::adapt::Adaptation;
 use crate::transport::Silence;
 
-/// The wire a provider speaks.
+/// The protocol that a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
@@ -42,7 +42,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// As written in `config.toml`.
+    /// The name as written in `config.toml`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Openai => "openai",
@@ -56,15 +56,15 @@ impl Dialect {
         }
     }
 
-    /// The address as the wire needs it, however it was written: with the version where paths have none, without it
-    /// where they have. An address with a path of its own keeps it.
+    /// The address as the wire needs it, however it was written: with the version if the wire's paths have none,
+    /// without it if they have one. An address with its own path keeps it.
     fn address(self, written: &str) -> String {
         let (plain, query) = match written.trim().split_once('?') {
             Some((plain, query)) => (plain, format!("?{query}")),
             None => (written.trim(), String::new()),
         };
         let mut plain = with_scheme(plain.trim_end_matches('/'));
-        // An address that was copied with the path of a call.
+        // The address was copied together with the path of a call.
         while let Some(shorter) = CALL_PATHS.iter().find_map(|path| plain.strip_suffix(path)) {
             plain = shorter.trim_end_matches('/').to_owned();
         }
@@ -80,13 +80,14 @@ impl Dialect {
         if bare { format!("{plain}/{version}") } else { format!("{plain}{query}") }
     }
 
-    /// Models without a server are named after their dialect, `scripted:FILE`: a table of that name needs no `dialect`.
+    /// Models without a server are named after their dialect, as in `scripted:FILE`. A table of that name needs no
+    /// `dialect`.
     fn of_own_name(name: &str) -> Option<Self> {
         [Self::Scripted, Self::Embedded].into_iter().find(|dialect| dialect.as_str() == name)
     }
 }
 
-/// Paths of calls below the address that a provider is reached at.
+/// Paths of calls below a provider's address.
 const CALL_PATHS: [&str; 10] = [
     "/chat/completions",
     "/completions",
@@ -100,7 +101,7 @@ const CALL_PATHS: [&str; 10] = [
     "/completion",
 ];
 
-/// An address without a scheme: a server of this machine or network speaks plain HTTP, others do not.
+/// Adds a scheme to an address without one: plain HTTP for a server on this machine or network, HTTPS for others.
 fn with_scheme(address: &str) -> String {
     if address.is_empty() || address.contains("://") {
         return address.to_owned();
@@ -121,18 +122,18 @@ fn with_scheme(address: &str) -> String {
 pub enum Constrain {
     /// By a grammar of the Markdown.
     Grammar,
-    /// By the JSON schema of the reply's twin.
+    /// By the JSON schema of the reply's JSON form.
     Schema,
-    /// Not at all: large models keep to the Markdown, and JSON costs them tokens.
+    /// Not at all: large models write the Markdown correctly, and JSON costs them tokens.
     #[default]
     Off,
 }
 
-/// One `[providers.NAME]` table. What is left out comes from the vendor row of the same name.
+/// One `[providers.NAME]` table. Missing values come from the vendor row of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProviderSettings {
-    /// Wire.
+    /// Protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
     /// Address with or without the version, such as `http://127.0.0.1:8000/v1`.
@@ -141,7 +142,7 @@ pub struct ProviderSettings {
     /// Environment variable that holds the key; never the key itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_key_env: Option<String>,
-    /// Calls in flight at once.
+    /// Most calls in flight at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<u32>,
     /// Context window, tokens.
@@ -150,16 +151,16 @@ pub struct ProviderSettings {
     /// Seconds of silence before the first byte of an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_byte_seconds: Option<u32>,
-    /// Seconds of silence in an answer that has begun.
+    /// Seconds of silence within an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u32>,
-    /// Parameters that it is not sent, such as `seed`; `system`: that text goes into the first message.
+    /// Parameters not to send, such as `seed`. `system` moves that text into the first message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omit: Option<Vec<String>>,
-    /// What it calls the limit of a reply, such as `max_completion_tokens`.
+    /// The provider's name for the limit of a reply, such as `max_completion_tokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens_name: Option<String>,
-    /// The largest limit of a reply that it takes, tokens.
+    /// The largest limit of a reply that it accepts, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u32>,
     /// US dollars per million input tokens.
@@ -173,53 +174,53 @@ pub struct ProviderSettings {
     pub price_output: Option<f64>,
 }
 
-/// A provider with every default filled in.
+/// A provider with all defaults filled in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
-    /// Name, the part of a model reference before the first `/`.
+    /// Name: the part of a model reference before the first `/`.
     pub name: String,
-    /// Wire.
+    /// Protocol.
     pub dialect: Dialect,
     /// Address; empty for scripted and embedded.
     pub base_url: String,
-    /// Variable that must hold the key; `None`: no key is sent.
+    /// Variable that must hold the key. `None` if no key is sent.
     pub api_key_env: Option<String>,
-    /// Calls in flight at once, where set; see [`Provider::slots_or_default`].
+    /// Most calls in flight at once, if set; see [`Provider::slots_or_default`].
     pub slots: Option<u32>,
-    /// Context window, where set.
+    /// Context window, if set.
     pub window: Option<u32>,
-    /// How long its server may say nothing.
+    /// How long its server may be silent.
     pub silence: Silence,
-    /// Prices that are set, for all its models; see [`Provider::prices_of`].
+    /// Configured prices for all its models; see [`Provider::prices_of`].
     pub prices: Prices,
     /// How whole replies are constrained.
     pub constrain: Constrain,
-    /// What is sent otherwise than usual.
+    /// What is sent differently from the default.
     pub adaptation: Adaptation,
-    /// It runs on this machine.
+    /// Whether it runs on this machine.
     pub local: bool,
 }
 
-/// Why a provider's settings cannot be used. The user's fault; the text says what to do.
+/// Why a provider's settings cannot be used. The user must fix them; the text says how.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// Neither configured nor a known vendor.
+    /// The provider is neither configured nor a known vendor.
     #[error(
         "there is no provider `{name}`; add [providers.{name}] with a dialect and a base_url, or use one of: {known}"
     )]
     UnknownProvider {
-        /// The name asked for.
+        /// The requested name.
         name: String,
-        /// Names that would work, comma separated.
+        /// Names that would work, separated by commas.
         known: String,
     },
-    /// No dialect, and the name is no known vendor.
+    /// The provider has no dialect, and its name is not a known vendor.
     #[error("[providers.{name}] needs `dialect`, because `{name}` is not a known vendor")]
     NoDialect {
         /// Its name.
         name: String,
     },
-    /// No base URL.
+    /// The provider has no base URL.
     #[error("[providers.{name}] needs `base_url`")]
     NoBaseUrl {
         /// Its name.
@@ -241,7 +242,7 @@ impl Provider {
             .or_else(|| vendor.map(|vendor| vendor.dialect))
             .or_else(|| Dialect::of_own_name(name))
             .ok_or_else(|| SettingsError::NoDialect { name: name.to_owned() })?;
-        // A row belongs to its own dialect only.
+        // A row applies only to its own dialect.
         let vendor = vendor.filter(|vendor| vendor.dialect == dialect).or_else(|| vendors::of_dialect(dialect));
         let own_address = settings.base_url.is_some();
         let base_url = match dialect {
@@ -251,7 +252,7 @@ impl Provider {
                 .or_else(|| vendor.map(|vendor| vendor.base_url.clone()))
                 .ok_or_else(|| SettingsError::NoBaseUrl { name: name.to_owned() })?,
         };
-        // A key is never sent to an address the vendor does not own, unless the settings name its variable.
+        // A key is never sent to an address that the vendor does not own, unless the settings name its variable.
         let vendor_key = vendor.filter(|_| !own_address).and_then(|vendor| vendor.api_key_env.clone());
         Ok(Self {
             name: name.to_owned(),
@@ -278,26 +279,26 @@ impl Provider {
         })
     }
 
-    /// Whether it is reached at the vendor's own address.
+    /// Whether the provider uses the vendor's own address.
     pub(crate) fn is_at(&self, row: &Vendor) -> bool {
         self.dialect.address(&row.base_url) == self.base_url
     }
 
-    /// Calls in flight at once: as set, else one for a server on this machine (it may have more slots, which a probe
-    /// tells) and eight for a hosted one.
+    /// Most calls in flight at once: the setting, else one for a server on this machine (a probe tells whether it has
+    /// more slots) and eight for a hosted one.
     pub fn slots_or_default(&self) -> u32 {
         self.slots.unwrap_or(if self.local { 1 } else { 8 })
     }
 }
 
-/// The limits that are set, else the defaults.
+/// The configured limits, else the defaults.
 fn silence(first_byte: Option<u32>, idle: Option<u32>) -> Silence {
     let seconds = |set: Option<u32>, default| set.map_or(default, |count| Duration::from_secs(u64::from(count)));
     let default = Silence::default();
     Silence { first_byte: seconds(first_byte, default.first_byte), idle: seconds(idle, default.idle) }
 }
 
-/// The host of an address is this machine.
+/// Whether the host of an address is this machine.
 pub(crate) fn is_loopback(base_url: &str) -> bool {
     let Ok(url) = reqwest::Url::parse(base_url) else { return false };
     match url.host_str() {

@@ -4,14 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// `PROVIDER/MODEL`, split at the first `/`; `embedded:PATH` and `scripted:FILE` are the only colon forms.
+/// `PROVIDER/MODEL`, split at the first `/`. `embedded:PATH` and `scripted:FILE` are the only forms with a colon.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ModelRef {
     /// A model of a provider.
     Provided {
         /// Before the first `/`.
         provider: String,
-        /// After it; may hold more slashes and colons.
+        /// The rest. It may contain more slashes and colons.
         model: String,
     },
     /// A GGUF file.
@@ -20,11 +20,11 @@ pub enum ModelRef {
     Scripted(PathBuf),
 }
 
-/// A text that names no model.
+/// A text that does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` names no model: write PROVIDER/MODEL, embedded:PATH or scripted:FILE")]
+#[error("`{text}` does not name a model: write PROVIDER/MODEL, embedded:PATH or scripted:FILE")]
 pub struct ModelRefError {
-    /// As given.
+    /// Text as given.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What calls cost: prices of the configuration, else those of the bundled table (`prices.tsv`).
+//! What calls cost: configured prices, else those of the bundled table (`prices.tsv`).
 
 use callsheet_core::record::Usage;
 
@@ -6,40 +6,40 @@ use super::{Dialect, Provider, vendors};
 
 const TABLE: &str = include_str!("../../prices.tsv");
 
-/// Prices of a model, US dollars per million tokens.
+/// Prices of a model, in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Prices {
-    /// Of input; `None`: unknown.
+    /// Input. `None` if unknown.
     pub input: Option<f64>,
-    /// Of input that the provider had cached; `None`: as other input.
+    /// Input that the provider had cached. `None` means the normal input price.
     pub cached_input: Option<f64>,
-    /// Of input that the provider put into its cache; `None`: as other input.
+    /// Input that the provider stored in its cache. `None` means the normal input price.
     pub cache_write: Option<f64>,
-    /// Of output; `None`: unknown.
+    /// Output. `None` if unknown.
     pub output: Option<f64>,
 }
 
 impl Prices {
-    /// Of a model that costs nothing.
+    /// Prices of a model that costs nothing.
     pub const FREE: Self = Self { input: Some(0.0), cached_input: None, cache_write: None, output: Some(0.0) };
 
-    /// Whether the cost of a call can be told.
+    /// Whether the cost of a call can be computed.
     pub fn are_known(&self) -> bool {
         self.input.is_some() && self.output.is_some()
     }
 
-    /// The price of input, if the cost of a call can be told.
+    /// The input price, if the cost of a call can be computed.
     pub fn known_input(&self) -> Option<f64> {
         self.input.filter(|_| self.are_known())
     }
 
-    /// Cost of a call in US dollars; unknown unless both prices are known. Cached input without a price of its own counts
-    /// in full, so the cost is never understated.
+    /// Cost of a call in US dollars. `None` unless both prices are known. Cached input without its own price counts in
+    /// full, so the cost is never too low.
     pub fn cost_usd(&self, usage: &Usage) -> Option<f64> {
         self.cost_with_writes_usd(usage, 0)
     }
 
-    /// The same of a call of whose input the provider put so many tokens into its cache.
+    /// The same for a call during which the provider stored `written` tokens of input in its cache.
     pub fn cost_with_writes_usd(&self, usage: &Usage, written: u64) -> Option<f64> {
         let (input, output) = (self.input?, self.output?);
         let cached = usage.cached.min(usage.input);
@@ -53,8 +53,8 @@ impl Prices {
 }
 
 impl Provider {
-    /// The prices of a model: those that are set, else nothing for a model of the user's own machine, else those of the
-    /// table. The table holds only for the vendor's own address.
+    /// The prices of a model: configured ones; else nothing for a model on the user's own machine; else those of the
+    /// table. The table applies only to the vendor's own address.
     pub fn prices_of(&self, model: &str) -> Prices {
         if self.prices != Prices::default() {
             return self.prices;
@@ -70,7 +70,7 @@ impl Provider {
     }
 }
 
-/// The row of the longest name that fits.
+/// The row with the longest matching name.
 fn of_table(vendor: &str, model: &str) -> Option<Prices> {
     let rows = TABLE.lines().filter_map(|line| line.strip_prefix(vendor)?.strip_prefix('\t'));
     let fitting = rows.filter_map(|row| {
@@ -78,7 +78,7 @@ fn of_table(vendor: &str, model: &str) -> Option<Prices> {
         let name = cells.next()?;
         let length = match name.strip_suffix('*') {
             Some(beginning) => model.starts_with(beginning).then_some(beginning.len()),
-            // A whole name goes before a beginning of the same length.
+            // A full name wins over a prefix of the same length.
             None => (name == model).then_some(usize::MAX),
         }?;
         let mut price = || cells.next().and_then(|cell| cell.parse::<f64>().ok());
@@ -87,7 +87,7 @@ fn of_table(vendor: &str, model: &str) -> Option<Prices> {
     fitting.max_by_key(|(length, _)| *length).map(|(_, prices)| prices)
 }
 
-/// Where the table comes from, and of which day it is.
+/// Where the table comes from, and its date.
 pub fn price_source() -> &'static str {
     TABLE.lines().next().and_then(|line| line.strip_prefix("# source: ")).unwrap_or_default()
 }

@@ -16,72 +16,72 @@ use crate::wire::{Shape, Wire};
 pub struct Vendor {
     /// Provider name.
     pub name: String,
-    /// Wire.
+    /// Protocol.
     pub dialect: Dialect,
-    /// Address up to the version.
+    /// Address including the version.
     pub base_url: String,
-    /// Variable that holds the key; `None`: no key is needed.
+    /// Variable that holds the key. `None` if no key is needed.
     #[serde(default)]
     pub api_key_env: Option<String>,
-    /// Model taken when nothing is configured and only the key is there.
+    /// Model to use if only the key is set and nothing is configured.
     #[serde(default)]
     pub default_model: Option<String>,
-    /// It takes a JSON schema for the reply.
+    /// Whether it accepts a JSON schema for the reply.
     #[serde(default = "yes")]
     pub json_schema: bool,
     /// How whole replies are constrained.
     #[serde(default)]
     pub constrain: Constrain,
-    /// Context windows, tokens, by the beginnings of model names.
+    /// Context windows in tokens, by prefix of the model name.
     #[serde(default)]
     pub windows: BTreeMap<String, u32>,
-    /// It takes a sampling seed.
+    /// Whether it accepts a sampling seed.
     #[serde(default = "yes")]
     pub seed: bool,
-    /// Beginnings of the names of models that take a sampling temperature, where others refuse it; none: all take it.
+    /// Prefixes of the models that accept a temperature, if others refuse it. Empty if all accept it.
     #[serde(default)]
     pub temperature_only_for: Vec<String>,
-    /// Names of parameters, by their usual ones.
+    /// Names of parameters, by their default names.
     #[serde(default)]
     pub names: BTreeMap<String, String>,
-    /// What stands before names of models that have no slash.
+    /// Prefix for model names without a slash.
     #[serde(default)]
     pub model_prefix: String,
-    /// Member of a message with calls in which the thinking that led to them goes back.
+    /// The member of a message with calls that returns the thinking behind them.
     #[serde(default)]
     pub thinking_member: Option<String>,
-    /// Beginnings of the names of models that refuse calls of earlier turns without a signature.
+    /// Prefixes of the models that refuse calls of earlier turns without a signature.
     #[serde(default)]
     pub signed_calls_for: Vec<String>,
-    /// Runs on the user's machine.
+    /// Whether it runs on the user's machine.
     #[serde(default)]
     pub local: bool,
-    /// Tools that its models know by heart, as executors of canonical ones (spec "Templates" 14).
+    /// Tools that its models were trained on, as other forms of the canonical ones (spec "Templates" 14).
     #[serde(default)]
     pub native_tools: Vec<NativeTool>,
-    /// Beginnings of the names of models that know none of them.
+    /// Prefixes of the models that know none of these tools.
     #[serde(default)]
     pub native_tools_not_for: Vec<String>,
 }
 
 impl Vendor {
-    /// The window of a model: that of the longest beginning that fits its name.
+    /// The window of a model: that of the longest matching prefix.
     pub fn window(&self, model: &str) -> Option<u32> {
         let fits = self.windows.iter().filter(|(beginning, _)| model.starts_with(beginning.as_str()));
         fits.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)
     }
 
-    /// Whether a model takes a sampling temperature.
+    /// Whether a model accepts a sampling temperature.
     pub fn takes_temperature(&self, model: &str) -> bool {
         self.temperature_only_for.is_empty() || begins(model, &self.temperature_only_for)
     }
 
-    /// The name of a model, as the vendor knows it.
+    /// The vendor's name for a model.
     pub(super) fn model(&self, model: &str) -> String {
         if model.contains('/') { model.to_owned() } else { format!("{}{model}", self.model_prefix) }
     }
 
-    /// How the requests to a model look, beside their dialect.
+    /// How requests to a model differ within their dialect.
     pub(super) fn shape(&self, wire: &Wire, model: &str) -> Shape {
         Shape {
             schema: match (self.json_schema, self.local) {
@@ -96,7 +96,7 @@ impl Vendor {
     }
 }
 
-/// The name of a model has one of these beginnings.
+/// Whether the name of a model has one of these prefixes.
 fn begins(model: &str, beginnings: &[String]) -> bool {
     beginnings.iter().any(|beginning| model.starts_with(beginning.as_str()))
 }
@@ -115,12 +115,12 @@ static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
     toml::from_str::<Rows>(include_str!("../../vendors.toml")).map(|rows| rows.vendor).unwrap_or_default()
 });
 
-/// All rows, in the order of preference for automatic choice.
+/// All rows, in the order of preference for the automatic choice.
 pub fn vendors() -> &'static [Vendor] {
     &VENDORS
 }
 
-/// The row of a provider: that of its name, or the one its dialect is named after.
+/// The row of a provider: the one with its name, or the one that its dialect is named after.
 pub(super) fn row(provider: &super::Provider) -> Option<&'static Vendor> {
     vendors().iter().find(|vendor| vendor.name == provider.name).or_else(|| of_dialect(provider.dialect))
 }
@@ -136,8 +136,8 @@ pub(super) fn native_tools(provider: &super::Provider, model: &str) -> Vec<Nativ
     row.map(|row| row.native_tools.clone()).unwrap_or_default()
 }
 
-/// The vendor a dialect is named after, for providers under a name of their own. OpenAI chat has none: whoever speaks
-/// it must say where.
+/// The vendor that a dialect is named after, for providers with a name of their own. OpenAI chat has none: whoever uses
+/// it must give an address.
 pub(super) fn of_dialect(dialect: Dialect) -> Option<&'static Vendor> {
     vendors().iter().find(|vendor| vendor.dialect == dialect && dialect != Dialect::Openai)
 }

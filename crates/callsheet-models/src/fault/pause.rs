@@ -1,4 +1,4 @@
-//! The pause a provider asks for: in headers, in members of an error object, in its words. Pure.
+//! The pause that a provider asks for: in headers, in members of an error object, or in words. Pure.
 
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use regex::Regex;
 use serde_json::Value;
 
-/// Headers that hold the rest of a limit, and the one that says when it is whole again.
+/// Headers with the rest of a limit, and the header that says when the limit is reset.
 const LIMITS: &[(&str, &str)] = &[
     ("x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"),
     ("x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"),
@@ -14,7 +14,8 @@ const LIMITS: &[(&str, &str)] = &[
     ("ratelimit-remaining", "ratelimit-reset"),
 ];
 
-/// Members of an error object that hold a pause, with the milliseconds of their unit; in lower case, without separators.
+/// Members of an error object that contain a pause, with the milliseconds of their unit. In lower case, without
+/// separators.
 const MEMBERS: &[(&str, u64)] = &[
     ("retrydelay", 1_000),
     ("retryafter", 1_000),
@@ -27,9 +28,9 @@ const MEMBERS: &[(&str, u64)] = &[
 /// Deepest nesting of an error object.
 const MAX_DEPTH: usize = 8;
 
-/// Numbers above this are points in time: seconds since 1970.
+/// Larger numbers are points in time: seconds since 1970.
 const EPOCH_SECONDS: f64 = 1e9;
-/// And these milliseconds since then.
+/// Larger numbers are points in time: milliseconds since 1970.
 const EPOCH_MILLIS: f64 = 1e12;
 
 static WORDS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -87,7 +88,7 @@ fn in_value(value: &Value, now: SystemTime, depth: usize) -> Option<Duration> {
     }
 }
 
-/// A time as providers write it: a number of units, `1m12.5s`, or a date.
+/// Reads a time in the forms that providers use: a number of units, `1m12.5s`, or a date.
 fn time(text: &str, unit_ms: u64, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {

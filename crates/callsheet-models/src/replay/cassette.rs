@@ -19,16 +19,16 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cassette {
     version: u32,
-    /// What the model said of itself.
+    /// What the model said about itself.
     pub model: ModelInfo,
     /// The request as sent.
     pub request: ModelRequest,
-    /// What came back.
+    /// The reply or fault.
     pub outcome: Outcome,
     /// Time from the request to the whole reply.
     #[serde(default)]
     pub took_ms: u64,
-    /// Hash of the canonical request; made when read, so that an edited request counts as edited.
+    /// Hash of the canonical request. It is computed on reading, so an edited request counts as edited.
     #[serde(skip)]
     pub key: String,
 }
@@ -47,7 +47,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// `None`: the call was cancelled, which is not recorded.
+    /// `None` if the call was cancelled, because that is not recorded.
     pub(super) fn of(result: &Result<ModelReply, ModelFault>) -> Option<Self> {
         Some(match result {
             Ok(reply) => Self::Reply(reply.clone()),
@@ -96,7 +96,7 @@ impl Cassette {
         Ok(cassette)
     }
 
-    /// Writes `NNNN-label.json`, in one step.
+    /// Writes `NNNN-label.json` in one step.
     pub(super) fn write(&self, folder: &Path, number: u32) -> Result<(), CassetteError> {
         let path = folder.join(format!("{number:04}-{}.json", file_words(&self.request.label)));
         let partial = path.with_extension("part");
@@ -108,7 +108,7 @@ impl Cassette {
     }
 }
 
-/// The cassettes of a folder, by number.
+/// The cassettes of a folder, in numeric order.
 pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(|error| io(folder, &error))? {
@@ -121,7 +121,7 @@ pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     Ok(paths)
 }
 
-/// The number a file's name starts with.
+/// The number at the start of a file name.
 pub(super) fn number_of(path: &Path) -> Option<u32> {
     let name = path.file_name()?.to_str()?;
     name.split_once('-')?.0.parse().ok()
@@ -134,7 +134,7 @@ pub(super) fn canonical(request: &ModelRequest) -> Value {
 
 /// Hash of the canonical request.
 pub(super) fn key_of(request: &ModelRequest) -> String {
-    // Known keys are masked in what was recorded.
+    // Known keys are masked in the recording.
     let digest = Sha256::digest(mask(&canonical(request).to_string()).as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

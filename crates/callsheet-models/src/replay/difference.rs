@@ -1,8 +1,8 @@
-//! Where two requests differ, told so that a person finds the place.
+//! Shows where two requests differ, so that a person finds the place.
 
 use serde_json::Value;
 
-/// Characters shown of each side.
+/// How many characters of each side are shown.
 const SHOWN: usize = 60;
 
 /// The first difference, or `None` if there is none.
@@ -30,8 +30,8 @@ fn walk(path: &str, recorded: &Value, asked: &Value) -> Option<String> {
 fn either(place: &str, recorded: Option<&Value>, asked: Option<&Value>) -> Option<String> {
     match (recorded, asked) {
         (Some(left), Some(right)) => walk(place, left, right),
-        (Some(_), None) => Some(format!("at {place}: it was recorded and is not asked")),
-        (None, Some(_)) => Some(format!("at {place}: it is asked and was not recorded")),
+        (Some(_), None) => Some(format!("at {place}: it was recorded, but the request lacks it")),
+        (None, Some(_)) => Some(format!("at {place}: the request contains it, but it was not recorded")),
         (None, None) => None,
     }
 }
@@ -55,7 +55,7 @@ fn in_text(path: &str, recorded: &str, asked: &str) -> Option<String> {
     }
 }
 
-/// How alike two requests are: the bytes their texts share from the start and from the end.
+/// How similar two requests are: the number of bytes that their texts share at the start and at the end.
 pub(super) fn likeness(recorded: &Value, asked: &Value) -> usize {
     let (left, right) = (recorded.to_string(), asked.to_string());
     let same = |pairs: &mut dyn Iterator<Item = (u8, u8)>| pairs.take_while(|(a, b)| a == b).count();

@@ -1,5 +1,5 @@
-//! Cassettes at the model port: a recorder writes every call of a run to a folder, a replay answers from it. Requests
-//! are matched as a whole, so that a change of any word a model reads shows as a mismatch with its place.
+//! Cassettes at the model port: a recorder writes every call of a run to a folder, and a replay answers from it. A
+//! request must match completely, so a change of any word that a model reads appears as a mismatch with its place.
 
 mod cassette;
 mod difference;
@@ -18,41 +18,41 @@ use tokio_util::sync::CancellationToken;
 use cassette::{Cassette, Outcome, key_of};
 use difference::first_difference;
 
-/// Pieces in which a reply that takes time comes.
+/// Into how many pieces a timed reply is split.
 const PIECES: usize = 40;
 
 /// Why a folder of cassettes cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CassetteError {
-    /// The folder or a file of it cannot be read or written.
+    /// The folder or one of its files cannot be read or written.
     #[error("{path}: {message}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
-    /// A file is no cassette.
+    /// A file is not a cassette.
     #[error("{path} is not a cassette: {message}")]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Where and what.
+        /// Where and what is wrong.
         message: String,
     },
-    /// The folder holds no call of this model.
+    /// The folder contains no call of this model.
     #[error("{path} contains no call to {model}, only to: {known}")]
     NoSuchModel {
         /// The folder.
         path: PathBuf,
-        /// The model asked for.
+        /// The requested model.
         model: String,
-        /// Models it holds, comma separated.
+        /// Models in the folder, separated by commas.
         known: String,
     },
 }
 
-/// A folder that calls are recorded to. Several models of a run share one.
+/// A folder to which calls are recorded. Several models of a run share it.
 #[derive(Debug)]
 pub struct Recording {
     folder: PathBuf,
@@ -60,11 +60,11 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Makes the folder if needed; numbers go on after the cassettes it holds.
+    /// Creates the folder if necessary. Numbers continue after the existing cassettes.
     pub fn create(folder: &Path) -> Result<Arc<Self>, CassetteError> {
         create_private_folder(folder).map_err(|error| io(folder, &error))?;
-        // Prompts list the files of the project: those of a recording in it would change what is asked at its replay.
-        // Unlike `.gitignore` this lets it be committed.
+        // Prompts list the files of the project. A recording inside the project would change the prompts of its own
+        // replay. Unlike `.gitignore`, this file lets the recording be committed.
         let ignore = folder.join(".ignore");
         write_private(&ignore, b"*\n").map_err(|error| io(&ignore, &error))?;
         let last = cassette::files(folder)?.iter().filter_map(|path| cassette::number_of(path)).max().unwrap_or(0);
@@ -77,7 +77,7 @@ impl Recording {
     }
 }
 
-/// Passes calls on and writes each down.
+/// Passes calls on and records each.
 struct Recorder {
     model: Arc<dyn Model>,
     recording: Arc<Recording>,
@@ -118,19 +118,19 @@ impl Model for Recorder {
 #[derive(Debug)]
 pub struct Cassettes {
     folder: PathBuf,
-    /// By number.
+    /// In numeric order.
     all: Vec<(PathBuf, Cassette)>,
-    /// The share of its recorded time that a reply takes.
+    /// The fraction of its recorded time that a reply takes.
     pace: f64,
 }
 
 impl Cassettes {
-    /// Reads every cassette of a folder; they answer at once.
+    /// Reads every cassette of a folder. They answer at once.
     pub fn open(folder: &Path) -> Result<Arc<Self>, CassetteError> {
         Self::open_paced(folder, 0.0)
     }
 
-    /// Reads every cassette of a folder. A reply takes this share of its recorded time.
+    /// Reads every cassette of a folder. A reply takes the fraction `pace` of its recorded time.
     pub fn open_paced(folder: &Path, pace: f64) -> Result<Arc<Self>, CassetteError> {
         let mut all = Vec::new();
         for path in cassette::files(folder)? {
@@ -140,7 +140,7 @@ impl Cassettes {
         Ok(Arc::new(Self { folder: folder.to_owned(), all, pace }))
     }
 
-    /// Ids of the models that were recorded, sorted.
+    /// Ids of the recorded models, sorted.
     pub fn models(&self) -> Vec<&str> {
         let mut ids: Vec<&str> = self.all.iter().map(|(_, cassette)| cassette.model.id.as_str()).collect();
         ids.sort_unstable();
@@ -170,9 +170,9 @@ impl Cassettes {
 struct Replay {
     info: ModelInfo,
     cassettes: Arc<Cassettes>,
-    /// Positions of the cassettes by request key, in recorded order.
+    /// Positions of the cassettes by request key, in the order of recording.
     answers: BTreeMap<String, Vec<usize>>,
-    /// Answers given, by request key.
+    /// Number of answers given, by request key.
     given: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -187,7 +187,7 @@ impl Replay {
         let cassette = position.and_then(|position| self.cassettes.all.get(position)).map(|(_, cassette)| cassette);
         cassette.ok_or_else(|| ModelFault::Configuration {
             message: format!(
-                "the request `{}` was recorded {} times and is asked for once more",
+                "the request `{}` was recorded {} times, but is made once more",
                 request.label,
                 positions.len()
             ),
@@ -199,7 +199,7 @@ impl Replay {
         let mine = self.cassettes.all.iter().filter(|(_, cassette)| cassette.model.id == self.info.id);
         let nearest = mine.max_by_key(|(path, cassette)| {
             let near = difference::likeness(&cassette::canonical(&cassette.request), &asked);
-            // Of equals the first recorded.
+            // Among equals, the first recorded one.
             (cassette.request.label == request.label, near, std::cmp::Reverse(path.clone()))
         });
         let message = match nearest {
@@ -210,7 +210,7 @@ impl Replay {
                 format!(
                     "no cassette answers `{}`; the nearest is {file}, which differs {}",
                     request.label,
-                    place.unwrap_or_else(|| "in nothing that is compared".to_owned())
+                    place.unwrap_or_else(|| "only in parts that are not compared".to_owned())
                 )
             }
         };
@@ -244,7 +244,7 @@ impl Model for Replay {
     }
 }
 
-/// Gives a text in pieces, over a time.
+/// Delivers a text in pieces over some time.
 async fn spoken(text: &str, took: Duration, deltas: DeltaSink<'_>) {
     let characters: Vec<char> = text.chars().collect();
     if took.is_zero() || characters.is_empty() {

@@ -63,10 +63,10 @@ use crate::tokens;
 use crate::transport::guarded;
 use crate::wire::{RawCall, with_ids};
 
-/// Characters of one delta unless the reply says otherwise.
+/// Characters of one delta, unless the reply sets another number.
 const CHUNK: usize = 24;
 
-/// How often the file that a reply waits for is looked for.
+/// How often to look for the file that a reply waits for.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A model that follows a script.
@@ -77,7 +77,7 @@ pub struct Scripted {
     fallback: Option<Reply>,
     name: String,
     prices: Prices,
-    /// Replies each rule has given.
+    /// How many replies each rule has given.
     given: Mutex<Vec<usize>>,
 }
 
@@ -88,14 +88,14 @@ struct Compiled {
 }
 
 impl Scripted {
-    /// Reads a script and the texts it names.
+    /// Reads a script and the files that it names.
     pub fn open(path: &Path) -> Result<Self, ScriptError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ScriptError::Unreadable { path: path.to_owned(), message: error.to_string() })?;
         Self::parse(&text, &path.display().to_string(), path.parent())
     }
 
-    /// Reads a script from its text; `folder` is where `text_file` names are looked up.
+    /// Reads a script from its text. `folder` is where its `text_file` names are looked up.
     pub fn parse(text: &str, name: &str, folder: Option<&Path>) -> Result<Self, ScriptError> {
         let script = Script::parse(text, name, folder)?;
         let capabilities = Capabilities {
@@ -129,7 +129,7 @@ impl Scripted {
         Ok(Self { info, rules, fallback: script.default, name: name.to_owned(), prices: Prices::FREE, given })
     }
 
-    /// The model of a provider that is configured: with its prices and window, and under its name.
+    /// The model of a configured provider, with its prices, window and name.
     pub(crate) fn of(mut self, provider: &Provider) -> Self {
         if provider.name != self.info.provider {
             self.info.id = format!("{}/{}", provider.name, self.name);
@@ -145,7 +145,7 @@ impl Scripted {
         self
     }
 
-    /// The reply for a request, its texts expanded. Counts it as given.
+    /// The reply for a request, with its texts expanded. Counts it as given.
     fn choose(&self, request: &ModelRequest) -> Result<Reply, ModelFault> {
         let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
         for (compiled, count) in self.rules.iter().zip(given.iter_mut()) {
@@ -219,7 +219,7 @@ impl Scripted {
             output: tokens::estimate(&text),
             ..Usage::default()
         });
-        // What the script says it cost, it did.
+        // A cost in the script counts as the cost.
         usage.cost_usd = usage.cost_usd.or_else(|| self.prices.cost_usd(&usage));
         ModelReply {
             text,
@@ -234,7 +234,7 @@ impl Scripted {
 }
 
 impl Reply {
-    /// Until the file is there that it waits for.
+    /// Waits until the file exists that the reply depends on.
     async fn wait(&self) {
         while self.until.as_ref().is_some_and(|file| !file.exists()) {
             tokio::time::sleep(LOOK).await;
@@ -243,7 +243,7 @@ impl Reply {
 }
 
 impl Compiled {
-    /// `None`: the rule does not fit. `Some(groups)`: it does.
+    /// `None` if the rule does not match, `Some(groups)` if it does.
     fn groups<'a>(&self, request: &'a ModelRequest) -> Option<Option<Captures<'a>>> {
         let phase = request.label.split_whitespace().next().unwrap_or_default();
         if self.rule.phase.as_deref().is_some_and(|wanted| wanted != phase) {
@@ -260,7 +260,7 @@ impl Compiled {
 }
 
 impl Rule {
-    /// The reply after `given` earlier ones; `None`: the next rule is tried.
+    /// The reply after `given` earlier ones. `None` means to try the next rule.
     fn reply_at(&self, given: usize) -> Option<&Reply> {
         let count = self.reply.len();
         match self.then {
@@ -271,7 +271,7 @@ impl Rule {
     }
 }
 
-/// Characters of a text that a reply of so many tokens has room for; `None`: it has room for all.
+/// How many characters of a text fit into `tokens` tokens. `None` if all of them fit.
 fn most(text: &str, characters: usize, tokens: u32) -> Option<usize> {
     let fits = |count: usize| {
         let kept: String = text.chars().take(count).collect();
@@ -280,7 +280,7 @@ fn most(text: &str, characters: usize, tokens: u32) -> Option<usize> {
     if fits(characters) {
         return None;
     }
-    // Binary search: more characters never have fewer tokens.
+    // Binary search works because more characters never have fewer tokens.
     let (mut fit, mut over) = (0, characters);
     while over - fit > 1 {
         let middle = usize::midpoint(fit, over);

@@ -6,7 +6,7 @@ use callsheet_core::record::{StopReason, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Why a script cannot be used. The user's fault.
+/// Why a script cannot be used. The user must fix it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
     /// A file cannot be read.
@@ -14,15 +14,15 @@ pub enum ScriptError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         message: String,
     },
-    /// It is no script.
+    /// The file is not a script.
     #[error("{name}: {message}")]
     Invalid {
         /// The script.
         name: String,
-        /// Where and what.
+        /// Where and what is wrong.
         message: String,
     },
 }
@@ -38,7 +38,7 @@ pub(super) struct Script {
     pub model: About,
 }
 
-/// What the model says of itself.
+/// What the model says about itself.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct About {
@@ -65,7 +65,7 @@ pub(super) enum Then {
     Next,
 }
 
-/// A rule as written: conditions, and either a list of replies or the keys of a single one.
+/// A rule as written: conditions, and either a list of replies or the keys of a single reply.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenRule {
@@ -92,7 +92,7 @@ struct WrittenRule {
     fault: Option<Fault>,
 }
 
-/// Conditions and replies, at least one.
+/// Conditions and at least one reply.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "WrittenRule")]
 pub(super) struct Rule {

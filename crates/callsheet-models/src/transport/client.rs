@@ -1,21 +1,21 @@
-//! Building of HTTP clients, cheap where nothing secret travels: reading the machine's root certificates costs tens of
-//! milliseconds, so a client for plain `http` never does.
+//! Builds HTTP clients. Reading the machine's root certificates costs tens of milliseconds, so a client for plain
+//! `http`, which carries no secret, never does it.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rustls::ClientConfig;
 
-/// Time to connect. The whole call has its own deadline.
+/// Time to connect. The whole call has a separate deadline.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Idle connections are kept this long, so that the next call of a run reuses one.
+/// How long idle connections are kept, so that the next call of a run can reuse one.
 const KEEP_ALIVE: Duration = Duration::from_secs(90);
 
-/// Root certificates are read once a process.
+/// Root certificates, read once per process.
 static ROOTED: OnceLock<ClientConfig> = OnceLock::new();
 
-/// A client for addresses that start like `base_url`. The text of an error is for people.
+/// A client for addresses that start like `base_url`. The error text is for people.
 pub(crate) fn build(base_url: &str) -> Result<reqwest::Client, String> {
     let secure = base_url.starts_with("https:");
     let tls = if secure { rooted()? } else { rootless()? };
@@ -30,15 +30,15 @@ pub(crate) fn build(base_url: &str) -> Result<reqwest::Client, String> {
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("callsheet/", env!("CARGO_PKG_VERSION")));
     if crate::config::is_loopback(base_url) {
-        // llama.cpp promises to keep a connection and closes it after each stream, so a request on a kept one is lost.
-        // A new connection to this machine costs a tenth of a millisecond.
+        // llama.cpp promises to keep a connection alive but closes it after each stream, so a request on a kept one
+        // would be lost. A new connection to this machine costs a tenth of a millisecond.
         builder = builder.no_proxy().pool_max_idle_per_host(0);
     }
     builder.build().map_err(|error| explain(&error))
 }
 
-/// An error and its causes on one line; `reqwest` hides the cause that helps. Addresses are left out, since they may
-/// hold credentials.
+/// An error and its causes on one line, because `reqwest` hides the useful cause. Addresses are omitted, because they
+/// may contain credentials.
 pub(crate) fn explain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = String::new();
     let mut next = Some(error);

@@ -1,5 +1,5 @@
-//! Bytes of a stream into frames: the data of server-sent events, or lines of JSON. What a stream is, its first sign tells
-//! better than its media type, which servers and proxies set wrongly. Pure.
+//! Splits the bytes of a stream into frames: the data of server-sent events, or lines of JSON. The first character
+//! shows the kind of stream more reliably than the media type, which servers and proxies often set wrongly. Pure.
 
 use serde::de::IgnoredAny;
 
@@ -8,45 +8,45 @@ use serde::de::IgnoredAny;
 pub enum Framing {
     /// Server-sent events.
     Events,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Lines,
     /// The whole body is one frame, for servers that do not stream.
     Whole,
 }
 
-/// A line, an event or an answer in one piece grew past its bound.
+/// A line, an event or a whole answer exceeded its limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Bytes that one line of a stream may have, and the data of one event. A token is a few bytes, and a call with a whole file
-/// in it some hundred thousand.
+/// Most bytes of one line of a stream, and of the data of one event. A token is a few bytes; a call that contains a
+/// whole file is a few hundred thousand.
 const MAX_LINE: usize = 1024 * 1024;
 
-/// Bytes of an answer in one piece.
+/// Most bytes of an answer in one piece.
 pub(super) const MAX_WHOLE: usize = 16 * 1024 * 1024;
 
-/// Bytes of a page that are enough to name it.
+/// How many bytes of a page are enough to name it.
 const PAGE: usize = 4 * 1024;
 
-/// Cuts bytes into frames, whatever the chunks they come in.
+/// Splits bytes into frames, whatever chunks they arrive in.
 #[derive(Debug)]
 pub struct Frames {
     framing: Framing,
-    /// The first sign of the stream, once there is one.
+    /// The first character of the stream, if it has arrived.
     first: Option<u8>,
     line: Vec<u8>,
-    /// The line before ended with a carriage return, of which a newline is a part.
+    /// Whether the previous line ended with a carriage return, to which a newline may belong.
     returned: bool,
     data: String,
 }
 
 impl Frames {
-    /// An empty stream that should be framed like this.
+    /// An empty stream that should have this framing.
     pub fn new(framing: Framing) -> Self {
         Self { framing, first: None, line: Vec::new(), returned: false, data: String::new() }
     }
 
-    /// Takes the next bytes and returns the frames they complete. What is too long is neither kept nor read.
+    /// Adds bytes and returns the frames that they complete. What is too long is neither kept nor read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut bytes = bytes;
         if self.first.is_none() {
@@ -78,7 +78,7 @@ impl Frames {
         Ok(frames)
     }
 
-    /// The beginning of a page that came in place of a reply; `ended`: nothing follows.
+    /// The beginning of a page that came instead of a reply. `ended` means that nothing follows.
     pub fn page(&self, ended: bool) -> Option<String> {
         let is_page = self.first == Some(b'<') && (ended || self.line.len() > PAGE);
         is_page.then(|| String::from_utf8_lossy(self.line.get(..PAGE).unwrap_or(&self.line)).into_owned())
@@ -92,7 +92,7 @@ impl Frames {
         Ok(())
     }
 
-    /// The frames left when the stream ended: servers forget the last line break.
+    /// The remaining frames at the end of the stream, because servers forget the last line break.
     pub fn end(mut self) -> Vec<String> {
         let line = std::mem::take(&mut self.line);
         if self.framing == Framing::Whole {
@@ -114,7 +114,7 @@ impl Frames {
         if self.framing == Framing::Lines { self.end_of_value(text) } else { self.end_of_field(text) }
     }
 
-    /// A value may go over several lines.
+    /// Handles a value that spans several lines.
     fn end_of_value(&mut self, text: &str) -> Option<String> {
         if !self.data.is_empty() {
             self.data.push('\n');
@@ -136,14 +136,14 @@ impl Frames {
         if field != "data" && field != "error" {
             return None;
         }
-        // Proxies wrap events, and comments, in events of their own.
+        // Proxies wrap events and comments in their own events.
         while let Some(inner) = value.trim_start().strip_prefix("data:") {
             value = inner;
         }
         if value.trim_start().starts_with(':') {
             return None;
         }
-        // Some servers leave the blank line between two events out.
+        // Some servers omit the blank line between two events.
         let before = is_complete(&self.data).then(|| std::mem::take(&mut self.data));
         if !self.data.is_empty() {
             self.data.push('\n');
@@ -153,7 +153,7 @@ impl Frames {
     }
 }
 
-/// How a stream is framed that should be framed so and begins with this sign.
+/// The actual framing of a stream that should have the framing `wanted` and begins with this character.
 fn told(wanted: Framing, first: u8) -> Framing {
     match (wanted, first) {
         (_, b'<') => Framing::Whole,
@@ -163,7 +163,7 @@ fn told(wanted: Framing, first: u8) -> Framing {
     }
 }
 
-/// Whether a text is a frame as it stands.
+/// Whether a text is a complete frame.
 fn is_complete(text: &str) -> bool {
     let text = text.trim();
     text == "[DONE]" || text.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()

@@ -1,5 +1,5 @@
-//! One HTTP transport for all dialects: kept connections to other machines, streaming with cancellation, faults
-//! mapped by the one table. The client is built at the first request, never before.
+//! The HTTP transport for all dialects: kept connections to other machines, streaming with cancellation, and faults
+//! from the one table. The client is built at the first request, never before.
 
 pub(crate) mod client;
 mod frames;
@@ -24,21 +24,21 @@ use crate::wire::{Decoded, Decoder, Wire, WireError};
 
 use unpacked::Unpacked;
 
-/// Bytes of an error body that are read.
+/// How many bytes of an error body are read.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
-/// Characters of a page that are quoted.
+/// How many characters of a page are quoted.
 const PAGE_WORDS: usize = 120;
 
-/// Time a stream has to close after its end mark.
+/// How long a stream may take to close after its end mark.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
-/// How long a server may say nothing. A call that meets one of these limits is a communication failure (spec 12.1).
+/// How long a server may be silent. Exceeding one of these limits is a communication failure (spec 12.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
     /// Before the first byte of an answer.
     pub first_byte: Duration,
-    /// In an answer that has begun.
+    /// Within an answer.
     pub idle: Duration,
 }
 
@@ -49,11 +49,11 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// The failure of a call whose server was silent for too long; `begun`: after the first byte.
+    /// The failure of a call whose server was silent for too long. `begun` means after the first byte.
     pub(crate) fn fault(self, begun: bool, provider: &str) -> ModelFault {
         fault::communication(if begun {
             format!(
-                "{provider} said nothing more for {:?} in the middle of its answer ([providers.{provider}] idle_seconds)",
+                "{provider} stopped for {:?} in the middle of its answer ([providers.{provider}] idle_seconds)",
                 self.idle
             )
         } else {
@@ -77,9 +77,9 @@ pub struct Refusal {
 /// Why an exchange gave no reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// As a fault of the port.
+    /// The fault for the port.
     pub fault: ModelFault,
-    /// What the server said, if it is it that refused.
+    /// What the server said, if the server refused.
     pub refusal: Option<Refusal>,
 }
 
@@ -95,15 +95,15 @@ impl From<Failure> for ModelFault {
     }
 }
 
-/// A server and the way to it.
+/// A server and the connection to it.
 pub struct Transport {
     base_url: String,
-    /// Behind each path, with its mark.
+    /// The query after each path, including its `?`.
     query: String,
     key: Option<SecretString>,
-    /// Header of the key, and what stands before the key in it.
+    /// Header for the key, and the text before the key in it.
     key_header: (&'static str, &'static str),
-    /// Headers of every request.
+    /// Headers for every request.
     headers: &'static [(&'static str, &'static str)],
     context: FaultContext,
     silence: Silence,
@@ -111,14 +111,14 @@ pub struct Transport {
 }
 
 impl fmt::Debug for Transport {
-    /// Neither the key nor credentials of the address.
+    /// Omits the key and the credentials of the address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Transport").field("address", &self.shown_address()).field("context", &self.context).finish()
     }
 }
 
 impl Transport {
-    /// A way to `base_url`; nothing is opened yet. The key, if any, is sent as a bearer token.
+    /// A transport to `base_url`. Opens nothing yet. The key, if any, is sent as a bearer token.
     pub fn new(base_url: &str, key: Option<SecretString>, context: FaultContext) -> Self {
         let (base_url, query) = match base_url.split_once('?') {
             Some((address, query)) => (address, format!("?{query}")),
@@ -130,30 +130,30 @@ impl Transport {
         Self { base_url, query, key, key_header, headers, context, silence, client }
     }
 
-    /// The same, with the headers of a dialect.
+    /// The same with the headers of a dialect.
     #[must_use]
     pub(crate) fn speaking(self, wire: &Wire) -> Self {
         Self { key_header: wire.key, headers: wire.headers, ..self }
     }
 
-    /// The same, with other limits of silence.
+    /// The same with other limits of silence.
     #[must_use]
     pub fn with_silence(self, silence: Silence) -> Self {
         Self { silence, ..self }
     }
 
-    /// Whom its faults name.
+    /// What its faults name.
     pub fn context(&self) -> &FaultContext {
         &self.context
     }
 
-    /// One JSON value by GET.
+    /// Gets one JSON value.
     pub async fn get_json(&self, path: &str) -> Result<Value, ModelFault> {
         let request = self.client()?.get(self.url(path));
         Ok(self.read_json(request).await?)
     }
 
-    /// One JSON value by POST.
+    /// Posts one JSON value and reads one.
     pub async fn post_json(&self, path: &str, body: &Value) -> Result<Value, ModelFault> {
         let request = self.post(path, body)?;
         Ok(self.read_json(request).await?)
@@ -195,7 +195,7 @@ impl Transport {
                     deltas(&text);
                 }
                 if repetition.push(&text) {
-                    // The connection is closed with it, so that the server stops as well.
+                    // This closes the connection, so the server stops as well.
                     return Ok(decoder.stop());
                 }
             }
@@ -224,13 +224,13 @@ impl Transport {
         Failure { fault: error.into_fault(&self.context), refusal }
     }
 
-    /// A page of a proxy or of another program, where a reply should be.
+    /// The fault for a page of a proxy or of another program that came instead of a reply.
     fn page(&self, response: &reqwest::Response, page: &str) -> ModelFault {
         let media = response.headers().get("content-type").and_then(|value| value.to_str().ok()).unwrap_or("no type");
         let words: String = fault::page_words(&self.scrub(page)).chars().take(PAGE_WORDS).collect();
         ModelFault::Configuration {
             message: format!(
-                "{} at {} answered with a page ({media}) that is no reply: \"{words}\"; is its base_url right?",
+                "{} at {} answered with a page ({media}) instead of a reply: \"{words}\"; is its base_url right?",
                 self.context.provider,
                 self.shown_address()
             ),
@@ -287,7 +287,7 @@ impl Transport {
         let mut value =
             HeaderValue::from_str(&format!("{}{}", self.key_header.1, key.expose_secret())).map_err(|_| {
                 let variable = self.context.key_variable.as_deref().unwrap_or("the key variable");
-                ModelFault::Configuration { message: format!("{variable} holds characters a key cannot have") }
+                ModelFault::Configuration { message: format!("{variable} contains characters that a key cannot have") }
             })?;
         value.set_sensitive(true);
         Ok(value)
@@ -301,7 +301,7 @@ impl Transport {
         Ok(self.client.get_or_init(|| built))
     }
 
-    /// A provider that repeats the key in its error must not bring it into a log.
+    /// Removes the key from a text, because a provider may repeat it in an error that reaches a log.
     fn scrub(&self, text: &str) -> String {
         match &self.key {
             Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "[key]"),
@@ -319,7 +319,7 @@ impl Transport {
         fault::communication(format!("{} at {}: {words}", self.context.provider, self.shown_address()))
     }
 
-    /// Waits for the server at most this long; `begun`: its answer has.
+    /// Waits for the server at most this long. `begun` means that its answer has begun.
     async fn within<T>(&self, limit: Duration, begun: bool, piece: impl Future<Output = T>) -> Result<T, ModelFault> {
         timeout(limit, piece).await.map_err(|_| self.silence.fault(begun, &self.context.provider))
     }
@@ -343,7 +343,7 @@ impl Transport {
     }
 }
 
-/// Runs a call under its deadline and its cancellation; both drop the call, which closes its connection.
+/// Runs a call with its deadline and its cancellation. Both drop the call, which closes its connection.
 pub(crate) async fn guarded<T>(
     deadline: Duration,
     cancel: &CancellationToken,
@@ -356,8 +356,8 @@ pub(crate) async fn guarded<T>(
     }
 }
 
-/// Reads what follows the end mark, so that the connection can be used again; a server that never closes its stream is
-/// not waited for.
+/// Reads what follows the end mark, so that the connection can be used again. Does not wait for a server that never
+/// closes its stream.
 async fn drain(response: &mut reqwest::Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
     let _ = timeout(END_OF_STREAM, rest).await;

@@ -1,18 +1,18 @@
-//! Bodies that a server or proxy compressed without being asked.
+//! Unpacks bodies that a server or proxy compressed without being asked.
 
 use std::io::Write;
 
 use flate2::write::MultiGzDecoder;
 use reqwest::header::{CONTENT_ENCODING, HeaderMap};
 
-/// Takes the bytes of a body as they come and gives them as they were meant.
+/// Unpacks the bytes of a body as they arrive.
 pub(super) enum Unpacked {
     Plain,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
 }
 
 impl Unpacked {
-    /// By the headers of an answer.
+    /// Chooses the method from the headers of an answer.
     pub fn of(headers: &HeaderMap) -> Self {
         let encoding = headers.get(CONTENT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
         match encoding.trim().to_lowercase().as_str() {

@@ -1,5 +1,5 @@
-//! Anthropic messages. A conversation is cached up to the mark on its last message, a single question up to the last of
-//! what stands before it.
+//! Anthropic messages. For a conversation, the cache covers everything up to the mark on the last message; for a single
+//! question, everything before the question.
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_runtime::ports::Message;
@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, object, turns};
 
-/// Blocks of one reply that are kept.
+/// Most blocks kept of one reply.
 const MAX_BLOCKS: usize = 1024;
 
-/// The request as this wire wants it.
+/// The request for this wire.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let (mut tools, mut messages) = (tools(asked), messages(asked));
@@ -44,7 +44,7 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     body
 }
 
-/// Native tools by type and name, and the schemas of those that none of them stands for.
+/// Native tools by type and name, and the schemas of the tools that none of them replaces.
 fn tools(asked: &Asked<'_>) -> Vec<Value> {
     let request = asked.request;
     let native = request.native_tools.iter().map(|tool| json!({"type": tool.kind, "name": tool.name}));
@@ -55,7 +55,7 @@ fn tools(asked: &Asked<'_>) -> Vec<Value> {
     native.chain(others).collect()
 }
 
-/// Results of one turn go into one message. Thinking goes back in front of the turn that it led to.
+/// Puts the results of one turn into one message. Thinking goes back before the turn that it led to.
 fn messages(asked: &Asked<'_>) -> Vec<Value> {
     let message = |turn: Turn<'_>| match turn {
         Turn::User(text) => json!({"role": "user", "content": text}),
@@ -88,7 +88,7 @@ fn tool_result(message: &Message) -> Value {
     block
 }
 
-/// The parts of a message, of which a text alone becomes one.
+/// The parts of a message. A plain text is converted to one part.
 fn parts_of(message: &mut Value) -> &mut [Value] {
     let Some(content) = message.get_mut("content") else { return &mut [] };
     if let Value::String(text) = content {
@@ -106,7 +106,7 @@ pub struct MessageDecoder {
     seen: bool,
 }
 
-/// A block of a reply as far as it came. Text goes straight into the reply.
+/// An unfinished block of a reply. Text goes directly into the reply.
 #[derive(Debug)]
 enum Block {
     Thinking { text: String, signature: String },
@@ -150,7 +150,7 @@ impl Decoder for MessageDecoder {
         let mut thoughts = Vec::new();
         for (_, block) in self.blocks {
             match block {
-                // Without its signature a thought is refused.
+                // The vendor refuses thinking without its signature.
                 Block::Thinking { signature, .. } if signature.is_empty() => {}
                 Block::Thinking { text, signature } => {
                     thoughts.push(json!({"type": "thinking", "thinking": text, "signature": signature}));
@@ -231,7 +231,7 @@ impl MessageDecoder {
         Ok(String::new())
     }
 
-    /// Counts come at the start, and those of the output again at the end. Cached input is counted apart.
+    /// Counts arrive at the start; those of the output arrive again at the end. Cached input is counted separately.
     fn read_usage(&mut self, told: Option<&Value>) {
         let Some(told) = told.filter(|told| told.is_object()) else { return };
         let count = |key: &str| told.get(key).and_then(Value::as_u64);

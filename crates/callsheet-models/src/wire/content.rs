@@ -1,15 +1,15 @@
-//! Content in the shapes that servers send: a text, a list of parts, a part alone.
+//! Content in the forms that servers send: a text, a list of parts, or a single part.
 
 use serde_json::Value;
 
-/// Keys of a part that hold thinking.
+/// Keys of a part that contain thinking.
 const THINKING: [&str; 2] = ["thinking", "reasoning"];
-/// Types of parts that are thinking, whatever key holds their text.
+/// Types of parts that are thinking, whichever key contains their text.
 const THINKING_TYPES: [&str; 3] = ["thinking", "reasoning", "reasoning_text"];
 /// Deepest nesting of parts.
 const MAX_DEPTH: usize = 8;
 
-/// Visible text and thinking of a piece of content.
+/// Visible text and thinking in a piece of content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Content {
     /// Visible text.
@@ -18,7 +18,7 @@ pub(crate) struct Content {
     pub thinking: String,
 }
 
-/// Reads content of any shape.
+/// Reads content of any form.
 pub(crate) fn read(value: &Value) -> Content {
     let mut content = Content::default();
     collect(value, false, MAX_DEPTH, &mut content);

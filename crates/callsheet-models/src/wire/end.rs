@@ -1,5 +1,5 @@
-//! How replies end: the words with which providers end a reply, and what each means. A reply is whole only where its end
-//! is known to be whole, so words that are not listed are never taken for an ordinary end.
+//! How replies end: the words with which providers end a reply, and what each means. A reply counts as complete only if
+//! its end is known to be complete, so an unlisted word never counts as an ordinary end.
 
 use callsheet_core::record::StopReason;
 
@@ -8,15 +8,15 @@ use super::WireError;
 /// What a word means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
-    /// The model was done, or wants tools called.
+    /// The model has finished, or wants to call tools.
     Whole,
-    /// A limit of tokens cut the reply.
+    /// A token limit cut the reply.
     Length,
-    /// A filter of the provider cut it.
+    /// A filter of the provider cut the reply.
     Filter,
-    /// The model declined to go on.
+    /// The model refused to continue.
     Refusal,
-    /// The provider failed, or gave up before the reply was done.
+    /// The provider failed, or gave up before the reply was complete.
     Failure,
 }
 
@@ -120,31 +120,31 @@ const WORDS: &[(Meaning, &[&str])] = &[
 /// How a stream ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct End {
-    /// The provider's word; an empty one is none.
+    /// The provider's word. An empty word is ignored.
     word: Option<String>,
-    /// The end mark of the wire was read.
+    /// Whether the end mark of the wire was read.
     pub marked: bool,
 }
 
-/// What a reply ended with, and what a person should know of it.
+/// How a reply ended, and what a person should know about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stopped {
     /// Why it stopped.
     pub reason: StopReason,
-    /// The word, if it is not listed.
+    /// The word, if it is unlisted.
     pub unlisted: Option<String>,
 }
 
 impl End {
-    /// The provider's word for the end. Several servers send an empty one in each chunk.
+    /// Records the provider's word for the end. Several servers send an empty one in each chunk.
     pub fn say(&mut self, word: &str) {
         if !word.trim().is_empty() {
             self.word = Some(word.trim().to_owned());
         }
     }
 
-    /// Why the reply stopped. Without a word an end mark is enough, and so is a listed word without an end mark; a word
-    /// that is not listed needs the mark.
+    /// Why the reply stopped. Without a word, an end mark is enough. A listed word needs no end mark; an unlisted word
+    /// does.
     pub fn reason(&self, has_calls: bool) -> Result<Stopped, WireError> {
         let whole = if has_calls { StopReason::Tools } else { StopReason::End };
         let known = |reason| Ok(Stopped { reason, unlisted: None });

@@ -1,4 +1,4 @@
-//! Gemini `generateContent`. The name of the model stands in the path.
+//! Gemini `generateContent`. The path contains the name of the model.
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, frame_value, is_own_id, object, turns};
 
-/// Calls of one reply that are kept.
+/// Most calls kept of one reply.
 const MAX_CALLS: usize = 128;
 
-/// What stands in for a signature that was lost, for models that refuse calls without one.
+/// Replaces a lost signature, for models that refuse calls without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The request as this wire wants it.
+/// The request for this wire.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let mut body = Map::new();
@@ -77,14 +77,14 @@ fn function_response(message: &Message) -> Value {
     part
 }
 
-/// Calls that came without an id go back without one, and are told apart by their order.
+/// Adds the id of a call. Calls that came without an id go back without one; their order distinguishes them.
 fn add_id(part: &mut Value, place: &str, id: &str, name: &str) {
     if let Some(members) = part.pointer_mut(place).and_then(Value::as_object_mut).filter(|_| !is_own_id(id, name)) {
         members.insert("id".to_owned(), json!(id));
     }
 }
 
-/// Reads the answers of a stream, each with the parts it adds, or all of them in one list.
+/// Reads the answers of a stream, each with the parts that it adds, or all of them in one list.
 #[derive(Debug, Default)]
 pub struct ContentDecoder {
     decoded: Decoded,
@@ -154,7 +154,7 @@ impl ContentDecoder {
     }
 }
 
-/// Thinking is counted beside the candidates, and what tools of the vendor read beside the prompt.
+/// Thinking is counted apart from the candidates, and what the vendor's tools read apart from the prompt.
 fn usage(told: &Value) -> Option<Usage> {
     let count = |key: &str| told.get(key).and_then(Value::as_u64).unwrap_or_default();
     told.get("promptTokenCount").and_then(Value::as_u64)?;

@@ -1,5 +1,5 @@
-//! A llama.cpp server: chat completions, constrained by a grammar where the request carries one. Slots are the
-//! server's to choose, since it picks the one whose cache holds the longest prefix of the prompt.
+//! A llama.cpp server: chat completions, constrained by a grammar if the request has one. The server chooses the slot,
+//! because it picks the one whose cache has the longest common prefix with the prompt.
 
 use serde_json::{Map, Value, json};
 
@@ -8,12 +8,12 @@ use super::{Asked, openai};
 /// Path below the base URL.
 pub const PATH: &str = "/v1/chat/completions";
 
-/// Path that tells window and slots.
+/// Path that returns window and slots.
 pub const PROPERTIES: &str = "/props";
 /// Path that lists models.
 pub const MODELS: &str = "/v1/models";
 
-/// The request as this wire wants it. The server takes either a grammar or a schema, and no grammar beside tools.
+/// The request for this wire. The server accepts either a grammar or a schema, and no grammar together with tools.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let mut body = openai::encode(asked);
@@ -28,12 +28,12 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     body
 }
 
-/// What `/props` tells.
+/// What `/props` returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
-    /// Context window of one slot, tokens.
+    /// Context window of one slot in tokens.
     pub window: Option<u32>,
-    /// Slots.
+    /// Number of slots.
     pub slots: Option<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O. How they differ
-//! beside that is a row of [`Wire`].
+//! Pure dialects: they encode a canonical request as JSON, and decode the frames of a stream to a canonical reply. No
+//! I/O. Other differences are in a row of [`Wire`].
 
 pub mod anthropic;
 pub(crate) mod content;
@@ -27,21 +27,21 @@ use crate::transport::Framing;
 use end::{End, Stopped};
 use schema::SchemaForm;
 
-/// What the transport has to know of a dialect, and its pure halves.
+/// What the transport must know about a dialect, and its pure encoder and decoder.
 pub(crate) struct Wire {
-    /// Path below the base URL; `{model}` stands for the name of the model.
+    /// Path below the base URL. `{model}` stands for the name of the model.
     pub path: &'static str,
-    /// How its streams are cut.
+    /// How its streams are split.
     pub framing: Framing,
-    /// Header of the key, and what stands before the key in it.
+    /// Header for the key, and the text before the key in it.
     pub key: (&'static str, &'static str),
-    /// Headers of every request.
+    /// Headers for every request.
     pub headers: &'static [(&'static str, &'static str)],
-    /// How its hosted vendors want the schemas of replies.
+    /// The form of reply schemas that its hosted vendors accept.
     pub schema: SchemaForm,
-    /// The request.
+    /// Encodes the request.
     pub encode: fn(&Asked<'_>) -> Map<String, Value>,
-    /// The reply.
+    /// Decodes the reply.
     pub decoder: fn() -> Box<dyn Decoder>,
 }
 
@@ -58,7 +58,7 @@ impl Wire {
         decoder: || Box::<openai::ChatDecoder>::default(),
     };
 
-    /// The row of a dialect; `None`: it has no wire.
+    /// The row of a dialect. `None` if it has no wire.
     pub fn of(dialect: Dialect) -> Option<Self> {
         Some(match dialect {
             Dialect::Openai => Self::OPENAI,
@@ -101,36 +101,36 @@ impl Wire {
     }
 }
 
-/// How the requests to one model of a vendor look, beside its dialect.
+/// How requests to one model of a vendor differ within its dialect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// How the schema of a reply is written.
+    /// The form of a reply schema.
     pub schema: SchemaForm,
-    /// Responses: the model thinks, and its thinking is asked for.
+    /// For Responses: the model thinks, and the request asks for its thinking.
     pub thinks: bool,
-    /// Chat: member of a message with calls in which its thinking goes back.
+    /// For Chat: the member of a message with calls that returns the thinking.
     pub thinking_member: Option<String>,
-    /// Gemini: the first call of a turn needs a signature.
+    /// For Gemini: the first call of a turn needs a signature.
     pub signed_calls: bool,
 }
 
-/// What a request is written from.
+/// The input for encoding a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Name of the model.
     pub model: &'a str,
-    /// The request, with names that the wire takes.
+    /// The request, with names that the wire accepts.
     pub request: &'a ModelRequest,
-    /// What its vendor wants otherwise.
+    /// What the vendor needs differently.
     pub shape: &'a Shape,
-    /// The thinking that led to earlier calls, as it came, by their ids.
+    /// The thinking behind earlier calls in its original form, by call id.
     pub thoughts: &'a BTreeMap<String, Value>,
-    /// Ollama: tokens of the context.
+    /// For Ollama: tokens of the context.
     pub context: u32,
 }
 
 impl<'a> Asked<'a> {
-    /// The schema of the reply, in the form that is taken.
+    /// The schema of the reply, in the accepted form.
     fn schema(&self) -> Option<Value> {
         let constraint = self.request.constraint.as_ref()?;
         self.shape.schema.of(constraint.json_schema.as_ref()?)
@@ -141,37 +141,38 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Bytes of text or arguments a reply may have; its token cap is far below, so more is a server gone wild.
+/// Most bytes of text or arguments in a reply. The token cap is far below, so more than this means that the server
+/// malfunctions.
 const MAX_REPLY: usize = 16 * 1024 * 1024;
 
-/// What a stream said, before provider, prices and estimates are added.
+/// The content of a stream, before provider, prices and estimates are added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Decoded {
     /// Visible text.
     pub text: String,
-    /// Thinking kept apart.
+    /// Thinking, kept separate.
     pub thinking: String,
     /// Tool calls.
     pub calls: Vec<RawCall>,
-    /// Tokens, if the server counted.
+    /// Token counts, if the server counted.
     pub usage: Option<Usage>,
     /// Why it stopped.
     pub stop: StopReason,
-    /// The provider's word for the end, if nobody knows what it means.
+    /// The provider's word for the end, if its meaning is unknown.
     pub unlisted_end: Option<String>,
-    /// Tokens of the input that the provider put into its cache.
+    /// Tokens of input that the provider stored in its cache.
     pub cache_written: u64,
 }
 
 impl Decoded {
-    /// The same with the reason of its end, if that is one.
+    /// Adds the reason of the end. Fails if the end is not a valid one.
     fn ended(mut self, end: &End) -> Result<Self, WireError> {
         let Stopped { reason, unlisted } = end.reason(!self.calls.is_empty())?;
         (self.stop, self.unlisted_end) = (reason, unlisted);
         Ok(self)
     }
 
-    /// The same with what the model said in place of a reply.
+    /// Marks the reply as refused, with what the model said instead.
     fn refused(mut self, words: &str) -> Result<Self, WireError> {
         if !words.is_empty() {
             self.stop = StopReason::Refused;
@@ -181,38 +182,38 @@ impl Decoded {
     }
 }
 
-/// A tool call as it came.
+/// A tool call as received.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RawCall {
-    /// Id, empty if the server gave none.
+    /// Id. Empty if the server sent none.
     pub id: String,
     /// Tool name.
     pub name: String,
-    /// Arguments; a text when they are not JSON.
+    /// Arguments. A text if they are not JSON.
     pub arguments: Value,
-    /// The thinking that led to it, in the form in which its wire takes it back.
+    /// The thinking behind it, in the form in which its wire accepts it back.
     pub thought: Option<Value>,
 }
 
 /// Why a stream could not be read.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WireError {
-    /// A frame is not what the dialect says.
+    /// A frame does not follow the dialect.
     Garbled(String),
-    /// It ended before the reply did.
+    /// The stream ended before the reply did.
     BrokenOff,
     /// The provider ended the reply with a word for a failure.
     Ended(String),
-    /// It held nothing.
+    /// The stream was empty.
     Empty,
     /// The server sent an error object.
     Refused(Value),
-    /// It grew past every bound.
+    /// The stream exceeded every limit.
     TooLong,
 }
 
 impl WireError {
-    /// As a fault of the port.
+    /// The fault for the port.
     pub fn into_fault(self, context: &FaultContext) -> ModelFault {
         let provider = &context.provider;
         match self {
@@ -228,21 +229,21 @@ impl WireError {
 
 /// Reads one stream.
 pub trait Decoder: Send {
-    /// One frame; returns the visible text it added.
+    /// Reads one frame and returns the visible text that it added.
     fn feed(&mut self, frame: &str) -> Result<String, WireError>;
 
-    /// The end mark was read.
+    /// Whether the end mark was read.
     fn is_done(&self) -> bool;
 
-    /// The reply, once the stream ended.
+    /// The reply, after the stream has ended.
     fn finish(self: Box<Self>) -> Result<Decoded, WireError>;
 
-    /// The reply so far, which only repeats itself.
+    /// The reply so far, if it only repeats itself and is stopped.
     fn stop(self: Box<Self>) -> Decoded;
 }
 
-/// The messages of a request in the form that OpenAI made common. Wires differ in how a call and the result of a call
-/// (id, tool name, text) look.
+/// The messages of a request in OpenAI's common form. Wires differ in how a call and its result (id, tool name, text)
+/// are written.
 fn chat_messages(
     request: &ModelRequest,
     call: impl Fn(&ToolCall) -> Value,
@@ -266,7 +267,7 @@ fn chat_messages(
     Value::Array(list)
 }
 
-/// Appends to a text under the bound on replies.
+/// Appends to a text up to the limit on replies.
 pub(crate) fn append(to: &mut String, more: &str) -> Result<(), WireError> {
     if to.len().saturating_add(more.len()) > MAX_REPLY {
         return Err(WireError::TooLong);
@@ -275,7 +276,8 @@ pub(crate) fn append(to: &mut String, more: &str) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Arguments as JSON: `{}` for nothing, the text itself when it is not JSON, so that whoever checks the call can say so.
+/// Arguments as JSON: `{}` for nothing, and the text itself if it is not JSON, so that whoever checks the call can
+/// report it.
 pub(crate) fn arguments_of(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
@@ -283,7 +285,7 @@ pub(crate) fn arguments_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
-/// Arguments as an object, for wires that take nothing else.
+/// Arguments as an object, for wires that accept nothing else.
 pub(crate) fn object(arguments: &Value) -> Value {
     if arguments.is_object() { arguments.clone() } else { json!({"input": arguments}) }
 }
@@ -293,14 +295,14 @@ fn frame_value(frame: &str) -> Result<Value, WireError> {
     serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))
 }
 
-/// A message of a conversation in which the results of one turn belong together.
+/// A message of a conversation. The results of one turn are grouped.
 enum Turn<'a> {
     User(&'a str),
     Assistant { text: &'a str, calls: &'a [ToolCall] },
     Results(Vec<&'a Message>),
 }
 
-/// The turns of a conversation, without those in which nothing was said.
+/// The turns of a conversation, without empty ones.
 fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
     let mut turns = Vec::new();
     for message in &request.messages {
@@ -315,8 +317,8 @@ fn turns(request: &ModelRequest) -> Vec<Turn<'_>> {
     turns
 }
 
-/// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
-/// that is taken. Names become canonical again.
+/// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` if the server sent none or one
+/// that is already used. Names become canonical again.
 pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
     let mut taken = std::collections::BTreeSet::new();
     let mut numbers = std::collections::BTreeMap::new();
@@ -341,7 +343,7 @@ pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolC
     named
 }
 
-/// Whether an id is one of those that [`with_ids`] makes.
+/// Whether an id has the form that [`with_ids`] creates.
 fn is_own_id(id: &str, name: &str) -> bool {
     let number = id.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,5 +1,5 @@
-//! Names of tools as a provider takes them, and back (spec "Templates" 14). Most canonical names go as they are; those
-//! of other sources may hold what no wire takes.
+//! Converts tool names to a form that a provider accepts, and back (spec "Templates" 14). Most canonical names are
+//! unchanged; names from other sources may contain characters that no wire accepts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,21 +7,21 @@ use std::collections::BTreeMap;
 use callsheet_core::spec::BlobId;
 use callsheet_runtime::ports::{Message, ModelRequest};
 
-/// Longest name that every provider takes.
+/// The longest name that every provider accepts.
 const LONGEST: usize = 64;
-/// Letters of the hash that tells shortened or mended names apart.
+/// Letters of the hash that distinguishes shortened or converted names.
 const HASHED: usize = 8;
 
 /// The tools of a request under the names of the wire.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// Canonical names by those of the wire; only those that differ.
+    /// Canonical names by their wire name, for those that differ.
     canonical: BTreeMap<String, String>,
     wire: BTreeMap<String, String>,
 }
 
 impl Names {
-    /// The names of a request: of the tools it offers and of earlier calls.
+    /// The names of a request: the tools that it offers, and those of earlier calls.
     pub(crate) fn of(request: &ModelRequest) -> Self {
         let mut names = Self::default();
         let offered = request.tools.iter().map(|tool| tool.name.as_str());
@@ -38,7 +38,7 @@ impl Names {
         names
     }
 
-    /// The request with the names of the wire.
+    /// The request with wire names.
     pub(crate) fn encode<'a>(&self, request: &'a ModelRequest) -> Cow<'a, ModelRequest> {
         if self.wire.is_empty() {
             return Cow::Borrowed(request);
@@ -63,7 +63,7 @@ impl Names {
         }
     }
 
-    /// The canonical name of one that came over the wire.
+    /// The canonical name for a wire name.
     pub(crate) fn canonical(&self, name: String) -> String {
         self.canonical.get(&name).cloned().unwrap_or(name)
     }
@@ -77,7 +77,7 @@ fn is_plain(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
-/// A name that every provider takes. Its hash keeps it apart from others that look the same without what was left out.
+/// A name that every provider accepts. A hash distinguishes it from other names that look the same after conversion.
 fn encoded(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     let hash = BlobId::of(name.as_bytes());

@@ -1,6 +1,6 @@
-//! Tools that a vendor's models know by heart, as other names of the canonical ones (spec "Templates" 14): what comes
-//! in that notation becomes a canonical call, so one executor, one confinement and one approval stand behind both; what
-//! goes out is written back. Pure.
+//! Tools that a vendor's models were trained on, as other forms of the canonical ones (spec "Templates" 14). An
+//! incoming native call becomes a canonical call, so both share one implementation, one confinement and one approval.
+//! Outgoing calls are converted back. Pure.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelRequest, NativeNotation, NativeTool};
 use serde_json::{Map, Value, json};
 
-/// The canonical call that a native one means; the call itself if it means none.
+/// The canonical call for a native one. If it has no such meaning, the call itself.
 pub(crate) fn canonical(name: &str, arguments: &Value, native: &[NativeTool]) -> (String, Value) {
     let meant = native.iter().find(|tool| tool.name == name).and_then(|tool| match tool.notation {
         NativeNotation::TextEditor => of_editor(arguments, &tool.executes),
@@ -28,7 +28,7 @@ fn of_editor(arguments: &Value, executes: &[String]) -> Option<(String, Value)> 
             let range = arguments.get("view_range").and_then(Value::as_array);
             if let Some([first, last]) = range.map(Vec::as_slice) {
                 read.insert("start_line".to_owned(), first.clone());
-                // -1 stands for the end of the file.
+                // -1 means the end of the file.
                 if last.as_i64().is_some_and(|last| last > 0) {
                     read.insert("end_line".to_owned(), last.clone());
                 }
@@ -46,7 +46,7 @@ fn of_editor(arguments: &Value, executes: &[String]) -> Option<(String, Value)> 
         "insert" => {
             let after = arguments.get("insert_line").and_then(Value::as_u64)?;
             let new = text("insert_text").or_else(|| text("new_str"))?;
-            // Lines from the one behind it to the one before that: nothing is replaced.
+            // A range that ends before it starts replaces nothing.
             let first = after.saturating_add(1);
             (writes, json!({"path": path, "start_line": first, "end_line": after, "new_text": new}))
         }
@@ -59,7 +59,7 @@ fn of_bash(arguments: &Value, executes: &[String]) -> Option<(String, Value)> {
     Some((executes.first()?.clone(), json!({"shell": true, "command": command})))
 }
 
-/// The request with the calls of earlier turns as the model made them.
+/// The request with earlier calls in the form in which the model made them.
 pub(crate) fn encode(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     if request.native_tools.is_empty() {
         return Cow::Borrowed(request);
@@ -73,7 +73,7 @@ pub(crate) fn encode(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     Cow::Owned(written)
 }
 
-/// A canonical call as the model knows it: the notation it made it in.
+/// A canonical call in the form in which the model made it.
 fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
     let tool = native.iter().find(|tool| tool.executes.contains(&call.name));
     let written = tool.and_then(|tool| {
@@ -169,7 +169,7 @@ mod tests {
         }
     }
 
-    /// What means nothing goes on as it came, to be refused in words for the model.
+    /// A call without a meaning is passed on unchanged, and refused in words for the model.
     /// covers: templates 14
     #[test]
     fn what_is_no_native_call_stays_as_it_is() {

@@ -1,6 +1,6 @@
-//! Ollama's own `/api/chat`. Its traps: a prompt longer than `num_ctx` is cut silently, and a changed `num_ctx` loads the
-//! model again. So the context is sized to the prompt in coarse steps, never shrinks, and what was read is checked
-//! against what was sent.
+//! Ollama's own `/api/chat`. It has two traps: it silently cuts a prompt that is longer than `num_ctx`, and it loads
+//! the model again if `num_ctx` changes. So the context grows in coarse steps with the prompt and never shrinks, and
+//! the number of tokens read is compared with the number sent.
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
@@ -25,11 +25,11 @@ const STEP: u64 = 2048;
 /// How long the model stays loaded after a call.
 const KEEP_ALIVE: &str = "30m";
 
-/// Prompts below this many tokens are too short to judge a cut by.
+/// Shorter prompts, in tokens, are too short to detect a cut.
 const ALARM_FROM: u64 = 256;
 
-/// Context to ask for: the measured prompt with a quarter to spare, and the output cap, rounded up to the step, at
-/// least `at_least` (what was asked for before), at most the model's window.
+/// The context to request: the measured prompt plus a quarter, plus the output cap, rounded up to the step. At least
+/// `at_least` (the previous request), at most the model's window.
 pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) -> Result<u32, ModelFault> {
     let prompt = request.estimated_tokens();
     if let Some(window) = window.filter(|window| prompt > u64::from(*window)) {
@@ -43,11 +43,11 @@ pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) 
     Ok(u32::try_from(capped).unwrap_or(u32::MAX))
 }
 
-/// The server read clearly less than was sent: it cut the prompt.
+/// Fails if the server read clearly less than was sent, because then it cut the prompt.
 pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(), ModelFault> {
     let sent = request.estimated_tokens();
     match read {
-        // A count of zero or none means that the prompt came from the cache (older servers).
+        // A count of zero, or no count, means that the prompt came from the cache (older servers).
         Some(read) if read > 0 && sent >= ALARM_FROM && read.saturating_mul(2) < sent => {
             Err(ModelFault::ContextOverflow {
                 message: format!("the server read {read} of about {sent} tokens, so it cut the prompt"),
@@ -57,7 +57,7 @@ pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(),
     }
 }
 
-/// The request as this wire wants it. `truncate` and `shift` ask newer servers to refuse instead of cutting.
+/// The request for this wire. `truncate` and `shift` ask newer servers to refuse instead of cutting.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let mut body = Map::new();
@@ -80,15 +80,15 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
         options.insert("temperature".to_owned(), json!(temperature));
     }
     if let Some(seed) = request.seed {
-        // The server keeps seeds in a signed number.
+        // The server stores seeds in a signed number.
         options.insert("seed".to_owned(), json!(seed & 0x7fff_ffff));
     }
     body.insert("options".to_owned(), Value::Object(options));
     body
 }
 
-/// Arguments go as an object, since the server refuses others. One message a result, in the order of the calls; the id tells equal names apart where it is
-/// known.
+/// Arguments are sent as an object, because the server refuses anything else. Each result is one message, in the order
+/// of the calls. If known, the id distinguishes equal names.
 fn messages(request: &ModelRequest) -> Value {
     let call =
         |call: &ToolCall| json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}});
@@ -96,14 +96,15 @@ fn messages(request: &ModelRequest) -> Value {
     chat_messages(request, call, result)
 }
 
-/// What `/api/show` tells.
+/// What `/api/show` returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// Longest context the model was made for, tokens.
+    /// Longest context that the model was made for, in tokens.
     pub window: Option<u32>,
-    /// It calls tools; `None`: an older server does not say.
+    /// Whether it calls tools. `None` if an older server does not say.
     pub tools: Option<bool>,
-    /// It writes text, and does not only turn text into numbers, as models for search do; `None`: the server does not say.
+    /// Whether it writes text, instead of only turning text into numbers as embedding models do. `None` if the server
+    /// does not say.
     pub writes: Option<bool>,
 }
 
@@ -118,7 +119,7 @@ pub fn description(answer: &Value) -> Description {
         .and_then(|n| u32::try_from(n).ok());
     let capabilities = answer.get("capabilities").and_then(Value::as_array);
     let can = |what: &str| capabilities.map(|list| list.iter().any(|entry| entry == what));
-    // Only models that turn text into numbers pool what they read.
+    // Only embedding models pool their input.
     let pools = info.is_some_and(|info| info.keys().any(|key| key.ends_with(".pooling_type")));
     Description { window, tools: can("tools"), writes: can("completion").or(pools.then_some(false)) }
 }
@@ -129,14 +130,14 @@ pub fn model_names(answer: &Value) -> Vec<String> {
     models.filter_map(|model| model.get("name").and_then(Value::as_str).map(str::to_owned)).collect()
 }
 
-/// What `/api/tags` tells of a model.
+/// What `/api/tags` returns for a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
     /// Name.
     pub name: String,
     /// Size of its file.
     pub bytes: Option<u64>,
-    /// It was made to turn text into numbers: the architectures for that are all called after the first one, BERT.
+    /// Whether it is an embedding model. Their architectures are all named after the first one, BERT.
     pub encodes: bool,
 }
 
@@ -173,7 +174,7 @@ impl Decoder for ChatDecoder {
         if line.get("done").and_then(Value::as_bool) == Some(true) {
             let word = line.get("done_reason").and_then(Value::as_str).unwrap_or_default();
             self.end.marked = true;
-            // The answer to a request without messages, or an unload: nothing was generated.
+            // The answer to a request without messages, or to an unload: nothing was generated.
             self.loads = matches!(word, "load" | "unload");
             self.end.say(word);
             self.decoded.usage = usage(&line);

@@ -1,4 +1,4 @@
-//! OpenAI chat completions, as spoken by vLLM, LM Studio, llama.cpp and many gateways.
+//! OpenAI chat completions, which vLLM, LM Studio, llama.cpp and many gateways also speak.
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
@@ -14,17 +14,17 @@ pub const PATH: &str = "/chat/completions";
 /// Path that lists models.
 pub const MODELS: &str = "/models";
 
-/// What servers call the window of a model in their list; the standard has no word for it.
+/// Servers' names for the window in their list of models. The standard defines none.
 const WINDOW: [&str; 4] = ["max_model_len", "max_context_length", "context_length", "context_window"];
 
-/// Calls of one reply that are kept.
+/// Most calls kept of one reply.
 const MAX_CALLS: usize = 128;
 
-/// Details of thinking that are kept, and the members of one that come in pieces.
+/// Most details of thinking that are kept, and the members of a detail that arrive in pieces.
 const MAX_DETAILS: usize = 1024;
 const JOINED: [&str; 3] = ["text", "summary", "data"];
 
-/// The request as this wire wants it.
+/// The request for this wire.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let mut body = Map::new();
@@ -52,9 +52,9 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     body
 }
 
-/// Reads the window of a model from an answer of `/models`, where the server tells it.
+/// Reads the window of a model from an answer of `/models`, if the server reports it.
 pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
-    // Some vendors send the list alone.
+    // Some vendors send only the list.
     let models = answer.get("data").unwrap_or(answer).as_array()?;
     let of_name = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(model);
     let entry = models.iter().find(of_name)?;
@@ -62,7 +62,7 @@ pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
     told.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
 }
 
-/// Tools in the form OpenAI and Ollama share.
+/// Tools in the form that OpenAI and Ollama share.
 pub(crate) fn tools(request: &ModelRequest) -> Value {
     let tools = request.tools.iter().map(|tool| {
         json!({"type": "function", "function": {
@@ -72,7 +72,7 @@ pub(crate) fn tools(request: &ModelRequest) -> Value {
     Value::Array(tools.collect())
 }
 
-/// Arguments go as a text. Thinking goes back in the member that the vendor wants it in.
+/// Arguments are sent as a text. Thinking goes back in the member that the vendor expects.
 fn messages(asked: &Asked<'_>) -> Value {
     let call = |call: &ToolCall| {
         json!({"id": call.id, "type": "function", "function": {
@@ -156,7 +156,7 @@ impl Decoder for ChatDecoder {
     }
 }
 
-/// The error object of a chunk. The old `error:` field of a stream carries the object itself.
+/// The error object of a chunk. In the old `error:` field of a stream, the chunk is the object itself.
 fn error_in(chunk: &Value) -> Option<&Value> {
     let bare = chunk.get("choices").is_none() && chunk.get("message").is_some() && chunk.get("code").is_some();
     chunk.get("error").filter(|error| !error.is_null()).or_else(|| bare.then_some(chunk))
@@ -177,7 +177,7 @@ impl ChatDecoder {
         for (position, call) in delta.get("tool_calls").and_then(Value::as_array).into_iter().flatten().enumerate() {
             self.calls.read(position as u64, call)?;
         }
-        // The form before there were lists of calls.
+        // The form from before lists of calls.
         if let Some(function) = delta.get("function_call").filter(|function| function.is_object()) {
             self.calls.read(0, &json!({"function": function}))?;
         }
@@ -191,7 +191,7 @@ impl ChatDecoder {
     }
 }
 
-/// Thinking in the members in which vendors want it back.
+/// Thinking, in the members in which vendors expect it back.
 #[derive(Debug, Default)]
 struct Thought {
     text: String,
@@ -199,7 +199,8 @@ struct Thought {
 }
 
 impl Thought {
-    /// Pieces of one detail have the same index; their texts are joined, and the last piece has the signature.
+    /// Reads a piece. Pieces of one detail have the same index. Their texts are joined, and the last piece has the
+    /// signature.
     fn read(&mut self, piece: &Value) -> Result<(), WireError> {
         let same = |last: &Value| ["type", "index"].iter().all(|key| last.get(*key) == piece.get(*key));
         let Some(last) = self.details.last_mut().filter(|last| same(last)).and_then(Value::as_object_mut) else {
@@ -234,7 +235,7 @@ impl Thought {
     }
 }
 
-/// Calls that come in pieces. Servers tell calls apart by index, by id, or by nothing but their order.
+/// Calls that arrive in pieces. Servers distinguish calls by index, by id, or only by order.
 #[derive(Debug, Default)]
 struct PartialCalls(Vec<PartialCall>);
 
@@ -267,7 +268,7 @@ impl PartialCalls {
             }
         };
         let Some(part) = part else { return Ok(()) };
-        // Id and name come once; some servers repeat them in every chunk.
+        // Id and name come once, but some servers repeat them in every chunk.
         if part.id.is_empty() {
             part.id = id.to_owned();
         }
@@ -290,8 +291,8 @@ impl PartialCalls {
 }
 
 impl PartialCall {
-    /// Whether a piece of the same index is of another call: it has another id and a name, or it begins again when the
-    /// arguments are complete.
+    /// Whether a piece with the same index belongs to another call: it has another id and a name, or it starts again
+    /// after the arguments are complete.
     fn ends_before(&self, id: &str, name: &str, arguments: &str) -> bool {
         let other_id = !id.is_empty() && !self.id.is_empty() && id != self.id;
         let is_complete = || serde_json::from_str::<Map<String, Value>>(&self.arguments).is_ok();
@@ -304,7 +305,7 @@ impl PartialCall {
     }
 }
 
-/// Some vendors count thinking in the total only.
+/// Some vendors count thinking only in the total.
 fn usage(value: &Value) -> Option<Usage> {
     let count = |key: &str| value.get(key).and_then(Value::as_u64);
     let input = count("prompt_tokens")?;

@@ -1,4 +1,4 @@
-//! OpenAI responses. Nothing is kept at the vendor, so the thinking of a turn with calls goes back with them, encrypted.
+//! OpenAI Responses. The vendor stores nothing, so the thinking of a turn with calls goes back with them, encrypted.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::end::End;
 use super::{Asked, Decoded, Decoder, RawCall, Turn, WireError, append, arguments_of, frame_value, turns};
 
-/// Items of one reply that are kept.
+/// Most items kept of one reply.
 const MAX_ITEMS: usize = 1024;
 
-/// The request as this wire wants it.
+/// The request for this wire.
 pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
     let request = asked.request;
     let mut body = Map::new();
@@ -23,7 +23,7 @@ pub fn encode(asked: &Asked<'_>) -> Map<String, Value> {
         body.insert("instructions".to_owned(), json!(request.system));
     }
     if !request.tools.is_empty() {
-        // Left out, `strict` means true, which no schema with an optional property passes.
+        // A missing `strict` means true, which a schema with an optional property violates.
         let tools = request.tools.iter().map(|tool| {
             json!({
                 "type": "function", "name": tool.name, "description": tool.description,
@@ -84,7 +84,7 @@ fn said(text: &str) -> Value {
 #[derive(Debug, Default)]
 pub struct ResponseDecoder {
     decoded: Decoded,
-    /// Calls and thinking, by their place in the reply.
+    /// Calls and thinking, by their position in the reply.
     items: BTreeMap<u64, Item>,
     refusal: String,
     end: End,
@@ -99,7 +99,7 @@ enum Item {
 
 impl Decoder for ResponseDecoder {
     fn feed(&mut self, frame: &str) -> Result<String, WireError> {
-        // Some gateways end every stream so. Here the end of a response is an event.
+        // Some gateways end every stream with this. In this dialect, an event ends a response.
         if frame.trim() == "[DONE]" {
             return Ok(String::new());
         }
@@ -191,7 +191,7 @@ impl ResponseDecoder {
         Ok(said)
     }
 
-    /// An item that begins, or that is done and has its whole content.
+    /// An item that begins, or a finished item with its whole content.
     fn item(&mut self, index: u64, item: &Value) -> Result<(), WireError> {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         let read = match text("type") {

@@ -1,34 +1,35 @@
-//! Schemas of replies in the forms that vendors take. Whoever reads the reply checks it against the schema as it was. Pure.
+//! Converts reply schemas to the forms that vendors accept. The reader of the reply checks it against the original
+//! schema. Pure.
 
 use serde_json::{Map, Value, json};
 
-/// How a vendor wants the schema of a reply.
+/// The form of reply schema that a vendor accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaForm {
-    /// As it is.
+    /// Unchanged.
     #[default]
     Whole,
     /// Without bounds of lengths and numbers.
     Unbounded,
-    /// Also every object closed, and no `oneOf`.
+    /// Also with every object closed, and without `oneOf`.
     Closed,
-    /// Also every property required, and nothing beside a reference: OpenAI's strict mode.
+    /// Also with every property required, and nothing beside a reference: OpenAI's strict mode.
     Strict,
-    /// Not at all: the vendor takes none.
+    /// None: the vendor accepts no schema.
     Unsupported,
 }
 
 /// Bounds that vendors refuse.
 const BOUNDS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"];
 
-/// Members that hold schemas by names of their own.
+/// Members that contain schemas by name.
 const NAMED: [&str; 4] = ["properties", "patternProperties", "$defs", "definitions"];
 
-/// Members that hold values, whatever these look like.
+/// Members that contain values, whatever the values look like.
 const VALUES: [&str; 4] = ["const", "enum", "default", "examples"];
 
 impl SchemaForm {
-    /// The schema in this form; `None`: none is sent.
+    /// The schema in this form. `None` if none is sent.
     pub fn of(self, schema: &Value) -> Option<Value> {
         match self {
             Self::Unsupported => None,
@@ -67,7 +68,7 @@ impl SchemaForm {
         reduced
     }
 
-    /// Vendors know `anyOf`, which takes all that `oneOf` takes.
+    /// Vendors know `anyOf`, which accepts everything that `oneOf` accepts.
     fn member_name(self, name: &str, members: &Map<String, Value>) -> String {
         let closes = matches!(self, Self::Closed | Self::Strict);
         if closes && name == "oneOf" && !members.contains_key("anyOf") { "anyOf".to_owned() } else { name.to_owned() }

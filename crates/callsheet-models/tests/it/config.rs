@@ -1,4 +1,4 @@
-//! Model references, vendor rows, and what becomes of settings.
+//! Tests model references, vendor rows, and the effect of settings.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -102,7 +102,7 @@ fn settings_lie_over_the_vendor_row() {
     assert_eq!(other_wire.api_key_env, None);
 }
 
-/// A window is that of the settings, else that of the vendor's row; the model says which.
+/// The window comes from the settings, or else from the vendor's row. The model says which.
 #[test]
 fn windows_and_silence_come_from_settings_and_rows() {
     let all = configured("[anthropic]\nidle_seconds = 7\n[work]\ndialect = \"anthropic\"\nwindow = 9000\n");
@@ -122,7 +122,8 @@ fn windows_and_silence_come_from_settings_and_rows() {
     assert_eq!((silence.first_byte.as_secs(), silence.idle.as_secs()), (120, 7));
 }
 
-/// What a hosted model refuses is not sent: a row says which models take a temperature, and whether a wire has a seed.
+/// Parameters that a hosted model refuses are not sent: a row says which models accept a temperature, and whether a
+/// wire has a seed.
 #[test]
 fn temperature_and_seed_are_sent_where_a_row_does_not_say_otherwise() {
     let all =
@@ -168,7 +169,7 @@ fn an_address_is_right_with_and_without_its_version() {
     assert_eq!(address("llamacpp", "http://box/pump/v1"), "http://box/pump");
 }
 
-/// `scripted:FILE` and `embedded:PATH` say what they are: their tables need no dialect.
+/// The names `scripted:FILE` and `embedded:PATH` imply their dialect, so their tables need none.
 #[test]
 fn models_without_a_server_are_configured_under_their_own_names() {
     let all = configured("[scripted]\nslots = 4\nprice_input = 1000.0\nprice_output = 2000.0\n[embedded]\nslots = 2\n");
@@ -221,7 +222,8 @@ fn cost_needs_both_prices() {
     assert_eq!(Prices { output: None, ..prices }.cost_usd(&usage), None);
 }
 
-/// What is set goes before the table, the table holds at the vendor's own address only, and what runs here is free.
+/// Configured prices override the table, the table applies only to the vendor's own address, and what runs on this
+/// machine is free.
 #[test]
 fn prices_come_from_the_settings_or_the_table() {
     let all = configured(
@@ -248,14 +250,14 @@ fn a_key_with_stray_characters_is_said_and_not_shown() {
     for (key, what) in [
         ("\"sk-abc\"", "a quotation mark (character 1)"),
         ("sk-\nabc", "a line break (character 4)"),
-        ("Bearer sk-abc", "the word Bearer in front (character 7)"),
+        ("Bearer sk-abc", "the word Bearer at the start (character 7)"),
         ("sk-abc def", "a blank (character 7)"),
         ("sk-\u{200b}abc", "the character U+200B (character 4)"),
     ] {
         let Err(fault) = build(&provider, "m", &environment(&[("MISTRAL_API_KEY", key)])) else { panic!("{key}") };
         let words = fault.to_string();
-        assert_eq!(words, format!("the key in MISTRAL_API_KEY cannot be one: it holds {what}"));
+        assert_eq!(words, format!("the value of MISTRAL_API_KEY cannot be a key: it contains {what}"));
     }
-    // Blanks around a key come from files and are no part of it.
+    // Blanks around a key come from files and are ignored.
     assert!(build(&provider, "m", &environment(&[("MISTRAL_API_KEY", " sk-abc\n")])).is_ok());
 }

@@ -1,5 +1,5 @@
-//! Every adapter against the suite of the port. The wires answer from recorded traffic; what was sent is compared with
-//! `fixtures/wire/ADAPTER/SCENE.sent.json`, and the outcomes with `fixtures/wire/ADAPTER/findings.txt`.
+//! Runs every adapter against the suite of the port. The wires answer from recorded traffic. Requests are compared with
+//! `fixtures/wire/ADAPTER/SCENE.sent.json`, outcomes with `fixtures/wire/ADAPTER/findings.txt`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "sk-secret-of-the-test";
 
-/// A wire behind the recorded server: each scene is a folder of the address.
+/// A wire with the recorded server: each scene is a folder of the address.
 struct Wire {
     provider: Provider,
     address: String,
@@ -144,7 +144,7 @@ async fn openai_responses() {
     check_wire("openai-responses", "/v1").await;
 }
 
-/// The scripted model plays every scene from one script a scene.
+/// The scripted model plays every scene, each from its own script.
 struct Scripts;
 
 impl Subject for Scripts {
@@ -205,7 +205,7 @@ async fn recorder_and_replay() {
     }
 }
 
-/// A model that does everything wrong: the suite must say so.
+/// A model that does everything wrong, which the suite must report.
 struct Liar(ModelInfo);
 
 #[async_trait::async_trait]

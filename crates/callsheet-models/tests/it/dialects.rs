@@ -1,4 +1,4 @@
-//! What the dialects compute: the context an Ollama server is asked for, and the alarm on cut prompts.
+//! Tests what the dialects compute: the context requested from an Ollama server, and the alarm about cut prompts.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -17,7 +17,7 @@ fn request(prompt: &str, max_output_tokens: u32) -> ModelRequest {
     .unwrap()
 }
 
-/// A prompt of `tokens` tokens and the eight of its frame.
+/// A prompt of `tokens` tokens, plus eight for its frame.
 fn prompt(tokens: usize) -> String {
     "abcd".repeat(tokens)
 }
@@ -104,7 +104,7 @@ proptest! {
     }
 }
 
-/// Frames that look like those of a wire, with values of every type where a decoder looks.
+/// Frames that resemble those of a wire, with values of every type where a decoder looks.
 fn frame() -> impl Strategy<Value = String> {
     let value = prop_oneof![
         Just(json!(null)),

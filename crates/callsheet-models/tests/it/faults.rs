@@ -1,4 +1,4 @@
-//! The table of faults against what vendors answer: `fixtures/faults/messages.toml`.
+//! Tests the table of faults against what vendors answer: `fixtures/faults/messages.toml`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 

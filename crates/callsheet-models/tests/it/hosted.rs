@@ -1,4 +1,4 @@
-//! What hosted vendors need beside single requests: what is carried over several turns, native tools, ends.
+//! Tests what hosted vendors need beyond single requests: data carried over several turns, native tools, ends.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -39,7 +39,7 @@ async fn signatures_go_back_with_their_calls() {
     assert!(sent.contains("\"thoughtSignature\":\"c2lnbmVk\""), "{sent}");
 }
 
-/// What is lost with a process has a stand-in, for models that refuse calls without a signature.
+/// A signature that was lost with a process gets a substitute, for models that refuse calls without one.
 #[tokio::test]
 async fn a_lost_signature_has_a_stand_in() {
     let server = Server::start(fixtures().join("vendors/gemini.http")).await;
@@ -72,7 +72,7 @@ fn model(name: &str, base_url: String) -> Arc<dyn Model> {
     build(&provider, "brook", &BTreeMap::from([("TEST_KEY".to_owned(), "k".to_owned())])).unwrap()
 }
 
-/// What a handler asks that may read, write, list and run, with what the model knows of it by heart.
+/// The request of a handler that may read, write, list and run, with the model's native tools.
 fn handler_request(model: &dyn Model) -> ModelRequest {
     let tool = |name: &str| -> ToolSpec {
         serde_json::from_value(json!({
@@ -90,8 +90,8 @@ fn handler_request(model: &dyn Model) -> ModelRequest {
     request
 }
 
-/// An Anthropic row sends its native tools by type and name, and reads and writes their calls as canonical ones. Another
-/// row sends ordinary schemas of the same tools.
+/// An Anthropic row sends its native tools by type and name, and converts their calls to canonical ones and back.
+/// Another row sends ordinary schemas of the same tools.
 /// covers: C45
 #[tokio::test]
 async fn c45_an_anthropic_row_gives_native_tools_and_another_schemas() {
@@ -136,7 +136,7 @@ fn older_models_get_ordinary_schemas() {
     assert_eq!((native("claude-sonnet-4-5"), native("claude-3-5-haiku-latest")), (2, 0));
 }
 
-/// Both say it beside the reason of the end.
+/// Both report it beside the reason for the end.
 ///
 /// covers: 12.2
 #[tokio::test]

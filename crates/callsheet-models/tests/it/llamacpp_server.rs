@@ -1,6 +1,6 @@
-//! The suite against a real llama.cpp server whose address is in `CALLSHEET_TEST_LLAMACPP`, such as
-//! `http://127.0.0.1:8080`. Without it the test says that it was skipped. Protocol and structure are asserted, never
-//! sense: the model may be the smallest there is.
+//! Runs the suite against a real llama.cpp server whose address is in `CALLSHEET_TEST_LLAMACPP`, such as
+//! `http://127.0.0.1:8080`. Without it, the test reports that it was skipped. It asserts protocol and structure, never
+//! meaning: the model may be the smallest one that exists.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -98,7 +98,7 @@ async fn real_llamacpp_server_in_other_dialects() {
     }
 }
 
-/// Slots are freed when a call is cancelled, and calls one after the other on one model lose nothing.
+/// Slots are freed when a call is cancelled, and consecutive calls on one model lose nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn real_llamacpp_server_over_many_calls() {
     let Ok(address) = std::env::var("CALLSHEET_TEST_LLAMACPP") else {

@@ -1,4 +1,4 @@
-//! Tests of the models, as one binary: each binary is linked for itself.
+//! Tests of the models in one binary, because each binary is linked separately.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 

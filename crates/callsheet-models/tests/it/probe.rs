@@ -1,4 +1,5 @@
-//! Probing of local servers, against recorded answers in `fixtures/probe`, and what a model learns when it connects.
+//! Tests the probing of local servers against recorded answers in `fixtures/probe`, and what a model learns when it
+//! connects.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -38,7 +39,7 @@ async fn servers_tell_their_models_windows_and_slots() {
     );
 }
 
-/// A model for search turns text into numbers: it is never asked for an answer.
+/// An embedding model turns text into numbers, so it is never asked for an answer.
 #[tokio::test]
 async fn models_for_search_are_no_writers() {
     let model = |name: &str, writes| RunningModel { name: name.into(), writes, ..RunningModel::default() };

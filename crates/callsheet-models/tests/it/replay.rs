@@ -1,4 +1,4 @@
-//! Cassettes: what is recorded is answered in order, anything else is refused with its place.
+//! Tests cassettes: recorded calls are answered in order; anything else is refused with its place.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -67,7 +67,7 @@ async fn a_mismatch_names_the_nearest_cassette_and_the_place() {
     let mut longer = request("refine a", "Refine.");
     longer.messages.push(Message::User { text: "again".into() });
     let text = message(ask(&replay, &longer).await);
-    assert!(text.contains("0004-refine-a.json") && text.contains("messages[1]: it is asked"), "{text}");
+    assert!(text.contains("0004-refine-a.json") && text.contains("messages[1]: the request contains it"), "{text}");
     let mut shorter = request("refine a", "Refine.");
     shorter.max_output_tokens = 50;
     let text = message(ask(&replay, &shorter).await);
@@ -88,7 +88,7 @@ async fn numbers_go_on_and_cancelled_calls_are_left_out() {
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    // The recording is no file of the project that it lies in.
+    // The recording is ignored as part of the project that contains it.
     assert_eq!(names.remove(0), ".ignore");
     assert_eq!(names, ["0001-plan.json", "0002-plan.json", "0003-plan.json", "0004-refine-a.json", "0005-merge.json"]);
 }

@@ -1,4 +1,4 @@
-//! Odd streams: each `fixtures/replies/DIALECT.NAME.http` is played to one request, and what comes of it is compared with
+//! Tests odd streams: each `fixtures/replies/DIALECT.NAME.http` answers one request, and the outcome is compared with
 //! `DIALECT.NAME.expect.json`.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -61,7 +61,7 @@ async fn odd_streams() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// A llama.cpp server announces `Keep-Alive` and closes after each stream all the same: no later request may be lost.
+/// A llama.cpp server announces `Keep-Alive` but closes after each stream. No later request may be lost.
 #[tokio::test]
 async fn a_server_that_closes_after_each_stream_loses_nothing() {
     let folder = fixtures().join("replies");

@@ -1,4 +1,4 @@
-//! The format of scripts: `fixtures/scripts/rules/all.toml` and `all.expect.txt`, and scripts that are wrong.
+//! Tests the format of scripts: `fixtures/scripts/rules/all.toml` with `all.expect.txt`, and wrong scripts.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
@@ -50,7 +50,7 @@ async fn rules_choose_in_order() {
     assert_eq!(check_file(&folder.join("all.expect.txt"), &seen), None);
 }
 
-/// Ids of calls are never those of earlier calls of the conversation.
+/// Ids of calls never repeat those of earlier calls in the conversation.
 #[tokio::test]
 async fn ids_are_new_in_the_conversation() {
     let model = Scripted::parse("[default]\ncalls = [{ name = \"read\" }]", "s", None).unwrap();

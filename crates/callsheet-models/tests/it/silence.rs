@@ -1,4 +1,4 @@
-//! Servers that fall silent, and servers that do not end a line. Each is a communication failure, on every wire.
+//! Tests servers that fall silent and servers that do not end a line. Each is a communication failure, on every wire.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ async fn server(start: String, more: Option<String>) -> String {
     address
 }
 
-/// What a call comes to.
+/// The outcome of a call.
 async fn asked(dialect: Dialect, address: &str, silence: Silence) -> Result<ModelReply, ModelFault> {
     let settings =
         ProviderSettings { dialect: Some(dialect), base_url: Some(address.to_owned()), ..ProviderSettings::default() };
@@ -77,7 +77,7 @@ async fn a_server_that_does_not_begin_is_left() {
             "{dialect:?}: {words}"
         );
     }
-    // A head alone is no answer yet.
+    // A head alone is not an answer yet.
     let head = server(HEAD.to_owned(), None).await;
     for dialect in wires() {
         let words = fault(dialect, &head, limits(400, 200)).await;

@@ -1,7 +1,7 @@
-//! What each hosted vendor of `vendors.toml` is sent, and what becomes of its reply: `fixtures/vendors/VENDOR.sent.jsonl`
-//! holds one request a line, and then the reply to the one with tools. The vendors answer with the stream of their dialect,
-//! `fixtures/vendors/DIALECT.http`. How the requests differ from those of a library that was used before, and why, is in the
-//! README beside them.
+//! Tests what each hosted vendor of `vendors.toml` is sent, and how its reply is read:
+//! `fixtures/vendors/VENDOR.sent.jsonl` contains one request per line, and then the reply to the one with tools. The
+//! vendors answer with the stream of their dialect, `fixtures/vendors/DIALECT.http`. The README beside them says how
+//! the requests differ from those of a library that was used before, and why.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,7 +23,7 @@ fn request(messages: Value) -> ModelRequest {
     .unwrap()
 }
 
-/// Every kind of request but the one that answers calls, with a name.
+/// Every kind of request, with a name, except one that answers calls.
 fn requests() -> Vec<(&'static str, ModelRequest)> {
     let plain = request(json!([{"role": "user", "text": "Name a river."}]));
     let mut turns = request(json!([

@@ -1,4 +1,4 @@
-//! Applying, rolling back and reverting a set under the project's lock.
+//! Applies, rolls back and reverts a change set under the project's lock.
 
 use std::io;
 
@@ -20,14 +20,15 @@ use super::steps::{Disk, Move, State, Step, backwards, forwards, steps};
 /// Why a set was not applied, rolled back or reverted.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyFault {
-    /// Nothing of it is on disk; the issues say why.
+    /// Nothing of the set is on disk; the issues say why.
     #[error("can't apply the changes")]
     Refused(Vec<Issue>),
-    /// Files are not as the set has them before; the issues name them. Nothing of the set is on disk.
+    /// Files differ from the state for which the set was made; the issues name them. Nothing of the set is on disk.
     #[error("files changed since the changes were made")]
     Moved(Vec<Issue>),
-    /// It failed midway and not all originals could be put back. The journal stays: `roll_back` may be tried again.
-    #[error("applying the changes failed midway, and some could not be reverted: {0}")]
+    /// The apply failed midway, and not all originals could be put back. The journal stays, so `roll_back` can be tried
+    /// again.
+    #[error("applying the changes failed midway, and some could not be undone: {0}")]
     Torn(String),
     /// A content is not in the store.
     #[error(transparent)]
@@ -43,20 +44,21 @@ pub enum ApplyFault {
     Cancelled,
 }
 
-/// What changing files takes.
+/// What is needed to change files.
 #[derive(Clone, Copy)]
 pub struct Means<'a> {
     /// The project.
     pub workspace: &'a Workspace,
     /// The contents.
     pub store: &'a dyn Store,
-    /// Hears whom this waits for.
+    /// Is told whom this waits for.
     pub tell: &'a dyn Fn(&str),
     /// Ends the waiting.
     pub cancel: &'a CancellationToken,
 }
 
-/// Applies all of `set` or nothing (spec 3.10). Blocks its thread: a driver calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
+/// Applies all of `set` or nothing (spec 3.10). Blocks its thread, so a driver calls it from a blocking task. A set
+/// that is already on disk is refused like any other mismatch.
 ///
 /// # Errors
 /// See `ApplyFault`.
@@ -64,7 +66,7 @@ pub fn apply(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<(),
     apply_watched(set, journal, means, &mut |_| Ok(()))
 }
 
-/// `apply`, with a look before each step that may make it fail.
+/// Like `apply`, but calls a function before each step, which can make it fail.
 pub(super) fn apply_watched(
     set: &ChangeSet,
     journal: &Journal,
@@ -83,7 +85,7 @@ pub(super) fn apply_watched(
     }
     let moves = forwards(set);
     let created = disk.missing_directories(&moves);
-    // Whatever ends this process now, the record knows what it was about to do.
+    // Whatever ends this process from here on, the record knows what it was about to do.
     store.persist()?;
     let paths = set.files.iter().map(|file| file.path.clone()).collect();
     journal.begin(&Entry { created: created.clone(), paths })?;
@@ -94,12 +96,12 @@ pub(super) fn apply_watched(
     performed
 }
 
-/// Puts the originals of `set` back, whose apply was interrupted. Nothing begun means nothing to do. Files that
-/// hold neither the old nor the new content were changed by somebody else meanwhile: they are left alone and named by
-/// a warning each.
+/// Puts back the originals of `set` after an interrupted apply. If the apply had not begun, there is nothing to do.
+/// Files that have neither the old nor the new content were changed by somebody else in the meantime: they are left
+/// alone, and a warning names each.
 ///
 /// # Errors
-/// `Torn` if an original could not be written, or a path leads elsewhere by now; it may be tried again.
+/// `Torn` if an original could not be written, or a path leads elsewhere now. It can be tried again.
 pub fn roll_back(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<Vec<Issue>, ApplyFault> {
     let Means { workspace, store, .. } = means;
     let _lock = locked(journal, means)?;
@@ -123,16 +125,16 @@ pub fn roll_back(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result
         .collect())
 }
 
-/// Takes an applied set back as a whole. Files that hold their original content already count as taken back. Of a file that
-/// was changed since, only what the set changed is taken back, by the rule by which an apply lays changes over such a file.
+/// Reverts an applied set as a whole. Files with their original content already count as reverted. In a file that was
+/// changed since, only the set's own changes are reverted, by the rule by which an apply adds changes to such a file.
 ///
 /// # Errors
-/// `Refused` naming every file whose changed lines were changed since; nothing is taken back then.
+/// `Refused` with every file whose changed lines were changed since. Nothing is reverted then.
 pub fn revert(set: &ChangeSet, journal: &Journal, means: Means<'_>) -> Result<(), ApplyFault> {
     revert_watched(set, journal, means, &mut |_| Ok(()))
 }
 
-/// `revert`, with a look before each step that may make it fail.
+/// Like `revert`, but calls a function before each step, which can make it fail.
 pub(super) fn revert_watched(
     set: &ChangeSet,
     journal: &Journal,
@@ -172,7 +174,7 @@ pub(super) fn revert_watched(
 /// Largest file that is merged.
 const MERGED_LIMIT: usize = 16 * 1024 * 1024;
 
-/// The move that takes a set's lines out of a file that was changed since; `None` if both changed the same lines, or if
+/// The move that removes a set's lines from a file that was changed since. `None` if both changed the same lines, or if
 /// there is nothing to merge.
 fn merged(file: &Move, state: &State, workspace: &Workspace, store: &dyn Store) -> Result<Option<Move>, ApplyFault> {
     let (State::File { hash, .. }, Some(made), Some(former)) = (state, &file.from, &file.to) else { return Ok(None) };
@@ -186,13 +188,13 @@ fn merged(file: &Move, state: &State, workspace: &Workspace, store: &dyn Store) 
         return Ok(None);
     };
     let Some(text) = rebase(&made, &former, &now) else { return Ok(None) };
-    // What is there now is needed if a later step fails and all is put back.
+    // The current content is needed if a later step fails and everything is put back.
     store.put_blob(now.as_bytes())?;
     let to = store.put_blob(text.as_bytes())?;
     Ok(Some(Move { from: Some(hash.clone()), to: Some(to), ..file.clone() }))
 }
 
-/// Paths of files that hold what a set made of them.
+/// Paths of files that contain changes of a set.
 pub fn holding(set: &ChangeSet, workspace: &Workspace) -> Vec<String> {
     let disk = Disk::new(workspace);
     let holds = |file: &Move| {
@@ -238,7 +240,7 @@ fn step_path(step: &Step) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// One issue for each file that is not as it was when the set was validated.
+/// One issue for each file that differs from when the set was validated.
 fn mismatches(set: &ChangeSet, workspace: &Workspace, disk: &Disk<'_>) -> Vec<Issue> {
     let mut issues = Vec::new();
     for file in forwards(set) {
@@ -254,7 +256,7 @@ fn mismatches(set: &ChangeSet, workspace: &Workspace, disk: &Disk<'_>) -> Vec<Is
     issues
 }
 
-/// The state of a file whose path is checked again (spec 5.6): it must still mean the same place.
+/// The state of a file. Its path is checked again (spec 5.6), because it must still mean the same place.
 fn checked_state(path: &str, file: &Move, workspace: &Workspace, disk: &Disk<'_>) -> Result<State, Box<Issue>> {
     let located = workspace.locate_writable(path).map_err(|fault| Box::new(path_issue(&fault, path)))?;
     if located.relative != file.path {

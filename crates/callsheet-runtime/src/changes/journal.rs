@@ -1,4 +1,4 @@
-//! What an apply is about to do, durable before it does it.
+//! Records durably what an apply is about to do.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::runfiles::{KeptFiles, RunFileFault};
 
-/// The journal of one change set. It stays after the apply, since the fact that records the apply is written later, and
-/// since `revert` learns from it which directories were made. What is applied and put back is in the record alone.
+/// The journal of one change set. It stays after the apply, because the fact that records the apply is written later,
+/// and because `revert` needs to know which directories were created. Only the record says what was applied and put
+/// back.
 #[derive(Clone, Debug)]
 pub struct Journal {
     files: KeptFiles,
@@ -24,7 +25,7 @@ fn file_name(task: &Slug, run: &ExecutionId, set: u32) -> String {
     format!("{}-{run}-{set}.json", task.as_str().replace('/', "."))
 }
 
-/// Files that hold, wholly or in part, changes of which the record of the run knows nothing: its end was lost after they
+/// Files that contain changes, complete or partial, that the run's record does not know: its end was lost after they
 /// were made.
 pub fn forgotten(files: &KeptFiles, run: &Run) -> Vec<String> {
     let applied = run.all_tasks().flat_map(|task| {
@@ -47,12 +48,12 @@ pub fn forgotten(files: &KeptFiles, run: &Run) -> Vec<String> {
     paths.into_iter().collect()
 }
 
-/// What the journal holds.
+/// The content of the journal.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
-    /// Directories that did not exist, parents first, relative to the project root.
+    /// Directories that did not exist before, parents first, relative to the project root.
     pub(crate) created: Vec<String>,
-    /// The files of the set: what a person is told if the record has lost it.
+    /// The files of the set, to name them if the record has lost the set.
     #[serde(default)]
     pub(crate) paths: Vec<String>,
 }
@@ -63,7 +64,7 @@ impl Journal {
         Self { files: files.clone(), name: format!("{FOLDER}/{}", file_name(task, run, set)) }
     }
 
-    /// Forgets the entry: nothing will be rolled back from it. One that is not there is no error.
+    /// Discards the entry, so nothing is rolled back from it. A missing entry is no error.
     ///
     /// # Errors
     /// The system's reason.
@@ -77,7 +78,8 @@ impl Journal {
         self.files.write(&self.name, &bytes, true)
     }
 
-    /// What was begun; `None` if nothing was, or the entry is damaged, which can only be before anything was touched.
+    /// What was begun. `None` if nothing was, or if the entry is damaged, which is possible only before any file was
+    /// touched.
     pub(crate) fn begun(&self) -> Result<Option<Entry>, RunFileFault> {
         Ok(self.files.read(&self.name)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
@@ -89,7 +91,7 @@ impl Journal {
 }
 
 impl Entry {
-    /// Those of its directories that a file of the set lies in.
+    /// Those of its directories that contain a file of the set.
     pub(super) fn made_for(self, set: &ChangeSet) -> Vec<String> {
         let holds = |directory: &String| set.files.iter().any(|file| file.path.starts_with(&format!("{directory}/")));
         self.created.into_iter().filter(holds).collect()

@@ -1,4 +1,4 @@
-//! The lock that only one process at a time changes files of a project under.
+//! The lock under which only one process at a time changes files of a project.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -10,19 +10,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::runfiles::KeptFiles;
 
-/// How long a waiting process sleeps between two tries; short enough to end soon after a cancellation.
+/// How long a waiting process sleeps between two tries: short enough to react soon to a cancellation.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// A process that waits longer says for whom.
+/// A process that waits longer says whom it waits for.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Held while files are changed; given free when dropped, or by the system when the process ends.
+/// Held while files are changed. Released when dropped, or by the system when the process ends.
 #[derive(Debug)]
 pub struct ProjectLock {
     file: File,
 }
 
-/// Who holds it: for people who wait, and nothing else.
+/// Who holds the lock. Used only to inform people who wait.
 #[derive(Serialize, Deserialize)]
 struct Holder {
     pid: u32,
@@ -31,7 +31,7 @@ struct Holder {
 }
 
 impl ProjectLock {
-    /// Waits for the lock of the project that a run is of, and tells for whom. Blocks its thread.
+    /// Waits for the lock of a run's project, and reports whom it waits for. Blocks its thread.
     ///
     /// # Errors
     /// `Ok(None)` if cancelled while waiting; the system's error if the lock file cannot be opened.

@@ -1,4 +1,4 @@
-//! Turning composed texts into a change set.
+//! Turns composed texts into a change set.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use crate::ports::{Store, StoreFault};
 
 use super::steps::{Disk, State};
 
-/// One file as composed: its text before and after. Composition is pure and happens in core.
+/// One composed file: its text before and after. Core composes the texts, without I/O.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// Path as written; canonicalised by staging.
+    /// Path as written. Staging canonicalises it.
     pub path: String,
-    /// Text it was composed from; `None`: the file did not exist.
+    /// Text before the change. `None` if the file did not exist.
     pub before: Option<String>,
-    /// Text it becomes; `None`: the file is deleted.
+    /// Text after the change. `None` if the file is deleted.
     pub after: Option<String>,
 }
 
 /// Why a set could not be staged.
 #[derive(Debug, thiserror::Error)]
 pub enum StageFault {
-    /// The edits do not fit the project as it is now; the issues go back to the model.
+    /// The edits do not fit the current project; the issues go back to the model.
     #[error("the changes were rejected")]
     Refused(Vec<Issue>),
     /// The store could not keep the contents.
@@ -34,7 +34,7 @@ pub enum StageFault {
     Store(#[from] StoreFault),
 }
 
-/// Checks every path and text of `edits` against the project, keeps all contents and `diff` as blobs, and returns the
+/// Checks every path and text of `edits` against the project, stores all contents and `diff` as blobs, and returns the
 /// set. Edits that change nothing are left out. Nothing in the project is written.
 ///
 /// # Errors
@@ -72,7 +72,7 @@ pub fn stage(edits: &[Edit], diff: &str, workspace: &Workspace, store: &dyn Stor
     Ok(ChangeSet { files: files.into_values().map(|(change, _)| change).collect(), diff })
 }
 
-/// Whether another file of the set would be written below `path` as if it were a directory.
+/// Whether another file of the set would be written below `path`, as if `path` were a directory.
 fn holds_another(path: &str, files: &BTreeMap<String, (FileChange, &Edit)>) -> bool {
     let stays = files.get(path).is_some_and(|(change, _)| change.after.is_some());
     let prefix = format!("{path}/");

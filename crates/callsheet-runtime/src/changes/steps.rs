@@ -1,4 +1,4 @@
-//! Moving files from one content to another in small steps, and putting them back.
+//! Moves files from one content to another in small steps, and puts them back.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -35,13 +35,13 @@ impl State {
     }
 }
 
-/// One file that goes from one content to another.
+/// One file that changes from one content to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Move {
     pub(super) path: PathBuf,
     pub(super) from: Option<BlobId>,
     pub(super) to: Option<BlobId>,
-    /// Permission bits where the file has to be made anew.
+    /// Permission bits, if the file must be created.
     pub(super) mode: Option<u32>,
 }
 
@@ -58,13 +58,13 @@ pub(super) fn forwards(set: &ChangeSet) -> Vec<Move> {
         .collect()
 }
 
-/// The moves that take a set back.
+/// The moves that revert a set.
 pub(super) fn backwards(set: &ChangeSet) -> Vec<Move> {
     let turned = |file: Move| Move { from: file.to, to: file.from, ..file };
     forwards(set).into_iter().map(turned).collect()
 }
 
-/// One step. Between any two the process may die.
+/// One step. The process may die between any two steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     MakeDirectories(PathBuf),
@@ -73,7 +73,7 @@ pub(super) enum Step {
     Remove(Move),
 }
 
-/// The steps of moves: all contents are written beside their destinations before the first is put in place.
+/// The steps of some moves: all contents are written beside their destinations before the first is put in place.
 pub(super) fn steps(moves: &[Move]) -> Vec<Step> {
     let parents: BTreeSet<PathBuf> =
         moves.iter().filter(|file| file.to.is_some()).filter_map(|file| file.path.parent()).map(Into::into).collect();
@@ -104,7 +104,7 @@ impl<'a> Disk<'a> {
         open_parent(self.root()?, path)?.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))
     }
 
-    /// What is at `path`; a missing parent directory means that nothing is.
+    /// What is at `path`. If the parent directory is missing, nothing is there.
     pub(super) fn state(&self, path: &Path) -> io::Result<State> {
         let (directory, name) = match self.parent(path) {
             Ok(found) => found,
@@ -128,7 +128,7 @@ impl<'a> Disk<'a> {
         Ok(State::File { hash: hasher.finish(), mode: stat.st_mode & 0o7777 })
     }
 
-    /// Directories that the moves need and that do not exist, parents first.
+    /// Missing directories that the moves need, parents first.
     pub(super) fn missing_directories(&self, moves: &[Move]) -> Vec<String> {
         let mut missing = BTreeSet::new();
         for file in moves.iter().filter(|file| file.to.is_some()) {
@@ -172,17 +172,17 @@ impl<'a> Disk<'a> {
         }
     }
 
-    /// The last look before a file is replaced.
+    /// The last check before a file is replaced.
     fn expect(&self, file: &Move) -> io::Result<()> {
         if self.state(&file.path)?.is(file.from.as_ref()) {
             Ok(())
         } else {
-            Err(io::Error::other("it was changed meanwhile"))
+            Err(io::Error::other("it was changed in the meantime"))
         }
     }
 
-    /// Puts every moved file back and removes what was left beside them, whatever steps were done. Returns the paths
-    /// that hold neither content and were left alone.
+    /// Puts every moved file back and removes temporary files beside them, whatever steps were done. Returns the paths
+    /// that have neither content and were left alone.
     pub(super) fn put_back(&self, moves: &[Move], created: &[String], store: &dyn Store) -> io::Result<Vec<String>> {
         let mut conflicts = Vec::new();
         for file in moves {
@@ -204,11 +204,11 @@ impl<'a> Disk<'a> {
         Ok(conflicts)
     }
 
-    /// Removes directories that an apply created, deepest first; those that are in use stay.
+    /// Removes directories that an apply created, deepest first. Directories in use stay.
     pub(super) fn remove_directories(&self, created: &[String]) -> io::Result<()> {
         for path in created.iter().rev() {
             let Ok((directory, name)) = self.parent(Path::new(path)) else { continue };
-            // A directory that somebody put something into meanwhile is not ours any more.
+            // A directory that somebody else has used in the meantime is not ours any more.
             let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
         }
         Ok(())
@@ -227,7 +227,7 @@ fn new_file<'a>(directory: &'a OwnedFd, temporary: &'a OsString) -> NewFile<'a> 
     NewFile { directory, temporary, durable: true }
 }
 
-/// The name beside `path` under which its new content waits: the same after a crash, and never too long.
+/// The name beside `path` for its new content: the same after a crash, and never too long.
 fn temporary_name(path: &Path) -> OsString {
     let id = BlobId::of(path.as_os_str().as_encoded_bytes());
     OsString::from(format!(".callsheet-{}.tmp", id.as_str().get(..16).unwrap_or_default()))

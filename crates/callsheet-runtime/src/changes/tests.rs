@@ -1,4 +1,4 @@
-//! Staging, applying, failing at every step, crashing at every step, rolling back and reverting.
+//! Tests staging, applying, failing at every step, crashing at every step, rolling back and reverting.
 
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -88,7 +88,7 @@ fn refused(fault: ApplyFault) -> Vec<Issue> {
     }
 }
 
-/// Lets the step with this number fail, or the process die before it.
+/// Makes the step with this number fail, or kills the process before it.
 fn failing(at: usize, crash: bool) -> impl FnMut(&Step) -> io::Result<()> {
     let mut count = 0;
     move |_| {
@@ -175,7 +175,7 @@ fn a_crash_at_any_step_is_rolled_back_from_the_journal() {
     assert_eq!(world.project.tree(), applied_tree(&world), "what is recorded is not rolled back");
 }
 
-/// Paths are checked as for an apply, and no directory goes that the set has no file in.
+/// Paths are checked as for an apply, and only directories with a file of the set are removed.
 /// covers: 3.10, 5.6
 #[test]
 fn a_roll_back_writes_nothing_that_an_apply_would_not() {
@@ -197,7 +197,8 @@ fn a_roll_back_writes_nothing_that_an_apply_would_not() {
     assert!(world.project.path(".git/hooks").is_dir() && world.project.path("docs").is_dir());
 }
 
-/// A record whose end was lost with the disk's cache does not know what it did; the journal does.
+/// If the end of the record was lost with the disk's cache, the record does not know what was changed; the journal
+/// does.
 /// covers: 2.18
 #[test]
 fn changes_that_the_record_has_forgotten_are_named() {
@@ -215,7 +216,7 @@ fn changes_that_the_record_has_forgotten_are_named() {
 fn a_roll_back_leaves_the_work_of_others_alone_and_names_it() {
     let world = World::new();
     let set = world.staged();
-    // Dies before the deletion, when all else is in place.
+    // The process dies before the deletion, when everything else is in place.
     let _ = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(8, true))));
     std::fs::write(world.project.path("src/b.rs"), "by hand\n").unwrap();
     std::fs::write(world.project.path("deep/other.txt"), "by hand\n").unwrap();
@@ -240,7 +241,7 @@ fn nothing_of_a_set_is_applied_when_a_file_moved() {
     assert_eq!(world.project.tree(), before);
 }
 
-/// What an apply would lay over a changed file, an undo takes out of it.
+/// A revert removes from a changed file what an apply would have added to it.
 #[test]
 fn a_revert_takes_its_lines_out_of_a_file_that_was_changed_elsewhere() {
     let world = World::new();
@@ -338,7 +339,7 @@ fn a_directory_exchanged_for_a_link_at_any_step_leads_nowhere() {
         let world = World::new();
         let outside = world.project.outside().join("outside");
         std::fs::create_dir(&outside).unwrap();
-        // What would be replaced or deleted if the link were followed.
+        // This would be replaced or deleted if the link were followed.
         std::fs::write(outside.join("b.rs"), "old\n").unwrap();
         std::fs::write(outside.join("gone.md"), "bye\n").unwrap();
         let set = world.staged();
@@ -391,7 +392,7 @@ fn a_content_that_is_not_in_the_store_is_found_before_anything_is_touched() {
     assert_eq!(world.project.tree(), before);
 }
 
-/// The process may write files of a few KiB only, as if the disk were nearly full.
+/// The process may write files of only a few KiB, as if the disk were nearly full.
 #[test]
 fn a_full_disk_changes_nothing() {
     const CHILD: &str = "CALLSHEET_TEST_SMALL_FILES";

@@ -1,4 +1,4 @@
-//! What every `Index` must do. Adapters call [`crate::index_conformance!`] with a function that makes a [`World`].
+//! What every `Index` must do. Adapters call [`crate::index_conformance!`] with a function that returns a [`World`].
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use callsheet_core::spec::BlobId;
 
 use crate::ports::{Index, IndexEntry, IndexFault, IndexMode};
 
-/// Opens an index; each opening sees the same data.
+/// Opens an index. Each opening sees the same data.
 pub trait World {
-    /// As one more process would open it.
+    /// Opens it as another process would.
     fn open(&self) -> Arc<dyn Index>;
 }
 
-/// Makes one `#[test]` of each check for the [`World`] that the given function makes.
+/// Makes one `#[test]` for each check, for the [`World`] that the given function returns.
 #[macro_export]
 macro_rules! index_conformance {
     ($world:path) => {

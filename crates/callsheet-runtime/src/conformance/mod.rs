@@ -1,5 +1,5 @@
-//! Conformance suites: what every adapter of a port must do, checked the same way for each. A check that cannot be made
-//! is a named outcome, never silence.
+//! Conformance suites: what every adapter of a port must do, checked in the same way for each. A check that cannot run
+//! is reported by name, never silently skipped.
 
 #[allow(clippy::unwrap_used, reason = "test code that adapters of the index run")]
 pub mod index;
@@ -27,13 +27,13 @@ use serde::Serialize;
 pub use model::{Scene, Subject, check_model};
 pub use requests::story_request;
 
-/// How one check came out.
+/// The outcome of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As demanded.
     Passed,
-    /// Could not be made.
+    /// The check could not run.
     Skipped {
         /// Why.
         reason: String,
@@ -55,7 +55,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// One line: the check, and what is to be said of it.
+    /// One line: the check and its result.
     pub fn line(&self) -> String {
         match &self.outcome {
             CheckOutcome::Passed => format!("passed  {}", self.check),

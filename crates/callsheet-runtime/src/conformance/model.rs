@@ -15,20 +15,20 @@ use crate::ports::{Model, ModelFault, ModelReply, ModelRequest};
 
 use super::{CheckOutcome, Finding, requests};
 
-/// Time a cancelled call may take. The port promises 50 ms; a busy test machine gets more.
+/// Time that a cancelled call may take. The port promises 50 ms; a busy test machine gets more.
 const CANCEL_BOUND: Duration = Duration::from_secs(1);
 
 /// Deadline of the check on deadlines.
 const SHORT_DEADLINE: Duration = Duration::from_millis(150);
 
-/// What stands on the other side in a check.
+/// How the other side behaves in a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scene {
     /// Answers a plain question.
     Text,
     /// Answers more than the output cap allows.
     Length,
-    /// Answers without end, at least for some seconds after its first word.
+    /// Answers without end, at least for some seconds after the first word.
     Slow,
     /// Calls the tool.
     Tool,
@@ -36,23 +36,23 @@ pub enum Scene {
     Results,
     /// Answers in JSON.
     Schema,
-    /// Answers with the JSON twin of a reply.
+    /// Answers with the JSON form of a reply.
     Twin,
-    /// Answers by a grammar.
+    /// Answers according to a grammar.
     Grammar,
     /// Refuses the key.
     Refused,
     /// Does not know the model.
     UnknownModel,
-    /// Is busy and says when to come back.
+    /// Is busy and says when to retry.
     Overloaded,
     /// Fails inside.
     ServerError,
-    /// Breaks off inside the reply.
+    /// Breaks off within the reply.
     BrokenOff,
-    /// Answers nothing at all.
+    /// Sends an empty answer.
     Empty,
-    /// Finds the prompt too long.
+    /// Reports that the prompt is too long.
     Overflow,
     /// Is not there.
     Unreachable,
@@ -79,7 +79,7 @@ impl Scene {
         Self::Unreachable,
     ];
 
-    /// Its name, as fixtures use it.
+    /// The scene's name in fixtures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -102,12 +102,12 @@ impl Scene {
     }
 }
 
-/// An adapter under check.
+/// An adapter under test.
 pub trait Subject: Send + Sync {
-    /// A model that plays a scene; `Err` says why that cannot be had.
+    /// A model that plays a scene. `Err` says why there is none.
     fn model(&self, scene: Scene) -> Result<Arc<dyn Model>, String>;
 
-    /// The key in use: no fault may show it.
+    /// The key in use. No fault may show it.
     fn secret(&self) -> Option<&str> {
         None
     }
@@ -117,7 +117,7 @@ pub trait Subject: Send + Sync {
         None
     }
 
-    /// Tokens of a prompt that [`Scene::Overflow`] finds too long.
+    /// Size of a prompt in tokens that is too long for [`Scene::Overflow`].
     fn too_many_tokens(&self) -> u32 {
         1_000
     }
@@ -167,7 +167,7 @@ where
     }
 }
 
-/// As `with`, skipped where the model says that it cannot.
+/// Like `with`, but skipped if the model says that it lacks the ability.
 async fn with_ability<F>(subject: &dyn Subject, scene: Scene, check: impl FnOnce(Arc<dyn Model>) -> F) -> CheckOutcome
 where
     F: Future<Output = Verdict>,
@@ -194,7 +194,7 @@ async fn ask(model: &Arc<dyn Model>, request: &ModelRequest) -> (Result<ModelRep
     (result, streamed.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A reply whose deltas, usage and name are as they must be for every reply.
+/// A reply whose deltas, usage and name fulfil what every reply must.
 async fn replied(model: &Arc<dyn Model>, request: &ModelRequest) -> Result<ModelReply, String> {
     let (result, streamed) = ask(model, request).await;
     let reply = result.map_err(|fault| format!("no reply: {fault:?}"))?;

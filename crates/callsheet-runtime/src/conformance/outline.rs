@@ -1,4 +1,5 @@
-//! What every `Outline` must do. Adapters call [`crate::outline_conformance!`] with a function that makes a [`Trial`].
+//! What every `Outline` must do. Adapters call [`crate::outline_conformance!`] with a function that returns a
+//! [`Trial`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,16 +8,16 @@ use callsheet_core::symbols::Symbol;
 
 use crate::ports::{Outline, OutlineFault};
 
-/// An outline and texts to try it with.
+/// An outline and texts to test it with.
 pub struct Trial {
     /// The adapter.
     pub outline: Arc<dyn Outline>,
-    /// Sound texts by path, at least one of each language it reads, each with at least one symbol. Empty: it reads no
-    /// language.
+    /// Valid texts by path: at least one for each language that the outline reads, each with at least one symbol. Empty
+    /// if it reads no language.
     pub texts: Vec<(String, String)>,
 }
 
-/// Makes one `#[test]` of each check for the [`Trial`] that the given function makes.
+/// Makes one `#[test]` for each check, for the [`Trial`] that the given function returns.
 #[macro_export]
 macro_rules! outline_conformance {
     ($trial:path) => {
@@ -49,7 +50,7 @@ fn outlines(trial: &Trial) -> impl Iterator<Item = (&str, &str, Vec<Symbol>)> {
     })
 }
 
-/// Headings of Markdown are found without a parser, and what no parser knows is no guess.
+/// Headings of Markdown are found without a parser, and nothing is guessed for an unknown language.
 /// covers: 5.3
 pub fn other_languages_have_no_parser(trial: &Trial) {
     for path in ["docs/manual.md", "notes.txt", "Makefile", "a.unheard-of", "", ".", "a.", "folder.rs/"] {
@@ -58,7 +59,7 @@ pub fn other_languages_have_no_parser(trial: &Trial) {
     }
 }
 
-/// Bytes and lines of a symbol are those of its text, and none begins or ends inside a character.
+/// Bytes and lines of a symbol are within its text, and neither end is inside a character.
 /// covers: 5.3
 pub fn symbols_lie_in_their_text(trial: &Trial) {
     for (path, text, symbols) in outlines(trial) {
@@ -66,7 +67,7 @@ pub fn symbols_lie_in_their_text(trial: &Trial) {
     }
 }
 
-/// Whoever looks for a method finds its type on the way.
+/// A type comes before its methods.
 /// covers: 5.3
 pub fn outer_symbols_come_before_inner_ones(trial: &Trial) {
     for (path, _, symbols) in outlines(trial) {
@@ -83,7 +84,7 @@ pub fn outer_symbols_come_before_inner_ones(trial: &Trial) {
     }
 }
 
-/// A name means one symbol: paths that repeat are numbered from 1, others not at all.
+/// A name means one symbol: repeated paths are numbered from 1, others are not numbered.
 /// covers: 5.3
 pub fn equal_paths_are_numbered(trial: &Trial) {
     for (path, _, symbols) in outlines(trial) {
@@ -99,7 +100,7 @@ pub fn equal_paths_are_numbered(trial: &Trial) {
     }
 }
 
-/// Nothing of one call is left for the next, also when several threads ask at once.
+/// No state of one call affects the next, even if several threads ask at once.
 /// covers: 5.3
 pub fn the_same_text_has_the_same_symbols(trial: &Trial) {
     let once: Vec<Vec<Symbol>> = outlines(trial).map(|(_, _, symbols)| symbols).collect();
@@ -122,7 +123,7 @@ pub fn an_empty_file_has_no_symbols(trial: &Trial) {
     }
 }
 
-/// What stands in the first line is found behind a byte order mark too, with its comments and decorators.
+/// A symbol in the first line is found after a byte order mark too, with its comments and decorators.
 /// covers: 5.3
 pub fn a_byte_order_mark_changes_no_symbol(trial: &Trial) {
     const MARK: &str = "\u{feff}";
@@ -139,7 +140,7 @@ pub fn a_byte_order_mark_changes_no_symbol(trial: &Trial) {
     }
 }
 
-/// A file that is being written has an outline or a fault, and never a place outside of it.
+/// A half-written file gives an outline or a fault, and never a place outside the file.
 /// covers: 5.3
 pub fn broken_texts_give_what_can_be_understood(trial: &Trial) {
     let odd = ["\0", "\u{feff}", "{{{{", "))))", "\"", "ä\u{202e}\r", "/*"];

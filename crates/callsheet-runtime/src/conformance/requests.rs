@@ -1,4 +1,4 @@
-//! The requests the suite sends. Their words are files under `prompts/conformance`.
+//! The requests that the suite sends. Their words are files under `prompts/conformance`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::ports::{Constraint, Message, ModelRequest};
 
-/// Time a check's call may take; small machines are slow.
+/// Time that the call of a check may take, because small machines are slow.
 const DEADLINE: Duration = Duration::from_secs(120);
 
 fn request(label: &str, text: &str, max_output_tokens: u32) -> ModelRequest {
@@ -32,7 +32,7 @@ pub(super) fn text() -> ModelRequest {
     request("text", include_str!("../../prompts/conformance/text.md"), 64)
 }
 
-/// Something long, cut at `max_output_tokens`; also what speed is measured with.
+/// A request for something long, cut at `max_output_tokens`. Also used to measure speed.
 pub fn story_request(max_output_tokens: u32) -> ModelRequest {
     request("story", include_str!("../../prompts/conformance/story.md"), max_output_tokens)
 }
@@ -63,19 +63,19 @@ pub(super) fn results() -> ModelRequest {
     request
 }
 
-/// A question whose reply must hold against a schema.
+/// A question whose reply must match a schema.
 pub(super) fn schema() -> ModelRequest {
     let mut request = request("schema", include_str!("../../prompts/conformance/schema.md"), 64);
     request.constraint = Some(Constraint { json_schema: Some(tomato_schema()), ..Constraint::default() });
     request
 }
 
-/// The form of the reply to [`twin`]: a merge, the shortest of all.
+/// The form of the reply to [`twin`]: a merge, which is the shortest form.
 pub(super) fn twin_form() -> Form {
     grammar::merge()
 }
 
-/// A question whose whole reply is asked for as its JSON twin.
+/// A question whose whole reply is requested in its JSON form.
 pub(super) fn twin() -> ModelRequest {
     let mut request = request("twin", include_str!("../../prompts/conformance/twin.md"), 200);
     let form = twin_form();

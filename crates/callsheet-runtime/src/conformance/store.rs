@@ -1,7 +1,7 @@
-//! What every `Store` must do. Adapters call [`crate::store_conformance!`] with a function that makes a [`World`].
+//! What every `Store` must do. Adapters call [`crate::store_conformance!`] with a function that returns a [`World`].
 //!
-//! Which promise a check covers is said at the check. A check that a world cannot run is an ignored test with its
-//! reason, see [`crate::store_conformance!`].
+//! Each check says which promise it covers. A check that a world cannot run is an ignored test with its reason, see
+//! [`crate::store_conformance!`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -16,14 +16,14 @@ use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Store, StoreFault
 
 /// Data that several openers share.
 pub trait World {
-    /// Opens the data once more, as another process or another part of this one would.
+    /// Opens the data again, as another process or another part of this one would.
     fn open(&self) -> Arc<dyn Store>;
 
-    /// Takes the lock of a run for a process that has ended without giving it free.
+    /// Takes the lock of a run for a process that has ended without releasing it.
     fn lock_of_the_dead(&self, run: &RunId) -> Lock;
 }
 
-/// Makes one `#[test]` of each check for the [`World`] that the given function makes.
+/// Makes one `#[test]` for each check, for the [`World`] that the given function returns.
 #[macro_export]
 macro_rules! store_conformance {
     ($world:path) => {
@@ -77,7 +77,7 @@ fn numbers(facts: &[LogEntry]) -> Vec<u64> {
     facts.iter().map(|fact| fact.n).collect()
 }
 
-/// Facts are numbered from 1 without a gap; another number is refused and nothing is recorded.
+/// Facts are numbered from 1 without gaps. Another number is refused, and nothing is recorded.
 pub fn numbers_continue_the_log(world: &impl World) {
     let store = world.open();
     let lock = store.lock(&run("count")).unwrap();
@@ -104,7 +104,7 @@ pub fn a_batch_is_all_or_nothing(world: &impl World) {
     assert_eq!(numbers(&world.open().read(&lock.run, 1).unwrap()), [1, 2, 3]);
 }
 
-/// `read` gives the facts from a number on, in order, of one run only.
+/// `read` returns the facts of one run from a number on, in order.
 pub fn reading_starts_anywhere(world: &impl World) {
     let store = world.open();
     for name in ["one", "two"] {
@@ -119,7 +119,7 @@ pub fn reading_starts_anywhere(world: &impl World) {
     assert_eq!(from(u64::MAX), [] as [u64; 0]);
 }
 
-/// Verbs on a run that does not exist say so; locking creates it.
+/// Operations on a run that does not exist report that; locking creates it.
 pub fn an_unknown_run_is_named(world: &impl World) {
     let store = world.open();
     let nobody = run("nobody");
@@ -146,7 +146,7 @@ pub fn one_writer_a_run(world: &impl World) {
     assert_ne!(other.token, lock.token);
 }
 
-/// After `unlock` anybody may lock; unlocking again, or with an old lock, changes nothing.
+/// After `unlock` anybody may lock. Unlocking again, or with an old lock, changes nothing.
 pub fn unlocking_frees_the_run(world: &impl World) {
     let (first, second) = (world.open(), world.open());
     let old = first.lock(&run("free")).unwrap();
@@ -160,7 +160,7 @@ pub fn unlocking_frees_the_run(world: &impl World) {
     assert!(matches!(first.lock(&old.run), Err(StoreFault::Locked { .. })));
 }
 
-/// The lock of a process that ended is taken over; what it recorded is there.
+/// The lock of a process that has ended is taken over; what it recorded is there.
 pub fn a_dead_writer_is_taken_over(world: &impl World) {
     let store = world.open();
     let dead = world.lock_of_the_dead(&run("orphan"));
@@ -171,7 +171,7 @@ pub fn a_dead_writer_is_taken_over(world: &impl World) {
     store.append(&lock, &[cancel(2)]).unwrap();
 }
 
-/// Who lost a lock is told and can neither write nor read messages nor discard any.
+/// Whoever lost a lock is told so, and can neither write nor read or discard messages.
 pub fn a_lost_lock_writes_nothing(world: &impl World) {
     let store = world.open();
     let lost = world.lock_of_the_dead(&run("lost"));
@@ -188,7 +188,8 @@ pub fn a_lost_lock_writes_nothing(world: &impl World) {
     assert_eq!(store.messages(&lock).unwrap().len(), 1);
 }
 
-/// Letters need no lock to post, keep their order, stay until discarded, and their numbers are never given again.
+/// Posting a message needs no lock. Messages keep their order and stay until discarded, and their numbers are never
+/// reused.
 pub fn messages_wait_until_discarded(world: &impl World) {
     let (owner, poster) = (world.open(), world.open());
     let lock = owner.lock(&run("mail")).unwrap();
@@ -251,8 +252,8 @@ pub fn blobs_are_kept_by_content(world: &impl World) {
     assert!(matches!(store.blob(&missing), Err(StoreFault::NoBlob(id)) if id == missing));
 }
 
-/// A staged blob can be read at once here, and elsewhere as soon as the next facts can, not before; facts that are
-/// refused leave it staged.
+/// This opener can read a staged blob at once. Others can read it as soon as they can read the next facts, not before.
+/// Refused facts leave it staged.
 pub fn staged_blobs_come_with_the_next_facts(world: &impl World) {
     let (store, other) = (world.open(), world.open());
     let lock = store.lock(&run("staged")).unwrap();
@@ -269,14 +270,14 @@ pub fn staged_blobs_come_with_the_next_facts(world: &impl World) {
         assert_eq!(store.blob(&first).unwrap(), b"first");
         assert_eq!(store.blob(&second).unwrap(), b"second");
     }
-    // Bytes that are there already are no fault.
+    // Existing bytes are no fault.
     assert_eq!(other.stage_blob(b"first".to_vec()), first);
     store.stage_blob(b"first".to_vec());
     store.append(&lock, &[cancel(3)]).unwrap();
     assert_eq!(store.blob(&first).unwrap(), b"first");
 }
 
-/// The list of runs shows request, times, outcome and size as the facts say, newest first.
+/// The list of runs shows request, times, outcome and size according to the facts, newest first.
 pub fn summaries_follow_the_facts(world: &impl World) {
     let (store, viewer) = (world.open(), world.open());
     let older = store.lock(&run("older")).unwrap();
@@ -299,7 +300,7 @@ pub fn summaries_follow_the_facts(world: &impl World) {
     assert_eq!((old().facts, old().outcome), (4, Some(Outcome::Complete)));
 }
 
-/// A fact of a record version that this build does not write is refused, not stored.
+/// A fact with a record version that this build does not write is refused, not stored.
 pub fn other_versions_are_refused(world: &impl World) {
     let store = world.open();
     let lock = store.lock(&run("version")).unwrap();
@@ -335,7 +336,7 @@ pub fn readers_see_whole_batches(world: &impl World) {
     });
 }
 
-/// The child's part of [`a_killed_writer_loses_nothing`]: locks the run, then for ever stores a blob, appends a batch
+/// The child's part of [`a_killed_writer_loses_nothing`]: locks the run, then repeatedly stores a blob, appends a batch
 /// of three facts that names it, and acknowledges the batch with a line on stdout. Never returns.
 pub fn write_until_killed(store: &dyn Store, name: &str) -> ! {
     let lock = store.lock(&run(name)).unwrap();
@@ -353,7 +354,7 @@ pub fn write_until_killed(store: &dyn Store, name: &str) -> ! {
 }
 
 /// `kill -9` of the writing process loses no acknowledged fact, leaves no part of a batch, keeps every blob that a
-/// recorded fact names, and leaves a lock that is taken over. `child` gives the command of a process that calls
+/// recorded fact names, and leaves a lock that others take over. `child` is the command of a process that calls
 /// [`write_until_killed`] on the same data; `rounds` children are killed one after the other.
 pub fn a_killed_writer_loses_nothing(world: &impl World, child: impl Fn(&str) -> Command, rounds: u64) {
     let name = "killed";
@@ -361,7 +362,7 @@ pub fn a_killed_writer_loses_nothing(world: &impl World, child: impl Fn(&str) ->
     for round in 0..rounds {
         let mut writer = child(name).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(writer.stdout.take().unwrap()).lines();
-        // The child goes on while we read, so the kill lands anywhere in a later transaction.
+        // The child continues while we read, so the kill can happen at any point in a later transaction.
         let acknowledged =
             |line: String| line.split_once("acknowledged ").and_then(|(_, n)| n.trim().parse::<u64>().ok());
         let wanted = 1 + (round * 7) % 11;
@@ -375,7 +376,7 @@ pub fn a_killed_writer_loses_nothing(world: &impl World, child: impl Fn(&str) ->
         }
         writer.kill().unwrap();
         writer.wait().unwrap();
-        // Whatever still stands in the pipe was acknowledged before the kill. The last line may be cut.
+        // Lines that are still in the pipe were acknowledged before the kill. The last line may be cut.
         for line in lines.map_while(Result::ok) {
             least = acknowledged(line).filter(|n| n % 3 == 0).map_or(least, |n| least.max(n));
         }

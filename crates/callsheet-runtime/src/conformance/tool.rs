@@ -1,5 +1,5 @@
-//! What every `Tool` must do. Adapters call [`crate::tool_conformance!`] with a function that makes a [`Trial`] of a
-//! tool by its name.
+//! What every `Tool` must do. Adapters call [`crate::tool_conformance!`] with a function that returns a [`Trial`] for a
+//! tool's name.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ pub struct Trial {
     pub tool: Arc<dyn Tool>,
     /// Its project.
     pub context: ToolContext,
-    /// Valid arguments that give much more than 2,000 bytes of output; `None`: it never gives much.
+    /// Valid arguments that produce much more than 2,000 bytes of output. `None` if the tool never produces that much.
     pub plenty: Option<Value>,
     /// Valid arguments that try to reach outside the project or the public network.
     pub escapes: Vec<Value>,
-    /// Kept until the trial is over, such as the folder of the project.
+    /// Kept until the trial ends, such as the folder of the project.
     pub keep: Box<dyn std::any::Any + Send + Sync>,
 }
 
-/// Makes a module of `#[tokio::test]`s of each tool named, for the [`Trial`] that the given function makes.
+/// Makes a module of `#[tokio::test]`s for each named tool, for the [`Trial`] that the given function returns.
 #[macro_export]
 macro_rules! tool_conformance {
     ($trial:path; $($tool:ident)+) => {
@@ -48,7 +48,7 @@ macro_rules! tool_conformance {
     };
 }
 
-/// Name, a description of fewer than 200 tokens, and a schema of an object that compiles.
+/// A name, a description of fewer than 200 tokens, and an object schema that compiles.
 pub async fn the_spec_is_valid(trial: &Trial) {
     let spec = trial.tool.spec();
     assert!(!spec.name.is_empty() && spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", spec.name);
@@ -79,7 +79,7 @@ pub async fn the_example_fits_the_schema(trial: &Trial) {
     }
 }
 
-/// Cancelled before it began, a call does nothing and says so.
+/// If a call is cancelled before it begins, it does nothing and says so.
 pub async fn a_cancelled_call_ends(trial: &Trial) {
     let cancel = CancellationToken::new();
     cancel.cancel();
@@ -89,7 +89,7 @@ pub async fn a_cancelled_call_ends(trial: &Trial) {
     assert!(matches!(ended, Err(ToolFault::Cancelled)), "{ended:?}");
 }
 
-/// Arguments that never passed a schema give a failure with words, not a fault.
+/// Arguments that violate the schema give a failure with words, not a fault.
 pub async fn odd_arguments_fail_kindly(trial: &Trial) {
     for odd in
         [json!("text"), json!(7), json!([1]), json!({"path": 7, "pattern": [], "url": {}, "argv": "x", "prompt": 1})]
@@ -99,7 +99,7 @@ pub async fn odd_arguments_fail_kindly(trial: &Trial) {
     }
 }
 
-/// Output keeps to the cap, apart from a note that something was left out; a process has two streams.
+/// Output does not exceed the cap, apart from a note that something was left out. A process has two streams.
 pub async fn output_is_capped(trial: &Trial) {
     let Some(arguments) = &trial.plenty else { return };
     let context = ToolContext { max_output_bytes: 1_000, ..trial.context.clone() };

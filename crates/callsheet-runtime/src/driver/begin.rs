@@ -19,26 +19,26 @@ use crate::services::Services;
 use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
 use crate::skills::LoadedSkills;
 
-/// Warnings of a sheet file that are reported when it is run.
+/// How many warnings of a sheet file are reported when it is run.
 const WARNINGS: usize = 10;
 
 /// What a run begins with (spec 2.2).
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntrySpec {
-    /// A request, to be planned.
+    /// A request that must be planned.
     Prompt(String),
-    /// A sheet file's text, and the text given with the run, if any.
+    /// The text of a sheet file, and the text given with the run, if any.
     Sheet {
         /// Text of the file.
         text: String,
         /// Text given with the run.
         prompt: Option<String>,
     },
-    /// A task tree, recorded whole.
+    /// A task tree, which is recorded as a whole.
     Template {
         /// The tree.
         tree: Box<Tree>,
-        /// The request it is run for.
+        /// The request that it runs for.
         prompt: String,
     },
     /// One skill and one text.
@@ -53,7 +53,7 @@ pub enum EntrySpec {
 /// Starts a new run: records its first facts and returns the session to drive. A sheet with errors starts nothing.
 ///
 /// # Errors
-/// [`InputFault`], or what the store says.
+/// [`InputFault`], or the store's fault.
 pub fn begin(
     services: &Arc<Services>,
     id: &RunId,
@@ -64,7 +64,7 @@ pub fn begin(
     begin_in(services, session, entry, settings)
 }
 
-/// [`begin`] in a session that its caller holds already, which is how a new name is claimed.
+/// Like [`begin`], in a session that its caller already holds. That is how a new name is claimed.
 ///
 /// # Errors
 /// As [`begin`].
@@ -114,7 +114,7 @@ pub fn begin_in(
     }
     services.files.create().map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let tools = if tree_adopted.is_some() { services.tool_policies() } else { services.call_policies() };
-    // Both in one append: a run of a sheet without its list would have nothing pending.
+    // Both go into one append, because a run of a sheet without its list would have nothing pending.
     let mut events = Vec::new();
     events.extend(tree_adopted);
     if let Some(sheet) = list {
@@ -133,7 +133,7 @@ pub fn begin_in(
     Ok(session)
 }
 
-/// What reading a sheet file warns of; the run begins all the same.
+/// Reports the warnings of a sheet file. The run begins anyway.
 fn report_warnings(services: &Services, issues: &[Issue]) {
     for issue in issues.iter().take(WARNINGS) {
         services.notice(&format!("warning {}: {issue}", issue.code));
@@ -143,7 +143,7 @@ fn report_warnings(services: &Services, issues: &[Issue]) {
     }
 }
 
-/// Items of a checklist that are checked off are not run, which is told.
+/// Reports the checked items of a checklist, which do not run.
 fn report_done(services: &Services, repairs: &[Repair]) {
     let done = repairs.iter().filter(|repair| repair.code == RepairCode::ItemDone);
     let names: Vec<&str> = done.map(|repair| repair.before.as_str()).collect();
@@ -152,7 +152,7 @@ fn report_done(services: &Services, repairs: &[Repair]) {
     }
 }
 
-/// A run of some skills needs each of them.
+/// Refuses a list of allowed skills with unknown names.
 fn refuse_unknown_skills(services: &Services, settings: &Settings) -> Result<(), InputFault> {
     if settings.skills.is_empty() {
         return Ok(());
@@ -168,13 +168,13 @@ fn unknown_skill(name: &str, loaded: &LoadedSkills) -> InputFault {
     InputFault::UnknownSkill { name: name.to_owned(), advice }
 }
 
-/// Who approves tasks of a known list by their names names tasks of it.
+/// Refuses approval by name for tasks that a known list does not have.
 fn refuse_unknown_tasks<'a>(
     headless: &Headless,
     tasks: impl Iterator<Item = &'a str> + Clone,
 ) -> Result<(), InputFault> {
     let Headless::Slugs(slugs) = headless else { return Ok(()) };
-    // A task inside a call is named behind the task that calls.
+    // A task inside a call is named after the calling task.
     for name in slugs.iter().filter_map(|slug| slug.as_str().split('/').next()) {
         if tasks.clone().all(|task| task != name) {
             let near = did_you_mean(name, tasks);
@@ -186,7 +186,7 @@ fn refuse_unknown_tasks<'a>(
     Ok(())
 }
 
-/// What is wrong with skill files, and which skills of the project stand in the place of others.
+/// Reports what is wrong with skill files, and which skills of the project replace others.
 fn report_skill_issues(services: &Services, settings: &Settings) {
     let loaded = services.skills(settings);
     for issue in &loaded.issues {
@@ -202,7 +202,7 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// The files that a request names, which the person is told are read.
+/// The files that a request names. The person is told that they are read.
 fn named(services: &Services, prompt: &str) -> Vec<Reference> {
     let references = named_references(prompt, services.disk());
     let paths: Vec<String> = references.iter().map(|reference| reference.target.to_string()).collect();
@@ -212,11 +212,11 @@ fn named(services: &Services, prompt: &str) -> Vec<Reference> {
     references
 }
 
-/// The list of one skill and a text (spec 2.2): one task, plan complete.
+/// The list for one skill and a text (spec 2.2): one task, and the plan is complete.
 fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = services.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        // It may be there and be left out.
+        // The skill may exist and have been left out.
         report_skill_issues(services, settings);
         return Err(unknown_skill(name, &loaded).into());
     }

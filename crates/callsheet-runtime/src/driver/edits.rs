@@ -1,4 +1,4 @@
-//! Applying a person's edit of `sheet.md` to a run (spec 2.18), before anything else starts.
+//! Applies a person's edit of `sheet.md` to a run (spec 2.18), before anything else starts.
 
 use std::collections::BTreeSet;
 
@@ -12,25 +12,25 @@ use crate::sheetfile::{Edit, Look, Refused};
 
 use super::session::Session;
 
-/// What looking for an edit came to.
+/// The result of looking for an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EditCheck {
     /// There is nothing to apply.
     Nothing,
-    /// There is an edit that somebody may still be writing: nothing starts before it is read.
+    /// There is an edit that somebody may still be writing. Nothing starts before it is read.
     Unsettled,
-    /// The run has changed by an edit.
+    /// An edit has changed the run.
     Applied,
 }
 
 impl Session {
-    /// Looks at the sheet, once a tick.
+    /// Looks at the sheet, once per tick.
     pub(super) fn look_at_sheet(&mut self, services: &Services) {
         let (run, views) = self.run_and_views();
         views.sheet.tick(services, run);
     }
 
-    /// Applies an edit of the sheet that is settled, if there is one.
+    /// Applies a finished edit of the sheet, if there is one.
     pub(super) fn apply_settled_edit(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
         let (run, views) = self.run_and_views();
         let found = match views.sheet.settled(services, run) {
@@ -41,7 +41,7 @@ impl Session {
         Ok(if self.apply(services, found)? { EditCheck::Applied } else { EditCheck::Nothing })
     }
 
-    /// True if it changed the run.
+    /// Returns whether it changed the run.
     fn apply(&mut self, services: &Services, found: SheetFile) -> Result<bool, DriveFault> {
         let hash = found.hash.clone();
         let (run, views) = self.run_and_views();
@@ -58,12 +58,12 @@ impl Session {
         }
     }
 
-    /// Nothing of these tasks starts until the sheet is right; `None`: it is. True if that was recorded.
+    /// Holds these tasks until the sheet is correct; `None` means that it is. Returns whether that was recorded.
     fn hold(&mut self, services: &Services, tasks: Option<BTreeSet<Slug>>) -> Result<bool, DriveFault> {
         Ok(self.record(services, vec![events::EditHeld { tasks }.into()])? > 0)
     }
 
-    /// An edit with errors is fixed or taken back: what it held may start.
+    /// Releases the held tasks after an edit with errors was fixed or undone.
     fn release_held(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
         if self.run().held_by_edit().is_none() || self.views.sheet.stands_rejected(services) {
             return Ok(EditCheck::Nothing);
@@ -71,7 +71,7 @@ impl Session {
         Ok(if self.hold(services, None)? { EditCheck::Applied } else { EditCheck::Nothing })
     }
 
-    /// The edit that is to be recorded right after `event`, or now.
+    /// The edit to record right after `event`, or now.
     ///
     /// # Errors
     /// The edited sheet has errors, or `event` does not fit.
@@ -94,7 +94,7 @@ impl Session {
         Ok(edit)
     }
 
-    /// Records an edit, after `first` if there is one, and says what it did. True if it was recorded.
+    /// Records an edit, after `first` if given, and reports its effect. Returns whether it was recorded.
     pub(super) fn record_edit(
         &mut self,
         services: &Services,

@@ -1,4 +1,4 @@
-//! Messages of other processes become events.
+//! Turns messages of other processes into events.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::fault::DriveFault;
 use crate::ports::{AskingCall, InboxMessage};
 use crate::services::Services;
 
-/// Turns the messages of other processes into facts.
+/// Turns messages of other processes into facts.
 pub(crate) fn read_inbox(session: &mut Session, services: &Services) -> Result<(), DriveFault> {
     let messages = services.store.messages(session.lock())?;
     let Some(last) = messages.last().map(|(number, _)| *number) else { return Ok(()) };
@@ -34,15 +34,16 @@ pub(crate) fn changes_list(message: &InboxMessage) -> bool {
     }
 }
 
-/// Records what messages say. Those that fit nothing are dropped with a notice.
+/// Records the content of messages. Discards messages that do not fit, with a notice.
 pub(crate) fn process_messages(
     session: &mut Session,
     services: &Services,
     messages: Vec<InboxMessage>,
 ) -> Result<(), DriveFault> {
-    // Gates that one message answered in part, with what is asked since: the next one was left for the whole.
+    // Gates of which one message answered a part, each with what is asked since. The next message was meant for the
+    // whole gate.
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
-    // Of equal calls the answer to one closes the others.
+    // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
     for mut message in latest(messages) {
         let is_list_change = changes_list(&message);
@@ -60,9 +61,9 @@ pub(crate) fn process_messages(
         let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
         if taken < wanted && !closed {
             services.notice(if is_raise {
-                "a limit was not raised: it is not set, or it is higher already"
+                "a limit was not raised: it is not set, or it is already higher"
             } else if is_list_change {
-                "a task can no longer be retried or dropped; `callsheet show` shows its state"
+                "a task can no longer be retried or removed; `callsheet show` shows its state"
             } else {
                 "ignored an answer for this run, because nothing waits for it"
             });
@@ -76,9 +77,9 @@ pub(crate) fn process_messages(
     Ok(())
 }
 
-/// Messages as they count: of two on the same thing the later one, and verdicts on named tasks before what was said of
-/// all that waits, which is then said of the rest: of the other tasks of a gate, and of the other gates. Whoever left
-/// them heard that they are noted.
+/// The messages that count. Of two about the same thing, the later one counts. Verdicts on named tasks count before a
+/// verdict on everything that waits, which then applies to the rest: to the other tasks of a gate, and to the other
+/// gates. Whoever sent them was told that they are saved.
 fn latest(messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
     let mut out: Vec<InboxMessage> = Vec::new();
     for message in messages {
@@ -116,7 +117,7 @@ fn latest(messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
     out
 }
 
-/// Whether a message speaks of all that a gate asks about, and of that alone. Hunks are of one change.
+/// Whether a message covers everything that a gate asks about, and nothing else. Hunks belong to one change.
 fn names_all(message: &InboxMessage) -> bool {
     matches!(message, InboxMessage::Answer { named: true, .. } | InboxMessage::Part { .. })
 }
@@ -136,7 +137,7 @@ fn verdicts_mut(message: &mut InboxMessage) -> Option<&mut BTreeMap<Slug, Verdic
     }
 }
 
-/// What is still asked of the tasks of a gate, now that others of them have their answer.
+/// What a gate still asks, after some of its tasks have an answer.
 fn rest_of(run: &Run, answered: &Gate) -> Option<Gate> {
     let GateKind::BeforeRun(tasks) = &answered.kind else { return None };
     open_gates(run).find(|open| match &open.kind {
@@ -152,7 +153,7 @@ fn gate_of(message: &InboxMessage) -> Option<&Gate> {
     }
 }
 
-/// What a message says; `None` if it was reported already why it says nothing.
+/// The events of a message. `None` if the reason why it has none was already reported.
 fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match message {
         InboxMessage::Cancel => Some(events::CancelRequested {}.into()),
@@ -199,7 +200,7 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
         InboxMessage::Drop { mut tasks } => {
-            // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.
+            // Removes the last task of a chain first, because a task that reads a removed one is blocked and stays so.
             tasks.sort_by_key(|slug| std::cmp::Reverse(run.step_of(slug)));
             tasks.dedup();
             return Ok(Some(tasks.into_iter().map(|task| events::TaskDropped { task }.into()).collect()));
@@ -208,7 +209,7 @@ fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Op
     Ok(Some(event.into_iter().collect()))
 }
 
-/// Whether the resume, or another task that is done again, has brought it back already.
+/// Whether the resume, or another task that runs again, has already brought it back.
 fn is_back(run: &Run, task: &Slug) -> bool {
     match run.operators().get(task) {
         Some(op) => op.closed.is_none(),

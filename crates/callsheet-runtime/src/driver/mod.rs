@@ -1,9 +1,9 @@
-//! The driver: performs the effects that a run has pending, records their results, and folds them. It decides nothing;
+//! The driver performs the effects that a run has pending, records their results, and folds them. It decides nothing;
 //! the machine does.
 //!
 //! One loop owns the run. Quick pure work (reading a reply, checking references, merging by code) happens inside the
-//! loop; everything that waits is a task of its own that sends its facts back. A fact is tried on the machine first,
-//! so that a late or repeated one is dropped instead of recorded, and is on disk before anything acts on it.
+//! loop. Everything that waits is a separate task that sends its facts back. The loop tries a fact on the machine
+//! first, so a late or repeated one is discarded instead of recorded. A fact is on disk before anything acts on it.
 
 mod begin;
 mod edits;
@@ -42,16 +42,16 @@ use crate::sheetfile::sheet_text;
 
 use edits::EditCheck;
 
-/// How often messages of other processes are looked for and the files that people read are brought up to date.
+/// How often the driver looks for messages of other processes and updates the files for people.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Drives a run until it ends or waits for somebody who is not there. Returns how, and the run as it ended, so that nobody
-/// has to fold its log again.
+/// Drives a run until it ends or waits for somebody who is not there. Returns the outcome and the run in its final
+/// state, so that nobody has to fold its log again.
 ///
-/// `stop` asks for a clean end: what is in flight is cancelled, the run becomes `cancelled` and can be resumed.
+/// `stop` asks for a clean end: calls in flight are cancelled, and the run becomes `cancelled` and can be resumed.
 ///
 /// # Errors
-/// If the store refuses, or nothing is pending and the run has not ended, which is a defect.
+/// If the store refuses, or if nothing is pending although the run has not ended, which is a defect.
 pub async fn drive(
     services: Arc<Services>,
     session: Session,
@@ -69,7 +69,7 @@ pub async fn drive(
     ended.map(|outcome| (outcome, driver.session.into_run()))
 }
 
-/// Drives until a list is accepted, and no further. Gives the sheet, or how planning ended with its message.
+/// Drives until a list is accepted, and no further. Returns the sheet, or how planning ended with its message.
 ///
 /// # Errors
 /// As [`drive`].
@@ -95,11 +95,12 @@ struct Driver {
     services: Arc<Services>,
     session: Session,
     in_flight: BTreeMap<EffectKey, CancellationToken>,
-    /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
+    /// Gates and questions for somebody who is not there, with the outcome that each leads to.
     unanswered: BTreeMap<EffectKey, Outcome>,
-    /// How often something in flight was lost when that was looked at last.
+    /// How often something in flight had been lost at the last check.
     losses: u64,
-    /// Something that the run has in flight is not performed: all that is pending is looked at.
+    /// Whether everything pending must be checked again, because something that the run has in flight is not being
+    /// performed.
     look_at_all: bool,
     kept: Kept,
     tasks: JoinSet<Completion>,
@@ -123,7 +124,7 @@ impl Driver {
         }
     }
 
-    /// What was noted when a fault ended the drive did happen, and belongs into the log.
+    /// Runs, and flushes even after a fault: what was noted did happen and belongs in the log.
     async fn run_and_flush(&mut self) -> Result<Outcome, DriveFault> {
         let ended = self.run().await;
         let flushed = self.session.flush(&self.services);
@@ -151,13 +152,13 @@ impl Driver {
             }
             let stop = self.stop.clone();
             tokio::select! {
-                // One at a time: what follows from the first is started before the second is looked at, so that calls
-                // that ended together do not wait for one another.
+                // Results are handled one at a time. What follows from the first is started before the second is read,
+                // so calls that ended together do not delay one another.
                 Some(done) = self.tasks.join_next() => self.complete(done)?,
                 () = stop.cancelled(), if !asked_to_stop => {}
                 _ = ticks.tick() => {
                     self.session.look_at_sheet(&self.services);
-                    // Answers are given to the list as it was edited before.
+                    // Answers refer to the list as it was after earlier edits.
                     if self.apply_edit()? != EditCheck::Unsettled {
                         inbox::read_inbox(&mut self.session, &self.services)?;
                     }
@@ -168,8 +169,8 @@ impl Driver {
     }
 
     /// Performs quick effects until only waiting ones are left, then starts those that are not in flight. All facts on
-    /// the way, from the result that came in to the starts, go into one transaction before anything is started. An edit
-    /// of the sheet comes before all of it; gives what the last look at it came to.
+    /// the way, from the incoming result to the starts, go into one transaction before anything is started. An edit of
+    /// the sheet is applied first; returns the result of the last look for one.
     fn start_pending(&mut self) -> Result<EditCheck, DriveFault> {
         loop {
             let near = notified::limits_near(self.session.run());
@@ -224,7 +225,7 @@ impl Driver {
         Ok(())
     }
 
-    /// The effects that may begin now: one at a time of those that write.
+    /// The effects that may begin now. Effects that change files begin one at a time.
     fn one_writer(&self, fresh: Vec<Effect>) -> Vec<Effect> {
         let run = self.session.run();
         let mut writes = self.in_flight.keys().any(|key| run.writes(key));
@@ -237,7 +238,7 @@ impl Driver {
         if self.only_plan { Ok(EditCheck::Nothing) } else { self.session.apply_settled_edit(&self.services) }
     }
 
-    /// A person may have changed the list, or asked to stop: effects that are no longer pending are cancelled.
+    /// Cancels effects that are no longer pending, because a person may have changed the list or asked to stop.
     fn cancel_stale(&mut self) {
         let run = self.session.run();
         self.unanswered.retain(|key, _| run.is_outstanding(key));
@@ -250,13 +251,13 @@ impl Driver {
         }
     }
 
-    /// Everything else has come to rest and gates or questions are left that nobody answers: the run waits. True if that
-    /// was recorded.
+    /// Suspends the run if nothing else is running and the remaining gates or questions have nobody to answer them.
+    /// Returns whether that was recorded.
     fn suspend_if_unattended(&mut self) -> Result<bool, DriveFault> {
         if self.session.run().outcome().is_some() {
             return Ok(false);
         }
-        // A sheet with errors waits for a person, too.
+        // A sheet with errors also waits for a person.
         let held = || self.session.run().held_by_edit().map(|_| Outcome::InputRequired);
         let Some(outcome) = self.unanswered.values().copied().min().or_else(held) else { return Ok(false) };
         self.unanswered.clear();
@@ -291,9 +292,10 @@ impl Driver {
         self.in_flight.remove(&done.key);
         match done.result? {
             EffectResult::Events(events) => {
-                // A late result of an effect that is no longer pending is dropped.
+                // A late result of an effect that is no longer pending is discarded.
                 if self.session.run().is_outstanding(&done.key) {
-                    // Recorded with what follows from them, before the next effect is started or awaited.
+                    // They are recorded together with what follows from them, before the next effect is started or
+                    // awaited.
                     let wanted = events.len().max(1);
                     self.look_at_all |= self.session.note(&self.services, events) < wanted;
                 }

@@ -1,5 +1,5 @@
-//! What is recorded once so that it is said once: the prompt files a run uses (spec 8.1), and limits that are nearly
-//! used up.
+//! What is recorded once so that it is reported once: the prompt files that a run uses (spec 8.1), and limits that are
+//! nearly reached.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn file(services: &Services, key: PromptKey) -> Option<PromptFile> {
     Some(PromptFile { source, hash: services.templates.hash(key)? })
 }
 
-/// Templates that these effects use and that the log does not hold as they are now.
+/// Templates that these effects use and that the log does not hold in their current form.
 pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for effect in effects {
@@ -29,8 +29,8 @@ pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -
     (!prompts.is_empty()).then_some(events::PromptsUsed { prompts }.into())
 }
 
-/// Templates whose text is another one than the run used before. Each is reported, since a prompt that was judged
-/// with one text continues with another.
+/// Templates whose text has changed since the run last used them. Each is reported, because a prompt that was judged
+/// with one text now continues with another.
 pub(crate) fn prompts_changed(services: &Services, run: &Run) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for (name, former) in run.prompts_used() {
@@ -45,7 +45,7 @@ pub(crate) fn prompts_changed(services: &Services, run: &Run) -> Option<Event> {
     (!prompts.is_empty()).then_some(events::PromptsUsed { prompts }.into())
 }
 
-/// Limits to tell of.
+/// Limits to report.
 pub(crate) fn limits_near(run: &Run) -> Vec<Event> {
     let near = run.limits_near().into_iter();
     let event = |one: LimitUse| {

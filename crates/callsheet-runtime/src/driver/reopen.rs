@@ -1,4 +1,4 @@
-//! How a run is resumed or continued, and how an edited sheet gets into a run that nobody drives.
+//! Resumes or continues a run, and applies an edited sheet to a run that nobody drives.
 
 use std::sync::Arc;
 
@@ -21,18 +21,19 @@ use crate::services::Services;
 /// How a run is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResumeKind {
-    /// From where it stopped.
+    /// From the point where it stopped.
     Resume,
-    /// It has ended, and a person follows up on it (spec 2.17).
+    /// The run has ended, and a person asks for more (spec 2.17).
     Continue(String),
 }
 
-/// Resumes a run. `known` is what its log said a moment ago. `change` lays what was given anew over the settings that are
-/// recorded. What a person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
+/// Resumes a run. `known` is what its log said a moment ago. `change` applies newly given settings to the recorded
+/// ones. First come the changes that a person made in the meantime: answers, the edited sheet, and retried and removed
+/// tasks.
 ///
 /// # Errors
-/// If another process writes the run, or there is none, or it cannot be resumed like that, or its edited sheet has
-/// errors. In the last two cases nothing but answers was recorded.
+/// If another process writes the run, or there is no such run, or it cannot be resumed like that, or its edited sheet
+/// has errors. In the last two cases only answers were recorded.
 pub fn reopen(
     services: &Arc<Services>,
     id: &RunId,
@@ -47,14 +48,14 @@ pub fn reopen(
     let forgotten = forgotten(&services.kept, session.run());
     if !forgotten.is_empty() {
         services.notice(&format!(
-            "the end of the record of {id} was lost, as by a power cut: {} may hold changes that it does not know of; compare \
-             them with what you expect",
+            "the end of the record of {id} was lost, for example in a power cut: {} may contain changes that it does not \
+             know; compare them with what you expect",
             forgotten.join(", ")
         ));
     }
     let asked: Vec<AskingCall> = open_questions(session.run()).map(|open| open.asking).collect();
     let (list_changes, last) = record_answers(&mut session, services)?;
-    // A limit that was raised meanwhile counts.
+    // A limit that was raised in the meantime counts.
     let settings = change(session.run().settings().clone());
     let answered = asked.into_iter().filter(|asked| output_of(session.run(), asked).is_some()).collect();
     let resumed = match how {
@@ -90,21 +91,21 @@ pub fn reopen(
     Ok(session)
 }
 
-/// What the call of a tool that asked a person gave, while its task counts.
+/// The output of a tool call that asked a person, while its task counts.
 fn output_of<'a>(run: &'a Run, asked: &AskingCall) -> Option<&'a ToolOutput> {
     let task = run.task(&asked.task).filter(|task| task.state() != State::Dropped)?;
     task.run(&asked.run)?.call(&asked.call)?.output()
 }
 
-/// Answers to tasks that an edit changed or took off the list.
+/// Reports answers to tasks that an edit changed or removed from the list.
 fn report_lost_answers(services: &Services, run: &Run, answered: Vec<AskingCall>) {
     for asked in answered.iter().filter(|asked| output_of(run, asked).is_none()) {
         services.notice(&format!("the answer to {} is not used: the edit changed or removed that task", asked.task));
     }
 }
 
-/// Records what other processes answered. Gives what they want changed of the list, and the last number of all
-/// messages.
+/// Records the answers from other processes. Returns the changes to the list that they request, and the number of the
+/// last message.
 fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<InboxMessage>, Option<u64>), DriveFault> {
     let messages = services.store.messages(session.lock())?;
     let last = messages.last().map(|(number, _)| *number);
@@ -112,21 +113,21 @@ fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<Inb
         messages.into_iter().map(|(_, message)| message).partition(inbox::changes_list);
     inbox::process_messages(session, services, answers)?;
     if let (Some(last), true) = (last, list_changes.is_empty()) {
-        // Recorded answers are not asked for again if the edited sheet stops what follows.
+        // Recorded answers are not asked for again, even if the edited sheet stops what follows.
         services.store.discard(session.lock(), last)?;
     }
     Ok((list_changes, last))
 }
 
-/// Takes an edited sheet into a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work
-/// is left for whoever resumes the run; what needs no model is done, so that the run waits with its gates as they are now.
-/// True if anything was recorded.
+/// Applies an edited sheet to a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work
+/// is left for whoever resumes the run. What needs no model is done, so that the run waits with its current gates.
+/// Returns whether anything was recorded.
 ///
 /// # Errors
-/// The edited sheet has errors, or what the store says.
+/// The edited sheet has errors, or the store's fault.
 pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, DriveFault> {
     let mut session = match Session::open(Arc::clone(&services.store), id) {
-        // Whoever drives the run, or may write it, takes the edit.
+        // Whoever drives the run, or may write it, applies the edit.
         Err(DriveFault::Store(StoreFault::Locked { .. } | StoreFault::ReadOnly(_))) => return Ok(false),
         opened => opened?,
     };
@@ -148,7 +149,7 @@ pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, Drive
     Ok(session.entries() > before)
 }
 
-/// Checks references that a gate waits for. True if there were any.
+/// Checks references that a gate waits for. Returns whether there were any.
 fn check_pending_references(session: &mut Session, services: &Services) -> Result<bool, DriveFault> {
     let mut checked = Vec::new();
     for effect in session.run().outstanding() {
@@ -159,7 +160,7 @@ fn check_pending_references(session: &mut Session, services: &Services) -> Resul
     Ok(session.record(services, checked)? > 0)
 }
 
-/// A run in which nothing but questions to people is pending waits for them.
+/// Makes a run wait for people if nothing but questions to them is pending.
 fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(), DriveFault> {
     let run = session.run();
     if run.outcome().is_some() {
@@ -171,7 +172,7 @@ fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(),
     Ok(())
 }
 
-/// How a run waits in which this alone is pending; `None` for work.
+/// How a run waits if only this effect is pending. `None` if the effect is work.
 fn outcome_of(effect: &Effect) -> Option<Outcome> {
     match effect {
         Effect::AskApproval(_) => Some(Outcome::ApprovalRequired),

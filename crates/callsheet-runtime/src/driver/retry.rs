@@ -1,4 +1,4 @@
-//! What doing a task again is done with: its skill as it is now (spec 2.18).
+//! What a retried task uses: its skill in the current version (spec 2.18).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use crate::driver::template_files;
 use crate::fault::DriveFault;
 use crate::services::Services;
 
-/// Skills of tasks that come back or ended without output and that are another text now than they were pinned as, pinned
-/// anew: what is done again is done with these. Reported for every task that comes back, as is a skill that cannot be had any more: it
-/// stays as it was.
+/// Pins skills again if their text has changed, for tasks that come back or ended without output, so that these run with
+/// the new text. Reports the change for every task that comes back. If a skill no longer exists, that is reported too,
+/// and the task keeps the old text.
 pub(crate) fn changed_skills(
     services: &Services,
     run: &Run,
@@ -29,7 +29,7 @@ pub(crate) fn changed_skills(
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
-            // Of a template only limits changed, which count already.
+            // Only limits of the template changed, and those apply already.
             Some(_) if template_files::still_hold(services, run, task) => continue,
             Some(now) if task.skill.is_none() || services.pinned(task.skill.as_ref())? != *now => {
                 if !changed.contains_key(name) {
@@ -49,12 +49,12 @@ pub(crate) fn changed_skills(
     Ok(changed)
 }
 
-/// Tasks that a retry of `asked` plans again: these, what they blocked, and what reads their results.
+/// Tasks that a retry of `asked` plans again: these, those that they blocked, and those that read their results.
 fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     let mut after = run.clone();
     for slug in asked {
         let event = events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into();
-        // One that came back with another is refused, and is back.
+        // A task that came back together with another is refused here, and is already back.
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
     let ended = run.tasks().filter(|task| task.state().is_ended());
@@ -62,7 +62,7 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
 }
 
-/// Why a skill that was pinned cannot be had any more.
+/// Why a pinned skill is no longer available.
 fn lost(services: &Services, loaded: &LoadedSkills, task: &TaskRun, name: &str) -> Result<String, DriveFault> {
     let path = services.pinned(task.skill.as_ref())?.source.path;
     let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
@@ -70,7 +70,7 @@ fn lost(services: &Services, loaded: &LoadedSkills, task: &TaskRun, name: &str) 
     Ok(format!("note: the skill {name} {why}; the retry uses its previous version"))
 }
 
-/// It ended without output, or was removed.
+/// Whether it ended without output, or was removed.
 fn is_without(task: &TaskRun) -> bool {
     task.state().is_problem() || task.state() == State::Dropped
 }

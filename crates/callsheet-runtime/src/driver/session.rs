@@ -1,4 +1,4 @@
-//! A run under a lock, and the files that people read of it.
+//! A run under a lock, and its files for people.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::sheetfile::{Place, sheet_text};
 use super::views::{TaskView, ViewWriter, Views};
 use super::writer::RunWriter;
 
-/// The sheet is written at most so often that it takes one part of the time in so many; before anybody is asked, and at the
-/// end, it always is.
+/// Rendering the sheet may take at most one part in this many of the time. Before a question, and at the end, it is
+/// always written.
 const SHEET_SHARE: u64 = 20;
 
-/// The only writer of one run, and the files that people read of it.
+/// The only writer of one run, and the run's files for people.
 pub struct Session {
     writer: RunWriter,
     pub(super) views: Views,
@@ -34,7 +34,7 @@ impl Session {
         Self::open_known(store, id, Run::new())
     }
 
-    /// The same, for somebody who folded its log before: only what was added since is folded.
+    /// The same for a caller who has already folded the log: folds only what was added since.
     ///
     /// # Errors
     /// As [`Session::open`].
@@ -42,7 +42,7 @@ impl Session {
         Ok(Self { writer: RunWriter::open(store, id, known)?, views: Views::default() })
     }
 
-    /// Folds a run's log without writing: for looking at it.
+    /// Folds a run's log without writing, for viewing it.
     ///
     /// # Errors
     /// If the log cannot be read.
@@ -55,12 +55,12 @@ impl Session {
         self.writer.run()
     }
 
-    /// The machine of a session that is over.
+    /// The machine of a finished session.
     pub(crate) fn into_run(mut self) -> Run {
         self.writer.take_run()
     }
 
-    /// The machine, and what is known of its files.
+    /// The machine, and what is known about its files.
     pub(super) fn run_and_views(&mut self) -> (&Run, &mut Views) {
         (self.writer.run(), &mut self.views)
     }
@@ -75,8 +75,8 @@ impl Session {
         self.writer.lock()
     }
 
-    /// Folds events and appends them in one transaction. Returns how many were taken: what the machine rejects is
-    /// late or repeated, and is dropped with a trace.
+    /// Folds events and appends them in one transaction. Returns how many were accepted: an event that the machine
+    /// rejects is late or repeated, and is discarded with a trace.
     ///
     /// # Errors
     /// If the store refuses. The machine is then ahead of the log, and the session must be dropped.
@@ -86,8 +86,8 @@ impl Session {
         Ok(taken)
     }
 
-    /// Folds events for the next [`Session::flush`]; nothing outside this process may happen because of them before
-    /// that. Returns how many were taken, as [`Session::record`] does.
+    /// Folds events for the next [`Session::flush`]. Before that, nothing outside this process may happen because of
+    /// them. Returns how many were accepted, as [`Session::record`] does.
     pub(crate) fn note(&mut self, services: &Services, events: Vec<Event>) -> usize {
         let (before, refused) = (self.writer.noted(), self.writer.run().refused_moves().len());
         for event in events {
@@ -101,7 +101,7 @@ impl Session {
         self.writer.noted() - before
     }
 
-    /// Appends what was noted, in one transaction, then shows it to viewers.
+    /// Appends the noted events in one transaction, then shows them to viewers.
     ///
     /// # Errors
     /// As [`Session::record`].
@@ -118,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// Folds and appends one fact that nobody watches.
+    /// Folds and appends one fact without telling viewers.
     ///
     /// # Errors
     /// If the machine rejects it or the store refuses.
@@ -129,8 +129,8 @@ impl Session {
         Ok(())
     }
 
-    /// Brings the files that people read up to date with the run. What a sheet will be is recorded before it is
-    /// written, and a sheet that holds words of a person is left alone (spec 2.18).
+    /// Updates the files for people. The content of a sheet is recorded before it is written, and a sheet that contains
+    /// a person's words is left alone (spec 2.18).
     pub(crate) fn write_views(&mut self, services: &Services) -> Result<(), DriveFault> {
         self.flush(services)?;
         if let Some(writer) = &self.views.writer {
@@ -140,7 +140,7 @@ impl Session {
         self.write_sheet(services)
     }
 
-    /// As [`Session::write_views`], but task files are written beside the run, which does not wait for them.
+    /// Like [`Session::write_views`], but writes task files in the background, and the run does not wait for them.
     pub(crate) fn write_views_beside(&mut self, services: &Arc<Services>) -> Result<(), DriveFault> {
         self.flush(services)?;
         let views = self.views.stale.take_tasks(self.writer.run());
@@ -182,14 +182,14 @@ impl Session {
         Ok(())
     }
 
-    /// All files that people read, on resume.
+    /// Writes all files for people, on resume.
     pub(super) fn rewrite_views(&mut self, services: &Services) -> Result<(), DriveFault> {
         self.run().all_tasks().map(TaskView::of).for_each(|view| view.write(services));
         self.views.stale.note_sheet();
         self.write_views(services)
     }
 
-    /// Gives the run free. Dropping a session does the same.
+    /// Releases the run. Dropping a session does the same.
     pub fn close(&mut self) {
         self.writer.close();
     }

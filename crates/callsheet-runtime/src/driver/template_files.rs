@@ -1,4 +1,4 @@
-//! Templates of a run whose files changed since: their limits apply, other changes are only reported.
+//! Handles templates of a run whose files changed since: their limits apply, other changes are only reported.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use crate::fault::DriveFault;
 use crate::paths::read_regular;
 use crate::services::Services;
 
-/// Limits of the run's templates that were changed in their files count from here on, and what they had ended begins
-/// again.
+/// Applies changed limits of the run's templates from now on. What the old limits had ended begins again.
 pub(super) fn apply_changed_limits(
     session: &mut Session,
     services: &Services,
@@ -37,7 +36,8 @@ pub(super) fn apply_changed_limits(
     Ok(())
 }
 
-/// Whether the templates that a task calls are in their files as the record has them: its calls continue with what they have.
+/// Whether the files still contain the templates that a task calls as they are in the record. Its calls then continue
+/// with what they have.
 pub(super) fn still_hold(services: &Services, run: &Run, task: &TaskRun) -> bool {
     let mounts: Vec<usize> = task.runs.iter().flat_map(|exec| &exec.calls).filter_map(|call| call.mount).collect();
     let trees = mounts.iter().filter_map(|mount| run.operators().tree_of(run.operators().top_of(*mount)?));
@@ -51,7 +51,7 @@ pub(super) fn still_hold(services: &Services, run: &Run, task: &TaskRun) -> bool
     !mounts.is_empty() && trees.into_iter().all(holds)
 }
 
-/// Limits of recorded templates of which nothing else was changed, by name.
+/// Limits, by name, of recorded templates in which nothing else changed.
 fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
     let mut changed = BTreeMap::new();
     let sources = run.operators().trees().flat_map(|tree| tree.sources.iter().map(move |source| (tree, source)));
@@ -73,7 +73,7 @@ fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLi
     changed
 }
 
-/// The recorded tree runs; a person hears which of its files are no longer what it was read from.
+/// Reports which template files have changed since they were read. The recorded tree runs.
 pub(super) fn report_edited_templates(services: &Services, run: &Run) {
     let mut reported = BTreeSet::new();
     for tree in run.operators().trees() {
@@ -95,14 +95,14 @@ fn templates_now(services: &Services, file: &str, bytes: &[u8]) -> Vec<Template>
     read_file_with(file, bytes, &Known { specs: services.tool_specs(), ..Known::default() }).templates
 }
 
-/// Whether the recorded templates of a file are as they are in it now.
+/// Whether a file still contains its recorded templates unchanged.
 fn says_the_same(services: &Services, tree: &Tree, file: &str, bytes: &[u8]) -> bool {
     let now = templates_now(services, file, bytes);
     let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
     recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }
 
-/// Files of the templates that the run began with, and of those that its subtasks ran.
+/// Files of the templates with which the run began, and of those that its subtasks ran.
 fn used_files<'a>(run: &'a Run, tree: &'a Tree) -> BTreeSet<&'a str> {
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     let mut open: Vec<&str> = run.operators().iter().map(|op| op.template.as_str()).collect();

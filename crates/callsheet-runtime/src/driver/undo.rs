@@ -25,19 +25,19 @@ use crate::fault::{DriveFault, InputFault};
 /// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Undone {
-    /// Paths that hold their former content again.
+    /// Paths that have their former content again.
     pub restored: Vec<String>,
-    /// Paths of files that the run had made and that are gone again.
+    /// Paths of files that the run created and that are now deleted.
     pub deleted: Vec<String>,
-    /// Paths of files that still hold changes of a set that was left alone because of another file of it, each with its
-    /// task.
+    /// Paths of files that still contain changes of a set that was not undone because of another of its files, each
+    /// with its task.
     pub kept: Vec<(String, Slug)>,
-    /// Why change sets were left alone.
+    /// Why change sets were not undone.
     pub refused: Vec<Issue>,
 }
 
 impl Undone {
-    /// Notes what a file is now; older sets of the same file come later and have the last word.
+    /// Notes the state of a file. Older sets of the same file come later, and the last one counts.
     fn took_back(&mut self, file: &FileChange) {
         self.restored.retain(|path| *path != file.path);
         self.deleted.retain(|path| *path != file.path);
@@ -45,8 +45,8 @@ impl Undone {
         paths.push(file.path.clone());
     }
 
-    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what
-    /// they were.
+    /// Notes a set that was not undone. Even if newer sets of its files are undone, the files are not in their original
+    /// state.
     fn left(&mut self, holding: Vec<String>, task: &Slug) {
         for path in holding {
             self.restored.retain(|known| *known != path);
@@ -64,10 +64,9 @@ struct Applied {
     changes: ChangeSet,
 }
 
-/// Takes the changes of a run back, newest first, each set as a whole (spec 3.10). A
-/// set whose files were changed since is left alone, and so are older sets of the same files. What an interrupted apply
-/// left is put back first. `of`: only those of these tasks. `state` is the folder of the store; `tell` hears whom this waits
-/// for.
+/// Undoes the changes of a run, newest first, each set as a whole (spec 3.10). A set whose files were changed since is
+/// left alone, and so are older sets of the same files. What an interrupted apply left is put back first. `of` limits
+/// the undo to the changes of these tasks. `state` is the folder of the store; `tell` is told whom this waits for.
 ///
 /// # Errors
 /// If another process writes the run, or the disk fails.
@@ -117,7 +116,7 @@ pub fn undo(
     Ok(undone)
 }
 
-/// Sets that an apply of a process that ended may have left in part, newest first.
+/// Sets that a process that has ended may have applied in part, newest first.
 fn interrupted(run: &Run) -> Vec<Applied> {
     let outstanding = run.outstanding().into_iter().rev();
     let begun =
@@ -131,7 +130,7 @@ fn interrupted(run: &Run) -> Vec<Applied> {
     begun.filter_map(set).collect()
 }
 
-/// What a run has on disk now, oldest first.
+/// The sets of a run that are on disk now, oldest first.
 fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId) -> Result<Vec<Applied>, DriveFault> {
     let mut sets = Vec::new();
     for fact in store.read(id, 1)? {

@@ -1,5 +1,5 @@
-//! The files people read while a run is driven. They are views of the log (spec 10.6): one that cannot be written is
-//! noted in the trace and harms nothing. Replies do not wait for them: they are written beside the run.
+//! The files for people while a run is driven. They are views of the log (spec 10.6): if one cannot be written, the
+//! trace notes it and nothing else happens. Replies do not wait for these files; a separate thread writes them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use crate::runfiles::trace_fault;
 use crate::services::Services;
 use crate::sheetfile::SheetTracker;
 
-/// What a session knows of the files that people read.
+/// What a session knows about the files for people.
 #[derive(Default)]
 pub(super) struct Views {
     pub stale: StaleViews,
-    /// Writes task files beside the run, from the first that is written so.
+    /// Writes task files in the background. Created with the first such file.
     pub writer: Option<ViewWriter>,
     pub sheet: SheetTracker,
-    /// When the sheet may be written again beside the run, in milliseconds since the Unix epoch.
+    /// When the sheet may be written again in the background, in milliseconds since the Unix epoch.
     pub sheet_again_ms: u64,
 }
 
-/// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
+/// Views that have changed since they were written. Writing them at every fact would take longer than the facts.
 #[derive(Default)]
 pub(crate) struct StaleViews {
     sheet: bool,
     tasks: BTreeSet<Slug>,
-    /// Those whose review is not over.
+    /// Tasks whose review has not ended.
     reviewed: BTreeSet<Slug>,
 }
 
@@ -44,7 +44,7 @@ impl StaleViews {
         self.tasks.extend(stale.task.cloned());
     }
 
-    /// Notes the tasks whose review is over since it was asked last: a limit may have ended it.
+    /// Notes the tasks whose review has ended since the last call, perhaps because of a limit.
     pub fn note_reviews(&mut self, run: &Run) {
         let open: BTreeSet<Slug> = run.reviewed().map(|task| task.task.slug.clone()).collect();
         let over: Vec<Slug> = self.reviewed.difference(&open).cloned().collect();
@@ -53,30 +53,30 @@ impl StaleViews {
         self.reviewed = open;
     }
 
-    /// Notes that the sheet is to be written.
+    /// Notes that the sheet must be written.
     pub fn note_sheet(&mut self) {
         self.sheet = true;
     }
 
-    /// What the files of the stale tasks hold as the run is now.
+    /// The current content for the files of changed tasks.
     pub fn take_tasks(&mut self, run: &Run) -> Vec<TaskView> {
         std::mem::take(&mut self.tasks).iter().filter_map(|slug| run.task(slug)).map(TaskView::of).collect()
     }
 
-    /// True if the sheet is to be written.
+    /// Returns whether the sheet must be written.
     pub fn take_sheet(&mut self, run: &Run) -> bool {
-        // A task tree is no sheet.
+        // A task tree has no sheet.
         std::mem::take(&mut self.sheet) && run.has_list() && run.operators().tree().is_none()
     }
 }
 
-/// The files of one task, by the blobs they show.
+/// The files of one task, by the blobs that they show.
 pub(crate) struct TaskView {
     slug: Slug,
     /// Documents of several runs.
     runs: Vec<(Slug, BlobId)>,
     document: Option<BlobId>,
-    /// What a person refused, at the end of the document.
+    /// What a person skipped, for the end of the document.
     rejected: String,
     details: Vec<DetailBlob>,
     diffs: Vec<BlobId>,
@@ -120,19 +120,19 @@ impl TaskView {
 
 enum Order {
     Write(Vec<TaskView>),
-    /// All before it is on disk.
+    /// Signals that everything before it is on disk.
     Reached(SyncSender<()>),
 }
 
-/// Writes task files in the order they are given, on a thread of its own that ends with it. The thread holds the store, and
-/// only whoever is the last to close that leaves no log behind: it is waited for.
+/// Writes task files in the given order, on its own thread, which ends with it. The thread holds the store, and only
+/// the last one to close the store leaves no log behind, so the owner waits for the thread.
 pub(crate) struct ViewWriter {
     orders: Option<Sender<Order>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ViewWriter {
-    /// `None` if the system gives no thread; the caller then writes itself.
+    /// `None` if the system provides no thread; the caller then writes itself.
     pub fn begin(services: &Arc<Services>) -> Option<Self> {
         let (orders, incoming) = channel();
         let services = Arc::clone(services);
@@ -140,7 +140,7 @@ impl ViewWriter {
             for order in incoming {
                 match order {
                     Order::Write(views) => views.iter().for_each(|view| view.write(&services)),
-                    // Whoever waits may have ended.
+                    // The waiting caller may have ended.
                     Order::Reached(waits) => drop(waits.send(())),
                 }
             }
@@ -148,7 +148,7 @@ impl ViewWriter {
         begun.ok().map(|thread| Self { orders: Some(orders), thread: Some(thread) })
     }
 
-    /// Has the files written soon. Gives them back if nobody writes any more.
+    /// Queues the files for writing. Returns them if the thread no longer runs.
     pub fn write(&self, views: Vec<TaskView>) -> Result<(), Vec<TaskView>> {
         let Some(orders) = &self.orders else { return Err(views) };
         orders.send(Order::Write(views)).map_err(|refused| match refused.0 {
@@ -157,7 +157,7 @@ impl ViewWriter {
         })
     }
 
-    /// Waits until everything given so far is written.
+    /// Waits until everything queued so far is written.
     pub fn wait(&self) {
         let (reached, waits) = sync_channel(1);
         if self.orders.as_ref().is_some_and(|orders| orders.send(Order::Reached(reached)).is_ok()) {

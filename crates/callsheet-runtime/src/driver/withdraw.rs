@@ -1,4 +1,4 @@
-//! Taking back a follow-up that has no list yet (spec 2.17).
+//! Withdraws a follow-up that has no list yet (spec 2.17).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::session::Session;
 use crate::effects::conclude::write_results;
 use crate::fault::{DriveFault, InputFault};
 
-/// Takes the follow-up of a run back, and returns how the run had ended before it; `None`: there is none without a
-/// list, or the run has not ended.
+/// Withdraws the follow-up of a run, and returns how the run had ended before it. `None` if there is no follow-up
+/// without a list, or the run has not ended.
 ///
 /// # Errors
 /// If another process writes the run, or the store refuses.

@@ -10,20 +10,21 @@ use crate::fault::DriveFault;
 use crate::ports::{Lock, Store, StoreFault};
 use crate::replay::replay_from;
 
-/// Holds the lock of a run. Events are folded first and appended in batches; the machine may be ahead of the log until the
-/// next [`RunWriter::flush`].
+/// Holds the lock of a run. Events are folded first and appended in batches, so the machine may be ahead of the log
+/// until the next [`RunWriter::flush`].
 pub struct RunWriter {
     run: Run,
     lock: Lock,
     store: Arc<dyn Store>,
     entries: u64,
-    /// Folded and not in the log yet.
+    /// Entries that are folded but not in the log yet.
     noted: Vec<LogEntry>,
     last_at: u64,
 }
 
 impl RunWriter {
-    /// Takes the run's lock and folds what its log has behind `known`, which is a new run for somebody who knows nothing of it.
+    /// Takes the run's lock and folds the entries after `known`, which is an empty run for a caller who has not read
+    /// the log.
     ///
     /// # Errors
     /// If another process writes the run, or the log cannot be read.
@@ -45,7 +46,7 @@ impl RunWriter {
         &self.run
     }
 
-    /// The machine of a writer that is over.
+    /// The machine of a finished writer.
     pub(crate) fn take_run(&mut self) -> Run {
         std::mem::take(&mut self.run)
     }
@@ -65,11 +66,11 @@ impl RunWriter {
         self.noted.len()
     }
 
-    /// Folds an event for the next [`RunWriter::flush`]; nothing outside this process may happen because of it before that.
-    /// Time never runs backwards in a log, whatever a clock says.
+    /// Folds an event for the next [`RunWriter::flush`]. Before that, nothing outside this process may happen because
+    /// of it. Time never runs backwards in a log, whatever a clock says.
     ///
     /// # Errors
-    /// What the machine says of an event that does not fit. Nothing has changed.
+    /// The machine's reason if the event does not fit. Nothing has changed then.
     pub fn note(&mut self, now_ms: u64, event: Event) -> Result<(), Reject> {
         let at = now_ms.max(self.last_at);
         let n = self.entries + self.noted.len() as u64 + 1;
@@ -80,7 +81,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Appends what was noted, in one transaction. Gives it.
+    /// Appends the noted events in one transaction, and returns them.
     ///
     /// # Errors
     /// If the store refuses. The machine is then ahead of the log, and the writer must be dropped.
@@ -94,7 +95,7 @@ impl RunWriter {
         Ok(entries)
     }
 
-    /// Gives the run free. Dropping a writer does the same.
+    /// Releases the run. Dropping a writer does the same.
     pub fn close(&mut self) {
         if let Err(fault) = self.store.unlock(&self.lock) {
             tracing::debug!(%fault, "unlock");

@@ -1,4 +1,4 @@
-//! Applying change sets, and taking interrupted ones back (spec 3.10).
+//! Applies change sets, and rolls back interrupted ones (spec 3.10).
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
@@ -15,8 +15,8 @@ use super::work::{EffectFuture, EffectResult, Work};
 use crate::fault::DriveFault;
 use crate::services::Services;
 
-/// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
-/// the file as it is now, and what a person did not see so goes back to the gate.
+/// Applies a set whose start is on disk. If a file changed since the set was made, nothing is applied: the set is
+/// adapted to the current file, and what a person has not seen in this form goes back to the gate.
 pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
         let Work { services, cancel, .. } = work;
@@ -49,7 +49,7 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecutionId, set: u32, changes:
     })
 }
 
-/// A person may have approved them, and is asked again for others.
+/// A person may have approved these changes, and will be asked again about new ones.
 fn rejected(services: &Services, task: Slug, run: ExecutionId, set: u32, issues: Vec<Issue>) -> Event {
     services.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
     issues.iter().for_each(|issue| services.notice(&format!("{}: {issue}", issue.code)));

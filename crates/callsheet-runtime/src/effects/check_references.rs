@@ -1,4 +1,4 @@
-//! Whether the references of a task hold now (spec 2.8, 2.12).
+//! Checks whether the references of a task hold now (spec 2.8, 2.12).
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{Apart, ReferenceStage};

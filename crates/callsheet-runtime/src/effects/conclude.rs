@@ -11,13 +11,13 @@ use crate::runfiles::{RunFiles, trace_fault};
 use crate::fault::DriveFault;
 use crate::services::Services;
 
-/// Writes the report and says how the run ended.
+/// Writes the report and records how the run ended.
 pub(crate) fn conclude(services: &Services, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
     let text = write_results(&*services.store, &services.files, run, outcome)?;
     Ok(events::RunConcluded { outcome, report: services.store.put_blob(text.as_bytes())? }.into())
 }
 
-/// Writes what a run gave into its folder. Returns the report.
+/// Writes the results of a run into its folder. Returns the report.
 pub(crate) fn write_results(
     store: &dyn Store,
     files: &RunFiles,

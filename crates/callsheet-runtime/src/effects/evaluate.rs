@@ -1,4 +1,4 @@
-//! Evaluating a task of a tree: pure work in core, with the blobs that it reads and makes.
+//! Evaluates a task of a tree: pure work in core, with the blobs that it reads and creates.
 
 use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::events::{self, Event};

@@ -1,4 +1,4 @@
-//! Gates and questions: what was said before answers them, or they wait for a person.
+//! Gates and questions: an earlier decision answers them, or they wait for a person.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::grants::{Caller, CommandCall, command_text};
 use crate::ports::GateView;
 use crate::services::Services;
 
-/// Words of a denial when nobody is there (spec 11.8).
+/// Reason for a denial when nobody is there (spec 11.8).
 const NOBODY: &str = "no approver present";
 
 /// Asks at a gate.
@@ -40,7 +40,7 @@ pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
     })
 }
 
-/// Asks, unless the change that the gate shows is to be made of other files by now: then the gate is to show that one.
+/// Asks, unless the change at the gate must be adapted to changed files; then the gate must show the adapted change.
 async fn asked_of_now(
     work: &Work,
     view: &GateView,
@@ -67,12 +67,11 @@ fn adapted(work: &Work, view: &GateView, set: ChangeSet) -> EffectResult {
 }
 
 pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
-    services.notice("can't apply the hunks that you kept; nothing was changed, and the gate is still open:");
+    services.notice("can't apply the hunks that you kept; nothing was changed, and the approval is still open:");
     lines.iter().for_each(|line| services.notice(line));
 }
 
-/// What was said beforehand, for this run or for longer. Nothing that was said before covers a call that needs an answer of
-/// its own.
+/// An earlier decision, for this run or for longer. None applies to a call that needs its own answer.
 fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> Option<(Answer, AnsweredBy)> {
     if run.needs_own_answer(gate) {
         return None;
@@ -91,7 +90,7 @@ fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
     true
 }
 
-/// What was said beforehand for this run (spec 11.8).
+/// The decision for this run that its settings contain (spec 11.8).
 fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
     let tasks: Vec<Slug> = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
@@ -108,7 +107,7 @@ fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
                 .collect();
             match &gate.kind {
                 _ if named.len() == tasks.len() => Some(Answer::Listed),
-                // The others stay pending: the gate asks again for them alone.
+                // The others stay pending: the gate asks again only about them.
                 GateKind::BeforeRun(_) if !named.is_empty() => {
                     Some(Answer::Each { verdicts: named, words: String::new() })
                 }
@@ -118,13 +117,13 @@ fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
     }
 }
 
-/// Whether one of the names is that of the task, or of the one whose call it is part of.
+/// Whether one of the names is that of the task, or of the task whose call it belongs to.
 fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
     let caller = run.task(task).and_then(|task| task.below.as_ref());
     slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
 }
 
-/// Waits for the answer to a tool's question, which comes through the inbox.
+/// Waits for the answer to a tool's question, which arrives through the inbox.
 pub(crate) fn question(work: Work) -> EffectFuture {
     Box::pin(async move {
         tokio::select! {

@@ -1,5 +1,5 @@
-//! What waits for a person, and what a gate shows (spec 11.3, 11.4), from the record alone: the same to whoever looks,
-//! now or later.
+//! What waits for a person, and what a gate shows (spec 11.3, 11.4). It uses only the record, so everybody sees the
+//! same, now or later.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::ports::{AskingCall, CheckView, EqualCall, GateView, PartAnswer, Store
 use crate::services::Pinned;
 use crate::sheetfile::sheet_text;
 
-/// A question that waits.
+/// A waiting question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenQuestion {
     /// The call that asks it.
@@ -29,7 +29,7 @@ pub fn open_gates(run: &Run) -> impl Iterator<Item = Gate> {
     })
 }
 
-/// The questions that wait, in the order they are answered if nobody says which.
+/// The waiting questions, in the order in which they are answered if nobody names one.
 pub fn open_questions(run: &Run) -> impl Iterator<Item = OpenQuestion> {
     run.asking().into_iter().filter_map(|effect| match effect {
         Effect::AskPerson { task, run, call, question, .. } => {
@@ -39,11 +39,11 @@ pub fn open_questions(run: &Run) -> impl Iterator<Item = OpenQuestion> {
     })
 }
 
-/// Why the verdicts of an answer hunk by hunk cannot be taken, as far as the change that waits shows it by itself. What
-/// is kept is checked whole when the run takes the answer (spec 11.4).
+/// Why the verdicts on single hunks cannot be accepted, as far as the waiting change itself shows it. The kept part is
+/// validated as a whole when the run takes the answer (spec 11.4).
 ///
 /// # Errors
-/// What the store says.
+/// The store's fault.
 pub fn part_fault(store: &dyn Store, run: &Run, gate: &Gate, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
     pending(run, gate).map_or(Ok(None), |changes| hunks::fault(store, changes, part))
 }
@@ -56,10 +56,10 @@ pub(crate) fn pending<'a>(run: &'a Run, gate: &Gate) -> Option<&'a ChangeSet> {
     }
 }
 
-/// What a gate shows (spec 11.3, 11.4), from the record alone: the same to whoever looks, now or later.
+/// What a gate shows (spec 11.3, 11.4). It uses only the record, so everybody sees the same, now or later.
 ///
 /// # Errors
-/// What the store says.
+/// The store's fault.
 pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result<GateView, StoreFault> {
     let mut view = GateView {
         gate: gate.clone(),
@@ -132,13 +132,13 @@ fn writer(store: &dyn Store, run: &Run, task: &TaskRun) -> Result<WriterView, St
     })
 }
 
-/// Whether a reply refined the task: a plan may leave nothing to refine (spec 2.12).
+/// Whether a reply refined the task. A plan may leave nothing to refine (spec 2.12).
 fn refined_by_model(run: &Run, slug: &Slug) -> bool {
     let of_task = |call: &&CallRecord| call.key.phase == Phase::Refine && call.key.task.as_ref() == Some(slug);
     run.calls().iter().filter(of_task).any(|call| call.accepted == Some(true))
 }
 
-/// The pinned skill with its source, and what it replaces.
+/// The pinned skill with its source, and which skill it replaces.
 fn skill_words(store: &dyn Store, task: &TaskRun) -> Result<String, StoreFault> {
     let Some(name) = &task.task.skill else { return Ok("none (built-in reader)".to_owned()) };
     let Some(hash) = task.skill.as_ref().and_then(|skill| skill.hash.as_ref()) else { return Ok(name.clone()) };

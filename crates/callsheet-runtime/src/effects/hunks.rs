@@ -1,5 +1,5 @@
-//! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
-//! whole, with what was rejected recorded for the model and for the result of the task.
+//! The part of a change set that a person keeps (spec 11.4). The kept hunks become a new set, validated as a whole, and
+//! the skipped hunks are recorded for the model and for the result of the task.
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
@@ -17,22 +17,21 @@ use crate::prompting::conversation::fenced;
 use crate::references;
 use crate::services::Services;
 
-/// What an answer hunk by hunk comes to.
+/// The result of verdicts on single hunks.
 pub(crate) enum HunkAnswer {
     /// An answer to record.
     Answer(Answer),
-    /// It cannot be taken, in lines for a person.
+    /// The verdicts cannot be accepted. Lines for a person say why.
     Invalid(Vec<String>),
-    /// The set as it is to be made of the files as they are now, which the gate is to show in place of the one that was
-    /// answered.
+    /// The set adapted to the current files. The gate must show it instead of the one that was answered.
     Moved(ChangeSet),
 }
 
-/// Said where a change no longer fits, at its gate.
-const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits it: approve it to have it made again from \
-     the file as it is now, or deny it";
+/// Shown at the gate of a change that no longer fits.
+const NO_LONGER_FITS: &str = "a file of this change has changed since, and the change no longer fits: approve it to have the task make it again \
+     from the current file, or deny it";
 
-/// The hunks of a set; none if one of its files is no text.
+/// The hunks of a set. Empty if one of its files is not text.
 pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
     Ok(edits(store, changes)?.map(|edits| edit::hunks(&edits)).unwrap_or_default())
 }
@@ -57,7 +56,7 @@ pub(crate) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -
     Ok(edits.and_then(|edits| edit::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
 }
 
-/// Makes an answer of verdicts on the hunks of a set that waits.
+/// Makes an answer from verdicts on the hunks of a waiting set.
 pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer) -> Result<HunkAnswer, DriveFault> {
     let Some(edits) = edits(&*services.store, changes)? else {
         return Ok(HunkAnswer::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
@@ -76,7 +75,7 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
     if picked.edits.is_empty() {
         return Ok(HunkAnswer::Answer(Answer::Deny { words: part.words.clone() }));
     }
-    // Checked now, while the person is there; whether a file moves after this is seen when the set is applied.
+    // Checked now, while the person is there. Changes to a file after this are noticed when the set is applied.
     if let Err(issues) = stage::keep(services, &on_disk_now(services, &picked.edits).unwrap_or(picked.edits.clone()))? {
         let lost = matches!(moved, Moved::Lost).then(|| NO_LONGER_FITS.to_owned());
         return Ok(HunkAnswer::Invalid(issues.iter().map(ToString::to_string).chain(lost).collect()));
@@ -87,7 +86,7 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
     Ok(HunkAnswer::Answer(Answer::Part { kept, refused }))
 }
 
-/// These edits of a set as a set of their own, made of the files as they were shown.
+/// These edits of a set as a separate set, made from the files as they were shown.
 fn part_of(services: &Services, changes: &ChangeSet, edits: &[FileEdit]) -> Result<ChangeSet, StoreFault> {
     let keep = |text: &Option<String>| text.as_ref().map(|text| services.store.put_blob(text.as_bytes())).transpose();
     let mut files = Vec::with_capacity(edits.len());
@@ -99,17 +98,17 @@ fn part_of(services: &Services, changes: &ChangeSet, edits: &[FileEdit]) -> Resu
     Ok(ChangeSet { files, diff: Some(services.store.put_blob(edit::diff_of(edits).as_bytes())?) })
 }
 
-/// What became of a set that waits at a gate.
+/// What happened to a set that waits at a gate.
 pub(crate) enum Moved {
-    /// A person would see the same lines in it now.
+    /// A person would still see the same lines in it.
     No,
-    /// The set as it is to be made of the files as they are now.
+    /// The set adapted to the current files.
     Adapted(ChangeSet),
     /// It does not fit the files any more.
     Lost,
 }
 
-/// Whether the files of a set that waits at a gate have moved so that its gate shows what is not so.
+/// Whether the files of a waiting set have changed so that its gate shows something wrong.
 pub(crate) fn moved(services: &Services, changes: &ChangeSet) -> Result<Moved, DriveFault> {
     let Some(shown) = edits(&*services.store, changes)? else { return Ok(Moved::No) };
     let lookups: Vec<Lookup> = shown.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
@@ -128,13 +127,12 @@ pub(crate) fn moved(services: &Services, changes: &ChangeSet) -> Result<Moved, D
     })
 }
 
-/// Says that a change no longer fits.
+/// Reports that a change no longer fits.
 pub(crate) fn tell_lost(services: &Services, task: &Slug) {
     services.notice(&format!("note: {task}: {NO_LONGER_FITS}"));
 }
 
-/// The event by which a set that fits the files as they are now takes the place of one that waits at a gate; told to the
-/// person.
+/// The event that replaces a waiting set by one that fits the current files. The person is told.
 pub(crate) fn adapted(services: &Services, gate: &Gate, changes: ChangeSet) -> Option<Event> {
     let GateKind::BeforeApply { task, run, set } = &gate.kind else { return None };
     services.notice(&format!("note: {task}: a file changed in the meantime; here is the change adapted to it"));
@@ -142,23 +140,23 @@ pub(crate) fn adapted(services: &Services, gate: &Gate, changes: ChangeSet) -> O
     Some(events::ChangesRebased { task, run, set, changes, as_shown: false }.into())
 }
 
-/// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the
-/// set; or why there is none. Issues are empty where the files themselves leave no room for it.
+/// A set adapted to the current files, and whether a person sees the same lines in it; or why there is none. The issues
+/// are empty if the files themselves leave no room for it.
 pub(crate) fn rebased(
     services: &Services,
     changes: &ChangeSet,
 ) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
     let Some(shown) = edits(&*services.store, changes)? else { return Ok(Err(Vec::new())) };
     let Some(now) = on_disk_now(services, &shown) else { return Ok(Err(Vec::new())) };
-    // A path that became a link leads to another file than the one that was shown.
+    // A path that became a link leads to a file other than the one that was shown.
     let leads =
         |set: &ChangeSet| set.files.iter().map(|file| &file.path).eq(changes.files.iter().map(|file| &file.path));
     let set = stage::keep(services, &now)?;
     Ok(set.and_then(|set| if leads(&set) { Ok((set, edit::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
 }
 
-/// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since
-/// the change was made; `None` if one does not fit beside what is there.
+/// The edits adapted to the current files, in which somebody has changed other lines since. `None` if one does not fit
+/// with the current content.
 fn on_disk_now(services: &Services, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
     let lookups: Vec<Lookup> = edits.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
     let answers = references::answer(&lookups, services.disk());
@@ -178,7 +176,7 @@ fn on_disk_now(services: &Services, edits: &[FileEdit]) -> Option<Vec<FileEdit>>
     made.collect()
 }
 
-/// What was refused, for the result of the task: places only, since a result is read in many prompts.
+/// What was skipped, for the result of the task. Names only places, because many prompts contain the result.
 fn rejection_note(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
     let refused = edit::hunks(edits).into_iter().filter_map(|hunk| {
         let edited = picked.edited_hunks.contains(&hunk.number);

@@ -1,6 +1,6 @@
-//! Looking up the context of a task (spec "Templates" 5, 13): a command that prints paths, and lookups in memory. What
-//! is found is looked at here, on the handler's side: memory never opens a file, and no entry of it is trusted for what
-//! a file holds.
+//! Looks up the context of a task (spec "Templates" 5, 13): with a command that prints paths, and in memory. This code,
+//! on the handler's side, checks what was found: memory never opens a file, and its entries are not trusted about the
+//! content of a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::fault::DriveFault;
 use crate::grants::Caller;
 use crate::services::Services;
 
-/// Time and output of a command that names files (spec 14).
+/// Time limit and output limit of a command that lists files (spec 14).
 const COMMAND_TIME: Duration = Duration::from_secs(5);
 const COMMAND_BYTES: usize = 10_240;
 
 /// A lookup that takes longer has failed.
 const LOOKUP_TIME: Duration = Duration::from_secs(60);
 
-/// Looks for what a task of the tree wants before it is opened.
+/// Looks up what a task of the tree needs before the task is opened.
 pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> EffectFuture {
     let bytes = work.services.store.blob(request).map_err(DriveFault::from);
     let request = bytes.and_then(|bytes| serde_json::from_slice::<SeekRequest>(&bytes).map_err(DriveFault::defect));
@@ -122,8 +122,9 @@ struct Files {
     context: String,
 }
 
-/// The matches as the project names them. One that is not in the index is dropped: a base name never stands for
-/// another file. One whose file is gone or lies outside is dropped, one whose file changed is kept; each is reported.
+/// The matches as paths of the project. A match that is not in the index is dropped: a base name never stands for
+/// another file. A match whose file is missing or outside is dropped, one whose file changed is kept. Each case is
+/// reported.
 async fn known_files(work: &Work, answer: RelevantContext, warnings: &mut Vec<String>) -> Result<Files, DriveFault> {
     let services = Arc::clone(&work.services);
     let looked = tokio::task::spawn_blocking(move || {
@@ -146,7 +147,7 @@ async fn known_files(work: &Work, answer: RelevantContext, warnings: &mut Vec<St
     Ok(files)
 }
 
-/// The path of an indexed file in the project, its metadata, and a warning about it; or why it is dropped.
+/// The project path of an indexed file, its metadata, and a warning about it; or why it is dropped.
 fn look_at(services: &Services, path: &str) -> Result<(String, String, Option<String>), String> {
     let entry = match services.index.entry(path) {
         Ok(Some(entry)) => entry,
@@ -168,7 +169,7 @@ fn look_at(services: &Services, path: &str) -> Result<(String, String, Option<St
 
 type Paths = (Vec<String>, Vec<String>);
 
-/// The existing files that a command printed, one a line, with warnings; or why there are none.
+/// The existing files that a command printed, one per line, with warnings; or why there are none.
 async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, DriveFault> {
     let Some(tool) = &work.services.path_command else {
         return Ok(Err("commands that list files are disabled".to_owned()));
@@ -177,7 +178,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         workspace: work.services.workspace_for(Caller { run: None, task: None }),
         skill_dir: None,
         fetch: None,
-        // A stream keeps half of it from the end, and only its beginning is wanted.
+        // Half of a kept stream is from its end, and only the beginning is needed.
         max_output_bytes: COMMAND_BYTES.saturating_mul(2),
         timeout: COMMAND_TIME,
         cancel: work.cancel.clone(),
@@ -187,7 +188,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         ToolOutcome::Output(text) => text,
         ToolOutcome::Failed(why) => return Ok(Err(why)),
         ToolOutcome::Changes(_) | ToolOutcome::Question(_) => {
-            return Err(DriveFault::defect("a command that lists files returned something else"));
+            return Err(DriveFault::defect("a command that lists files returned something other than files"));
         }
     };
     let report: ProcessReport = serde_json::from_str(&text).map_err(DriveFault::defect)?;
@@ -197,7 +198,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
     let (mut paths, mut warnings) = lines(&work.services, &report);
     match report.exit_code {
         Some(0) => {}
-        // `rg` and `git grep` say 1 when nothing matches; what was printed is used all the same.
+        // `rg` and `git grep` exit with 1 if nothing matches. What they printed is used anyway.
         Some(1) if report.stderr.trim().is_empty() => {}
         code => {
             let how = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));

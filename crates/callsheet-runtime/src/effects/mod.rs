@@ -1,4 +1,4 @@
-//! Effects: what a run asks to be done. Each takes what it needs from the run and ends in events; none knows the loop.
+//! Effects: what a run asks to be done. Each takes its input from the run and ends in events. None knows the loop.
 
 pub(crate) mod apply;
 pub(crate) mod check_references;
@@ -35,16 +35,16 @@ pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fa
 pub use model::unpriced_words;
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 
-/// What quick effects keep from one to the next, all of one run.
+/// What quick effects of one run keep between calls.
 #[derive(Default)]
 pub(crate) struct Kept {
-    /// What evaluations read of the record.
+    /// What evaluations have read from the record.
     memory: Memory,
     tasks: TaskIndex,
 }
 
-/// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that
-/// waits.
+/// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat. `None` if it must wait
+/// for something.
 pub(crate) fn perform_quick(
     services: &Services,
     run: &Run,
@@ -67,7 +67,7 @@ pub(crate) fn perform_quick(
     }))
 }
 
-/// Takes what an effect needs from the run now, and does the waiting later.
+/// Takes an effect's input from the run now, and waits later.
 pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
     match effect {
         Effect::AskModel(asked) => model::ask(work, run, asked),

@@ -1,5 +1,5 @@
-//! One model call: the prompt is put together, a slot taken, the request sent with the retries of spec 12.1, and the
-//! reply recorded before anything acts on it.
+//! One model call: builds the prompt, takes a slot, sends the request with the retries of spec 12.1, and records the
+//! reply before anything acts on it.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use crate::prompting::review::Prepared;
 use crate::prompting::{PromptRecord, constraint};
 use crate::services::Services;
 
-/// Silence that is reported.
+/// How much silence is reported.
 const SILENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
@@ -41,7 +41,7 @@ pub(crate) fn ask(work: Work, run: &Run, asked: ModelCall) -> EffectFuture {
     if is_handler {
         models.iter().for_each(|model| work.services.warn_unknown_window(model.info()));
     }
-    // What a prompt holds depends on the window and the abilities of the model that reads it.
+    // The content of a prompt depends on the window and the abilities of the model that reads it.
     let prepared = models.into_iter().map(|model| Ok((Prepared::of(&work.services, run, &asked, &*model)?, model)));
     let prepared: VecDeque<(Prepared, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
         Ok(prepared) => prepared,
@@ -69,8 +69,8 @@ fn has_price_limit(run: &Run) -> bool {
     run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
 }
 
-/// Under a limit of cost only those models whose price is known, since it cannot hold the others; all of them, and a
-/// warning, if a person said so.
+/// Under a cost limit, only models with a known price, because the limit cannot hold others. If a person allowed it,
+/// all models and a warning.
 fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
     let Some(unpriced) = models.iter().find(|model| model.info().unpriced).filter(|_| has_price_limit(run)) else {
         return Ok(models);
@@ -87,21 +87,22 @@ fn priced(services: &Services, run: &Run, models: Vec<Arc<dyn Model>>) -> Result
     if priced.is_empty() { Err(ModelFault::Configuration { message: message() }) } else { Ok(priced) }
 }
 
-/// A limit of cost cannot hold this model, and what to do.
+/// Says that a cost limit cannot hold for this model, and what to do.
 pub fn unpriced_words(model: &ModelInfo) -> String {
     let (id, provider) = (&model.id, &model.provider);
     format!(
-        "can't enforce the limit on cost: no price is known for {id}; set providers.{provider}.price_input and price_output \
+        "can't enforce the cost limit, because the price of {id} is unknown; set providers.{provider}.price_input and price_output \
          (0 if it is free)"
     )
 }
 
-/// What a reply may be.
+/// What a reply may contain.
 #[derive(Clone, Copy)]
 struct Accepts {
     /// Longer text is cut.
     bytes: usize,
-    /// Nothing at all is a reply, whose reader says so (spec "Templates" 6); else it is a broken stream (spec 12.3).
+    /// Whether an empty text counts as a reply, which its reader reports (spec "Templates" 6). Otherwise it is a broken
+    /// stream (spec 12.3).
     empty: bool,
 }
 
@@ -120,8 +121,8 @@ impl From<CallEnd> for Event {
     }
 }
 
-/// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the
-/// call.
+/// Asks the models in their order until one can be used and reached. If none can, the failure of the last one is that
+/// of the call.
 async fn first_that_answers(
     work: &Work,
     asked: &ModelCall,
@@ -164,7 +165,7 @@ async fn first_that_answers(
             }
             Err(PromptFault::OverCost(cost, left)) => {
                 let message =
-                    format!("the prompt alone would cost about ${cost:.4}, and the limit on cost leaves ${left:.4}");
+                    format!("the prompt alone would cost about ${cost:.4}, but the cost limit leaves only ${left:.4}");
                 refused(CallFault::Cost, message, None)
             }
             Err(PromptFault::Reference(message)) => refused(CallFault::Reference, message, None),
@@ -181,7 +182,7 @@ async fn first_that_answers(
     Ok(end)
 }
 
-/// The reply of an earlier call that asked the same, where the call may have it.
+/// The reply of an earlier, equal call, if the call may reuse it.
 fn reused(
     services: &Services,
     asked: &ModelCall,
@@ -203,7 +204,7 @@ fn reused(
     Ok(Some(received))
 }
 
-/// Refuses a prompt that alone would cost what the limits of cost leave.
+/// Refuses a prompt that alone would cost more than the cost limits leave.
 fn affordable(asked: &ModelCall, prompt: PromptRecord, model: &dyn Model) -> Result<PromptRecord, PromptFault> {
     let (Some(left), Some(price)) = (asked.max_cost_usd, model.info().price_input) else { return Ok(prompt) };
     let tokens = u32::try_from(prompt.request.estimated_tokens()).unwrap_or(u32::MAX);
@@ -211,7 +212,7 @@ fn affordable(asked: &ModelCall, prompt: PromptRecord, model: &dyn Model) -> Res
     if cost > 0.0 && cost >= left { Err(PromptFault::OverCost(cost, left)) } else { Ok(prompt) }
 }
 
-/// Waits for a slot of the provider for as long as the call has time.
+/// Waits for a slot of the provider, as long as the call has time.
 async fn slot(work: &Work, provider: &str, left_ms: u64) -> Result<Permit, ModelFault> {
     tokio::select! {
         biased;
@@ -220,12 +221,12 @@ async fn slot(work: &Work, provider: &str, left_ms: u64) -> Result<Permit, Model
     }
 }
 
-/// Another model may be asked after it.
+/// Whether another model may be asked after this fault.
 fn is_of_the_model(fault: &CallFault) -> bool {
     matches!(fault, CallFault::Communication | CallFault::Configuration)
 }
 
-/// Sends, with retries. The time of the call covers all sends.
+/// Sends with retries. The call's time covers all sends.
 async fn call(
     work: &Work,
     asked: &ModelCall,
@@ -264,11 +265,11 @@ async fn call(
         }
         Err(fault) => fault,
     };
-    // A provider that refuses a constraint it was said to take gets the request once more without it.
+    // If a provider refuses a constraint that it was said to support, it gets the request once more without it.
     if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
         let left = asked.deadline_ms.saturating_sub(services.clock.now_ms().saturating_sub(begun));
         if let Ok(reply) = once(work, &asked.key, &freed, model, left, accepts).await {
-            // A schema that an author declared says nothing of our own forms.
+            // A schema that an author declared says nothing about our own forms.
             let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
             if !own {
                 services.notice(&format!("{} does not accept the declared schema: {fault}", model.info().id));
@@ -285,7 +286,7 @@ async fn call(
     Ok(CallEnd::Failed(events::CallFailed { sizes, ..failed }))
 }
 
-/// How large a call was. A reply's calls count as what the model wrote, like its text.
+/// The size of a call. Calls in a reply count like its text as what the model wrote.
 fn sizes(prompt: Option<(u32, u32)>, reply: Option<&ModelReply>, accepts: Accepts) -> CallSizes {
     let (tokens, limit) = prompt.unwrap_or_default();
     let bytes = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -301,7 +302,7 @@ fn sizes(prompt: Option<(u32, u32)>, reply: Option<&ModelReply>, accepts: Accept
     }
 }
 
-/// Reports once that a call is silent: since it was sent, or since it was last heard of.
+/// Reports once that a call is silent, since it was sent or since its last sign of life.
 async fn report_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
     loop {
         clock.sleep(SILENCE).await;
@@ -358,7 +359,7 @@ fn received(
     sizes: CallSizes,
 ) -> Result<CallEnd, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
-    // What it said alone: the same words are the same blob. The rest stands in the event.
+    // Stores only the text: the same words are the same blob. The rest is in the event.
     let said =
         ModelReply { usage: Usage::default(), stop: StopReason::default(), model: String::new(), ..reply.clone() };
     let text = serde_json::to_vec(&said).map_err(DriveFault::defect)?;
@@ -397,7 +398,7 @@ mod tests {
 
     use super::*;
 
-    /// Does not wait and remembers how long it was asked to.
+    /// Does not wait, but remembers how long it was asked to.
     #[derive(Default)]
     struct Waits(Mutex<Vec<u64>>);
 

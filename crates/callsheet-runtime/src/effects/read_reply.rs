@@ -1,5 +1,5 @@
-//! Reading recorded replies into events. The readers are pure; this file answers their lookups, keeps texts as blobs
-//! and says what was accepted as what.
+//! Reads recorded replies into events. The readers are pure. This file answers their lookups, stores texts as blobs,
+//! and reports what was accepted as what.
 
 use std::collections::BTreeSet;
 
@@ -77,7 +77,7 @@ pub(crate) fn read_reply(
     Ok(vec![event])
 }
 
-/// A reply that its provider withheld: what there is of it is not read.
+/// The event for a reply that its provider withheld. Its fragment is not read.
 fn withheld(asked: &ModelCall, stop: StopReason) -> Event {
     let (key, issue) = (asked.key.clone(), reply::withheld(asked.key.phase, stop == StopReason::Refused));
     let (repairs, issues) = (Vec::new(), vec![issue]);
@@ -88,14 +88,14 @@ fn withheld(asked: &ModelCall, stop: StopReason) -> Event {
     events::ReplyRefused { key, issues, repairs, valid: None }.into()
 }
 
-/// The evaluator says what becomes of a handler's last reply.
+/// Whether the evaluator handles this reply, because it is the last one of a handler.
 fn ends_a_handler(run: &Run, asked: &ModelCall) -> bool {
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     asked.key.phase == Phase::Execute && task.is_some_and(TaskRun::is_handler) && !writes
 }
 
-/// Reads the reply of a review, which may be the twin of `form`.
+/// Reads the reply of a review, which may be the JSON form of `form`.
 fn read_verdict(asked: &ModelCall, text: &str, form: Option<&Form>) -> Event {
     let twin = form.and_then(|form| read_json_form(text, form, Phase::Review)).filter(|twin| twin.issues.is_empty());
     let (text, mut repairs) = match twin {
@@ -111,10 +111,10 @@ struct RecordedReply<'a> {
     services: &'a Services,
     run: &'a Run,
     asked: &'a ModelCall,
-    /// What it is compared with.
+    /// The tasks that it is compared with.
     tasks: KnownTasks,
     reply: ModelReply,
-    /// Repairs that led from the reply as it came to its text here.
+    /// Repairs between the original reply and this text.
     repaired: Vec<Repair>,
     shown: ShownFiles,
     /// The prompt as recorded.
@@ -123,7 +123,7 @@ struct RecordedReply<'a> {
 }
 
 impl RecordedReply<'_> {
-    /// All repairs of the reply, in the order in which they were made. `of_reader`: those of its last reader.
+    /// All repairs of the reply, in the order in which they were made. `of_reader` holds those of its last reader.
     fn repairs(&self, of_reader: Vec<Repair>) -> Vec<Repair> {
         self.repaired.iter().cloned().chain(of_reader).collect()
     }
@@ -159,7 +159,7 @@ impl RecordedReply<'_> {
         Ok(events::ListAdopted { origin, list, repairs, issues }.into())
     }
 
-    /// The answer that joins results. What they say without having read it, it says as well.
+    /// The answer that joins results. What the results say without having read it stays marked in the answer.
     fn join(&self) -> Result<Event, DriveFault> {
         let mut reading = read_answer(&self.reply.text, self.length_stop);
         reading.issues.extend(self.recited(&reading.value)?);
@@ -174,7 +174,7 @@ impl RecordedReply<'_> {
         Ok(events::Joined { key, answer, unsupported, repairs, issues }.into())
     }
 
-    /// The skill of the request, or of the task that waits for one.
+    /// The skill for the request, or for the task that waits for one.
     fn route(&self) -> Result<Event, DriveFault> {
         let (run, key) = (self.run, &self.asked.key);
         let loaded = self.services.skills(run.settings());
@@ -201,7 +201,7 @@ impl RecordedReply<'_> {
             .into())
     }
 
-    /// What a reply about one task is compared with.
+    /// The context for reading a reply about one task.
     fn task_context(&self) -> Result<ReadContext, DriveFault> {
         let task = self.owner()?;
         let mut skill = self.services.pinned(task.skill.as_ref())?;
@@ -283,7 +283,7 @@ impl RecordedReply<'_> {
         self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
     }
 
-    /// The reply is the text of a new file: its change set is the host's.
+    /// The reply is the text of a new file. The host builds its change set.
     fn document(&self, path: &str, context: &ReadContext) -> Result<Event, DriveFault> {
         let Reading { value: content, repairs, mut issues, wanted } =
             read_document(&self.reply.text, path, self.length_stop);
@@ -338,7 +338,7 @@ impl RecordedReply<'_> {
         }
     }
 
-    /// A sentence of the host's own that the reply repeats.
+    /// A sentence of the host that the reply repeats.
     fn recited(&self, text: &str) -> Result<Option<Issue>, DriveFault> {
         let key = prompt_key(self.services, self.run, self.asked);
         let Ok(template) = self.services.templates.get(key) else { return Ok(None) };
@@ -346,7 +346,8 @@ impl RecordedReply<'_> {
         Ok(recited(text, &template.static_text(), &shown, self.asked.key.phase))
     }
 
-    /// What the result says word for word and its prompt did not show. What a merge takes over of its runs stays marked.
+    /// What the result says word for word although its prompt did not show it. What a merge adopts from its runs stays
+    /// marked.
     fn unsupported(
         &self,
         task: &TaskRun,
@@ -355,7 +356,7 @@ impl RecordedReply<'_> {
     ) -> Result<Vec<String>, DriveFault> {
         let merges = self.asked.key.phase == Phase::Merge;
         let runs = task.runs.iter().filter(|_| merges).filter_map(Execution::result);
-        // Of a file that is the reply only its path is the host's.
+        // If the reply is the text of a file, only the path comes from the host.
         let mut own = self.shown.document.clone().unwrap_or_default();
         for file in changes.filter(|_| own.is_empty()).into_iter().flat_map(|set| &set.files) {
             let after = file.after.as_ref().map(|blob| self.services.text(blob)).transpose()?;
@@ -364,7 +365,7 @@ impl RecordedReply<'_> {
         not_found(&self.prompt, &execution.document, &own, runs.flat_map(|result| &result.unsupported))
     }
 
-    /// An execution or merge reply as a fact, texts kept as blobs.
+    /// An execution or merge reply as a fact, with its texts stored as blobs.
     fn finished(
         &self,
         mut reading: Reading<ExecutionReply>,
@@ -405,15 +406,15 @@ impl RecordedReply<'_> {
     }
 }
 
-/// A handler of a template knows no other task, and its run may have very many.
+/// Whether the reader knows no other task: that is so for a handler of a template, whose run may have very many.
 fn knows_no_task(run: &Run, asked: &ModelCall) -> bool {
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     task.is_some_and(TaskRun::is_handler) && !writes
 }
 
-/// What of a refused refinement enters the task (spec 3.7, 12). Reading leaves bad links and calls out already; links
-/// of which nothing is left, or that are too much together, do not take the place of those the task has.
+/// The part of a rejected refinement that is applied to the task (spec 3.7, 12). Reading has already removed bad links
+/// and calls. Links do not replace those of the task if none of them is left or if they are too much together.
 fn valid_parts(mut value: Refinement, issues: &[Issue]) -> Refinement {
     let refused =
         |issue: &&Issue| issue.severity == Severity::Error && issue.place.key.as_deref() == Some("References");

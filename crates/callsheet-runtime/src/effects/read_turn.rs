@@ -1,4 +1,4 @@
-//! Reading the turn of a template's handler: calls, or its result.
+//! Reads a turn of a template's handler: calls, or its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::reading;
 use crate::services::Services;
 use crate::skills::reader_skill;
 
-/// What of the recorded prompt says whether tools were offered by the provider's own way.
+/// The part of the recorded prompt that says whether tools were offered natively.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct AskedWith {
@@ -42,7 +42,7 @@ pub(crate) fn stuck(services: &Services, calls: &[ToolCall]) -> BTreeMap<String,
     words.map(|(id, why)| (id, services.store.stage_blob(why.into_bytes()))).collect()
 }
 
-/// A reply as it was recorded.
+/// A recorded reply.
 pub(crate) struct Recorded<'a> {
     pub reply: &'a ModelReply,
     /// Repairs that led to its text.
@@ -51,7 +51,7 @@ pub(crate) struct Recorded<'a> {
     pub prompt: &'a [u8],
 }
 
-/// Reads a turn: calls, or the final reply, which is kept as it came.
+/// Reads a turn: calls, or the final reply, which is stored unchanged.
 pub(crate) fn read(
     services: &Services,
     run: &Run,
@@ -65,7 +65,7 @@ pub(crate) fn read(
     let mut skill = reader_skill();
     skill.policy = policy;
     let has_tools = !skill.policy.tools.is_empty();
-    // A request for a subtask is checked as a whole when it is opened, where its faults cost no call.
+    // A request for a subtask is checked as a whole when it is opened. Its faults cost no call there.
     for tool in &mut context.tools {
         if run.operators().is_subtask_tool(&tool.name) {
             let parameters = serde_json::json!({ "type": "object" });
@@ -79,10 +79,10 @@ pub(crate) fn read(
     let taken: BTreeSet<String> =
         task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
     let native_tools = serde_json::from_slice::<AskedWith>(prompt).unwrap_or_default().request.tools;
-    // Of a reply that was cut nobody knows what its calls would have been: it is the end, and none.
+    // In a cut reply, nobody knows what its calls would have been. It is the last reply and has no calls.
     let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut() || call.stop.is_withheld());
     let reads_calls = !cut && (!reply.calls.is_empty() || (has_tools && native_tools.is_empty()));
-    // What nobody offered is not dropped unseen if there is nothing else.
+    // If there is nothing else, a call of an unknown tool is reported instead of dropped.
     let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
     let mut calls = Vec::new();
     let (mut repairs, mut issues) = (repaired.to_vec(), Vec::new());

@@ -1,4 +1,5 @@
-//! Changes that a model proposes become change sets, checked against the files as they are and as they were shown.
+//! Turns changes that a model proposes into change sets, and checks them against the current files and the files that
+//! the model was shown.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use crate::fault::DriveFault;
 use crate::references;
 use crate::services::Services;
 
-/// Files shown to a model, with the hashes they had: the part of a [`PromptRecord`](crate::prompting::PromptRecord)
+/// Files that a model was shown, with their hashes then: the part of a [`PromptRecord`](crate::prompting::PromptRecord)
 /// that reading a reply needs.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct ShownFiles {
@@ -24,7 +25,7 @@ pub(crate) struct ShownFiles {
     pub(super) in_full: BTreeMap<String, BlobId>,
     #[serde(default, rename = "shown_in_part")]
     pub(super) in_part: BTreeMap<String, BlobId>,
-    /// The new file whose text the reply is.
+    /// The path of the new file, if the reply is the text of a file.
     #[serde(default)]
     pub(super) document: Option<String>,
     /// Outputs of the tool calls of a conversation so far.
@@ -32,7 +33,7 @@ pub(crate) struct ShownFiles {
     read: Vec<String>,
 }
 
-/// What an execution run was shown in its latest prompt, for the changes of a tool.
+/// What an execution run was shown in its latest prompt, for checking the changes of a tool.
 pub(crate) fn shown(services: &Services, run: &Run, task: &Slug, exec: &ExecutionId) -> ShownFiles {
     let latest = run
         .calls()
@@ -51,7 +52,7 @@ pub(crate) fn shown(services: &Services, run: &Run, task: &Slug, exec: &Executio
     shown
 }
 
-/// Validates and composes the changes of a write call; issues go back to the model as its output.
+/// Validates and composes the changes of a write call. Issues go back to the model as its output.
 pub(crate) fn stage(
     services: &Services,
     changes: &[Change],
@@ -69,7 +70,7 @@ pub(crate) fn stage(
             outlines.insert(path.clone(), symbols.clone());
         }
         if let (Lookup::Content(path), Answer::Content(text)) = (lookup, answer) {
-            // A conversation reads files by tools: what it read is its to replace, as long as it is still the same.
+            // A conversation reads files with tools. It may replace what it has read, as long as the file is unchanged.
             if shown.read.iter().any(|output| !text.is_empty() && output.contains(text.trim_end())) {
                 in_full.insert(path.clone(), BlobId::of(text.as_bytes()));
             }
@@ -84,7 +85,7 @@ pub(crate) fn stage(
     keep(services, &reading.value)
 }
 
-/// Keeps composed edits as a change set, checked against the project as it is.
+/// Stores composed edits as a change set, after checking them against the current project.
 pub(crate) fn keep(services: &Services, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
     let diff = edit::diff_of(edits);
     let edits: Vec<Edit> = edits

@@ -1,5 +1,5 @@
-//! A task of a sheet whose skill is a template (spec "Templates" 16): its call becomes a tree below the task, and what the
-//! tree gave becomes the result of the task. Both are pure; the tree itself runs as any other.
+//! Handles a task of a sheet whose skill is a template (spec "Templates" 16): its call becomes a tree below the task,
+//! and the tree's result becomes the task's result. Both conversions are pure; the tree itself runs like any other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::prompting::handler::{PATTERN, matching};
 use crate::references::near_paths;
 use crate::services::Services;
 
-/// Longest summary that is taken of a result, characters (spec 16).
+/// Longest summary taken from a result, in characters (spec 16).
 const SUMMARY: usize = 600;
 
-/// Longest text that is looked at as a path, bytes.
+/// Longest text that is tried as a path, in bytes.
 const LONGEST_PATH: usize = 1_024;
 
-/// Begins a call: its tree, or why the arguments do not fit.
+/// Begins a call: returns its tree, or why the arguments do not fit.
 pub(crate) fn mount(
     services: &Services,
     run: &Run,
@@ -55,7 +55,7 @@ pub(crate) fn mount(
     })
 }
 
-/// What the tree of a call gave.
+/// The result of a call's tree.
 pub(crate) fn returned(
     services: &Services,
     run: &Run,
@@ -100,8 +100,7 @@ fn bound(services: &Services, owner: &TaskRun, call: &ToolCall) -> Result<Box<Tr
     Ok(tree)
 }
 
-/// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
-/// "Templates" 5).
+/// Paths that are known before the run and lead to nothing readable, with suggestions (spec "Templates" 5).
 pub(crate) fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<String>> {
     let known = known_paths(tree, &TextFormats);
     let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
@@ -113,8 +112,8 @@ pub(crate) fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<S
     lost.map(|path| (path.clone(), near_paths(&services.workspace, path))).collect()
 }
 
-/// Leaves out the templates that nothing in a tree can reach: by calls, or since a model may ask for any of them as a
-/// subtask or in a split.
+/// Removes the templates that nothing in a tree can reach, whether by a call or because a model may request any
+/// template as a subtask or in a split.
 pub(crate) fn keep_reachable(tree: &mut Tree) {
     let mut reached: BTreeSet<String> = BTreeSet::new();
     let mut open: Vec<String> = std::iter::once(&tree.entry).chain(&tree.matcher).cloned().collect();
@@ -136,7 +135,7 @@ fn may_ask_for_any(node: &Node, tree: &Tree) -> bool {
     node.kind.is_atomic() && (may_ask || node.recovery.reparse && !matches)
 }
 
-/// Takes the templates out of a tree that the run's record holds already. Gives their names.
+/// Removes from a tree the templates that the run's record already has. Returns their names.
 fn share(tree: &mut Tree, run: &Run) -> BTreeSet<String> {
     let trees: Vec<&Arc<Tree>> = run.operators().trees().collect();
     let last = |name: &String| trees.iter().rev().find_map(|tree| tree.templates.get(name));
@@ -159,7 +158,7 @@ fn parts(store: &dyn Store, result: &TaskResult) -> ResultParts {
     }
 }
 
-/// What an error says, and where in the template: the sheet knows nothing of its files.
+/// The text of an error with its place in the template, because the sheet does not know the template's files.
 fn placed(error: &TaskError) -> String {
     let Some(at) = error.location.as_ref().filter(|at| !at.file.is_empty()) else { return error.message.clone() };
     format!("{} ({}:{}:{}: {})", error.message, at.file, at.line, at.column, at.task)

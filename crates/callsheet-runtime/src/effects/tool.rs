@@ -1,4 +1,4 @@
-//! Tool calls: checked against the skill's list once more (spec 7.10), run, and their outcome recorded.
+//! Tool calls: checked once more against the skill's list (spec 7.10), run, and recorded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ pub(crate) fn run(
     // Its time is that of the task, or what is left of the run's.
     let of_run = run.time_left_ms().is_some_and(|left| left <= deadline_ms);
     let is_process = owner.is_process();
-    // A model fetches no page that a reference may not name (spec 5.7).
+    // A model cannot fetch a page that a reference may not name (spec 5.7).
     let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
     let (id, task, exec) = (run.id().cloned(), task.clone(), exec.clone());
     Box::pin(async move {
@@ -91,7 +91,7 @@ pub(crate) fn run(
     })
 }
 
-/// Characters of the first line of a failure that the log keeps for a person.
+/// How many characters of the first line of a failure the log keeps for a person.
 const FIRST_LINE: usize = 200;
 
 fn first_line(text: &str) -> String {
@@ -99,7 +99,7 @@ fn first_line(text: &str) -> String {
     line.trim().chars().take(FIRST_LINE).collect()
 }
 
-/// Makes a call; `None`: it was cancelled.
+/// Makes a call. `None` if it was cancelled.
 async fn made(
     services: &Services,
     tool: &dyn Tool,
@@ -122,7 +122,7 @@ async fn made(
     }
 }
 
-/// Whether a call was ended because its time was over: a process says so, other tools fail for it.
+/// Whether a call was ended because its time was over. A process reports that itself; other tools fail.
 fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
     match outcome {
         ToolOutcome::Output(text) if is_process => {
@@ -133,7 +133,7 @@ fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
     }
 }
 
-/// The tool of a call: a process has its own.
+/// The tool of a call. A process has its own tool.
 fn tool_of(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<Arc<dyn Tool>> {
     let process = work.services.process_tools.iter().find(|tool| owner.is_process() && tool.spec().name == call.name);
     process.or_else(|| work.services.tools.get(&call.name)).map(Arc::clone)

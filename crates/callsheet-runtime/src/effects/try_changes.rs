@@ -57,7 +57,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
     })
 }
 
-/// The changed files as they will be.
+/// The changed files in their new form.
 fn files(services: &Services, changes: &ChangeSet) -> Result<Vec<serde_json::Value>, StoreFault> {
     let files = changes.files.iter().map(|file| {
         let content = file.after.as_ref().map(|blob| services.text(blob)).transpose()?;
@@ -75,7 +75,7 @@ fn ended(report: &str) -> (CheckEnd, String) {
     (end, output)
 }
 
-/// What the model is told: the end of the output, in a fence that it cannot close.
+/// What the model is told: the end of the output, in a fence that the output cannot close.
 fn issue(name: &str, output: &str) -> Issue {
     let finding = Finding {
         code: IssueCode::CheckFailed,

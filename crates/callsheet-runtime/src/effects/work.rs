@@ -1,4 +1,4 @@
-//! What every effect is given, and what it comes to.
+//! The input and the result of every effect.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,33 +12,33 @@ use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::transport_policy::Turn;
 
-/// An effect that came to its end.
+/// A finished effect.
 pub(crate) struct Completion {
     pub(crate) key: EffectKey,
     pub(crate) result: Result<EffectResult, DriveFault>,
 }
 
-/// What an effect came to.
+/// The result of an effect.
 pub(crate) enum EffectResult {
     /// Events to record.
     Events(Vec<Event>),
-    /// Nobody can be asked; the outcome this leads to once nothing else can be done.
+    /// Nobody can be asked. This is the outcome once nothing else can be done.
     Unattended(Outcome),
 }
 
-/// What an effect has to work with.
+/// What an effect works with.
 pub(crate) struct Work {
     pub(crate) services: Arc<Services>,
-    /// Nobody waits for the result any more.
+    /// Cancelled when nobody waits for the result any more.
     pub(crate) cancel: CancellationToken,
-    /// Its place among those that were started.
+    /// Its position among the started effects.
     pub(crate) turn: Turn,
 }
 
 /// An effect in flight.
 pub(crate) type EffectFuture = Pin<Box<dyn Future<Output = Result<EffectResult, DriveFault>> + Send>>;
 
-/// A future that is already over.
+/// A future that is already complete.
 pub(crate) fn ready(result: Result<Vec<Event>, DriveFault>) -> EffectFuture {
     Box::pin(async { result.map(EffectResult::Events) })
 }

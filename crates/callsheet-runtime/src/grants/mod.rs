@@ -1,5 +1,4 @@
-//! What a person allows for longer than one answer (spec 11.14). Their list of it says what counts; a project cannot add to
-//! it.
+//! What a person allows for longer than one answer (spec 11.14). The person's list decides; a project cannot add to it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -22,7 +21,7 @@ pub struct Grant {
     /// Where it is allowed.
     #[serde(flatten)]
     pub scope: Scope,
-    /// When it ends, in milliseconds since the Unix epoch; `None`: when it is revoked.
+    /// When it ends, in milliseconds since the Unix epoch. `None` means when it is revoked.
     pub until: Option<u64>,
     /// When it was given.
     pub since: u64,
@@ -31,12 +30,12 @@ pub struct Grant {
 /// Where something is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// The project; `None`: everywhere.
+    /// The project. `None` means everywhere.
     pub project: Option<PathBuf>,
-    /// The run; `None`: any.
+    /// The run. `None` means any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<RunId>,
-    /// The task of the run, with what its call of a template is made of; `None`: any.
+    /// The task of the run, including the tasks of its template call. `None` means any task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<Slug>,
 }
@@ -46,14 +45,14 @@ pub struct Scope {
 pub struct Caller<'a> {
     /// The run.
     pub run: Option<&'a RunId>,
-    /// The task; `None`: the run itself.
+    /// The task. `None` means the run itself.
     pub task: Option<&'a Slug>,
 }
 
 impl Scope {
-    /// Whether it holds a run or a task of a project.
+    /// Whether it includes a run or a task of a project.
     pub fn holds(&self, project: &Path, caller: Caller<'_>) -> bool {
-        // The parts of a call are named after the task that makes it.
+        // The parts of a call are named after the calling task.
         let within = |own: &Slug, task: &Slug| {
             task.as_str().strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
@@ -82,7 +81,7 @@ pub enum GrantedThing {
 }
 
 impl GrantedThing {
-    /// As a person reads it: `host crates.io`.
+    /// As people read it: `host crates.io`.
     pub fn shown(&self) -> String {
         let path = |path: &Path| visible_line(&path.display().to_string());
         match self {
@@ -96,7 +95,7 @@ impl GrantedThing {
     }
 }
 
-/// A command, as a person and a model write it.
+/// A command as people and models write it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum CommandLine {
@@ -106,12 +105,12 @@ pub enum CommandLine {
     Words(Vec<String>),
 }
 
-/// Which commands run without being asked about.
+/// Which commands run without asking.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandGrant {
-    /// The words that a program and its arguments begin with, or the whole of a line for the shell.
+    /// The first words of a program and its arguments, or the whole of a line for the shell.
     pub command: CommandLine,
-    /// The folder of the project that they run in; empty: the project's own.
+    /// The folder of the project that they run in. Empty means the project folder itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cwd: String,
 }
@@ -127,12 +126,13 @@ pub struct CommandCall {
 }
 
 impl CommandCall {
-    /// The command of a call; `None`: it runs none.
+    /// The command of a call. `None` if it runs none.
     pub fn of(call: &ToolCall) -> Option<Self> {
         (call.name == RUN_COMMAND).then(|| Self::deserialize(&call.arguments).ok()).flatten()
     }
 
-    /// Allows commands that begin with the first `words` of this one, in its folder; of a line for the shell the same line.
+    /// Allows commands that begin with the first `words` of this one, in its folder. For a line for the shell, allows
+    /// exactly this line.
     pub fn grant(&self, words: usize) -> CommandGrant {
         let command = match &self.command {
             CommandLine::Words(all) => CommandLine::Words(all.iter().take(words).cloned().collect()),
@@ -141,7 +141,7 @@ impl CommandCall {
         CommandGrant { command, cwd: plain_folder(self.cwd.as_deref().unwrap_or_default()) }
     }
 
-    /// Words that can be counted; a line for the shell has one.
+    /// Words that can be counted. A line for the shell counts as one.
     pub fn words(&self) -> &[String] {
         match &self.command {
             CommandLine::Words(words) => words,
@@ -151,7 +151,7 @@ impl CommandCall {
 }
 
 impl CommandGrant {
-    /// Whether it allows the command of this call. Words are compared one by one, so that a longer word is another one.
+    /// Whether it allows the command of this call. Words are compared one by one, so a longer word is a different one.
     pub fn covers(&self, call: &CommandCall) -> bool {
         let in_folder = plain_folder(call.cwd.as_deref().unwrap_or_default()) == self.cwd;
         in_folder
@@ -162,7 +162,7 @@ impl CommandGrant {
             }
     }
 
-    /// As a person reads it: `cargo test …`.
+    /// As people read it: `cargo test …`.
     pub fn shown(&self) -> String {
         let what = match &self.command {
             CommandLine::Words(words) => format!("{} …", command_text(words)),
@@ -173,7 +173,7 @@ impl CommandGrant {
 }
 
 impl Grant {
-    /// Whether it counts for a run or a task of a project at a moment.
+    /// Whether it applies to a run or a task of a project at a moment.
     pub fn counts(&self, project: &Path, caller: Caller<'_>, now_ms: u64) -> bool {
         self.scope.holds(project, caller) && !self.has_ended(now_ms)
     }
@@ -183,12 +183,12 @@ impl Grant {
         self.until.is_some_and(|until| until <= now_ms)
     }
 
-    /// What was allowed just now, in words for a person.
+    /// What was just allowed, in words for a person.
     pub fn told(&self) -> String {
         format!("grant {}: {} (revoke it: callsheet grants revoke {})", self.n, self.what.shown(), self.n)
     }
 
-    /// Adds what it allows to what commands may do; a grant for commands themselves adds nothing.
+    /// Adds what it allows to what commands may do. A grant for commands themselves adds nothing.
     pub fn add_to(&self, granted: &mut Granted) {
         match &self.what {
             GrantedThing::Host(host) => granted.hosts.push(host.clone()),
@@ -201,7 +201,7 @@ impl Grant {
     }
 }
 
-/// Words as a shell would need them, so that a person sees where each ends, and nothing hidden.
+/// Words quoted as for a shell, so that a person sees where each ends and nothing is hidden.
 pub fn command_text(words: &[String]) -> String {
     let plain =
         |word: &String| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "/._-+=@,:".contains(c));
@@ -210,7 +210,7 @@ pub fn command_text(words: &[String]) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// A folder of the project without what names nothing: `./a/` is `a`.
+/// A project folder in its plain form: `./a/` becomes `a`.
 fn plain_folder(folder: &str) -> String {
     let parts = Path::new(folder).components().filter(|part| *part != Component::CurDir);
     parts.collect::<PathBuf>().display().to_string()

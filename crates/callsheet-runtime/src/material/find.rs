@@ -1,4 +1,5 @@
-//! What a request needs to be read: the files it names, then those that fit its words, as many as a budget holds.
+//! Finds what a request needs to read: first the files that it names, then those that match its words, as many as the
+//! budget allows.
 
 use callsheet_core::names::reference_title;
 use callsheet_core::spec::{Fragment, Reference, Target};
@@ -11,47 +12,47 @@ use crate::references::{Allowance, Demand, Disk, shares};
 use super::index::{RankedFile, WordIndex};
 use super::pieces::{Piece, best, pieces};
 
-/// Files that fit far less than the best are left out, as in lookups.
+/// Files that match far less than the best one are left out, as in lookups.
 const FLOOR: f64 = 0.25;
-/// Most files that are opened for their sections.
+/// Most files that are opened to find their sections.
 const OPENED: usize = 40;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct MaterialRequest<'a> {
-    /// The text whose words count.
+    /// The text whose words are searched.
     pub text: &'a str,
     /// Files and folders that come first, whatever their words.
     pub named: &'a [String],
-    /// Only files below this folder, beside those that are named.
+    /// If set, only files below this folder, besides the named ones.
     pub below: Option<&'a str>,
-    /// Tokens that everything together may have.
+    /// Tokens for everything together.
     pub budget: u32,
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Material {
-    /// The whole project in path order where it fits; else the files that fit the words, the best last, sections of one file
-    /// together in its order, and behind them the named ones in their order: a small model takes what stands next to the
-    /// request.
+    /// The whole project in path order, if it fits. Otherwise the matching files, the best last, with the sections of
+    /// one file together in its order, followed by the named files in their order: a small model uses what is next to
+    /// the request.
     pub references: Vec<MaterialReference>,
-    /// Files that fit the words and found no room.
+    /// Number of matching files that did not fit.
     pub left_out: usize,
 }
 
 /// A file or a section of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaterialReference {
-    /// As a sheet writes it.
+    /// As a sheet would write it.
     pub reference: Reference,
-    /// Tokens it takes of the budget.
+    /// Tokens that it takes from the budget.
     pub tokens: u32,
-    /// How well its file fits; 0 of one that is only named.
+    /// How well its file matches. 0 if it is only named.
     pub score: f64,
-    /// The request names it.
+    /// Whether the request names it.
     pub named: bool,
-    /// It is shown with all it holds; else its prompt cuts it to these tokens.
+    /// Whether it is shown completely. Otherwise its prompt cuts it to these tokens.
     pub fits: bool,
 }
 
@@ -62,7 +63,7 @@ impl Material {
     }
 }
 
-/// Finds material; the same files and request give the same answer. Reads files, so it blocks.
+/// Finds material. The same files and request give the same result. Reads files, so it blocks.
 pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) -> Material {
     let ranked = index.rank(disk.workspace, request.text);
     if let Some(whole) = whole_project(&ranked, request) {
@@ -82,7 +83,7 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
         is_below && !named.iter().any(|named| named.covers(&file.path))
     };
     let fitting: Vec<&RankedFile> = ranked.iter().filter(is_wanted).filter(|file| file.score > 0.0).collect();
-    // Measured by all files: beside a named one that fits best the others may have nothing to say.
+    // Compared with all files: beside a named file that matches best, the others may have nothing to say.
     let least = ranked.first().map_or(0.0, |best| best.score * FLOOR);
     let mut opened = 0;
     for file in fitting.into_iter().filter(|file| file.score >= least) {
@@ -101,7 +102,7 @@ pub fn find(disk: Disk<'_>, index: &WordIndex, request: &MaterialRequest<'_>) ->
     Material { references: nearest_last(finder.found.references), left_out: finder.found.left_out }
 }
 
-/// From the best first, behind the named ones, to the best last and the named ones behind it.
+/// Reorders references from "named first, then best first" to "best last, then named".
 fn nearest_last(references: Vec<MaterialReference>) -> Vec<MaterialReference> {
     let (named, others): (Vec<_>, Vec<_>) = references.into_iter().partition(|found| found.named);
     let files = others.chunk_by(|a, b| path_of(a) == path_of(b));
@@ -117,9 +118,9 @@ fn path_of(found: &MaterialReference) -> Option<&str> {
     }
 }
 
-/// All files in path order, where they fit together: nothing is missed, and all calls on a project begin alike, so that a
-/// provider reads it once. `None` where they do not fit, or the request says which files it is about: others would only
-/// be beside the point.
+/// All files in path order, if they fit together. Then nothing is missed, and all calls about a project begin alike, so
+/// a provider reads the beginning once. `None` if they do not fit, or if the request says which files it is about,
+/// because others would only distract.
 fn whole_project(ranked: &[RankedFile], request: &MaterialRequest<'_>) -> Option<Material> {
     if request.below.is_some() || !request.named.is_empty() {
         return None;
@@ -158,7 +159,7 @@ impl Named {
     }
 }
 
-/// What of the names is there, each once, in their order.
+/// The named files that exist, each once, in their order.
 fn named_files(workspace: &Workspace, names: &[String], ranked: &[RankedFile]) -> Vec<Named> {
     let mut found: Vec<Named> = Vec::new();
     for name in names {
@@ -169,7 +170,7 @@ fn named_files(workspace: &Workspace, names: &[String], ranked: &[RankedFile]) -
         let mut named = Named { path: located.path().to_owned(), is_folder: false, tokens: 0 };
         match workspace.kind(&located) {
             Ok(EntryKind::File(bytes)) => {
-                // Files that are ignored or lie in another root have no words in the index.
+                // Files that are ignored or in another root have no words in the index.
                 let known = ranked.iter().find(|file| file.path == named.path);
                 let guess = u32::try_from(bytes.div_ceil(4)).unwrap_or(u32::MAX);
                 named.tokens = known.and_then(|file| file.tokens).unwrap_or(guess);
@@ -186,7 +187,7 @@ fn named_files(workspace: &Workspace, names: &[String], ranked: &[RankedFile]) -
     found
 }
 
-/// What the paths below a folder begin with.
+/// The common prefix of the paths below a folder.
 fn folder_prefix(workspace: &Workspace, folder: &str) -> Option<String> {
     let located = workspace.locate(folder).ok()?;
     match (workspace.kind(&located), located.path()) {
@@ -223,7 +224,7 @@ impl Finder<'_> {
         });
     }
 
-    /// It is there in any case: with all it holds, else with its best sections, else cut by its prompt.
+    /// Adds a named file in any case: completely, else its best sections, else cut by its prompt.
     fn add_named(&mut self, named: &Named, share: u32) {
         let before = self.found.references.len();
         let whole = || match named.is_folder {
@@ -242,8 +243,8 @@ impl Finder<'_> {
         self.found.references.iter_mut().skip(before).for_each(|found| found.named = true);
     }
 
-    /// The sections of a file that fit best and together have at most so many tokens. Of a file that is `wanted` in any
-    /// case those come last that have none of the words.
+    /// The sections of a file that match best and have at most `room` tokens together. If the file is `wanted` in any
+    /// case, sections without any of the words come last.
     fn add_sections(&mut self, path: &str, room: u32, score: f64, wanted: bool) {
         let FileText::Text(bytes) = read_text(self.disk.workspace, path) else { return };
         let text = String::from_utf8_lossy(&bytes);
@@ -270,7 +271,7 @@ impl Finder<'_> {
     }
 }
 
-/// Pieces in order, with those that follow each other as one.
+/// Pieces in order, with adjacent pieces joined.
 fn together(chosen: &[&Piece]) -> Vec<Piece> {
     let mut joined: Vec<Piece> = Vec::new();
     for piece in chosen {

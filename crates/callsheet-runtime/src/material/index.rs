@@ -1,4 +1,4 @@
-//! The words of a project's files, kept in memory and fresh: of a file that looks as it did nothing is read again.
+//! The words of a project's files, kept in memory and updated. An unchanged file is not read again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::Metadata;
@@ -12,52 +12,54 @@ use crate::memory::{FileText, LARGEST, read_text};
 use crate::paths::Workspace;
 use crate::references::{Stamp, files};
 
-/// A word of the path counts as often as this many in the text.
+/// A word of the path counts as often as this many words in the text.
 const IN_PATH: u32 = 3;
 
-/// Bytes of text that are read of a project; of a larger one the rest, in path order, has the words of its paths alone.
+/// How many bytes of text of a project are read. In a larger project, the rest, in path order, has only the words of
+/// its paths.
 const MOST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Files that are read before their words are put away.
+/// How many files are read before their words are stored.
 const BATCH: usize = 256;
 
-/// The words of the files of one project. They are not stored: 5,000 files of 40 MB take some seconds to read once in
-/// a debug build, and 45 ms for each question from then on.
+/// The words of the files of one project. They are not saved: to read 5,000 files of 40 MB once takes some seconds in a
+/// debug build, and each question takes 45 ms from then on.
 #[derive(Debug, Default)]
 pub struct WordIndex(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// Terms by their text.
+    /// Term numbers by text.
     numbers: HashMap<String, u32>,
     files: BTreeMap<String, IndexedFile>,
 }
 
 #[derive(Debug)]
 struct IndexedFile {
-    /// What vouches for what was read; `None`: nothing was, or it may change again without its times showing it.
+    /// Shows whether the file is unchanged since it was read. `None` if nothing was read, or if the file may change
+    /// again without a visible change of its times.
     stamp: Option<Stamp>,
-    /// How often each term stands in it, by number.
+    /// How often each term occurs in it, by number.
     terms: Vec<(u32, u32)>,
     length: u32,
-    /// Tokens of its text; `None`: it is binary, too large or cannot be read, and only its path has words.
+    /// Tokens of its text. `None` if it is binary, too large or unreadable, so that only its path has words.
     tokens: Option<u32>,
 }
 
-/// A file of the project as a question finds it.
+/// A file of the project with its score for a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankedFile {
     /// Its path.
     pub path: String,
-    /// How well it fits; 0: not at all.
+    /// How well it matches. 0 means not at all.
     pub score: f64,
-    /// Tokens of its text; `None` of what is no text, or too large to look for words in.
+    /// Tokens of its text. `None` if it is not text, or too large to search.
     pub tokens: Option<u32>,
 }
 
 impl WordIndex {
-    /// All files of a project, those that fit a text best first, equal ones in path order. Ignored and hidden files are
-    /// left out. Reads what changed since it was asked last; blocks.
+    /// All files of a project: those that match a text first, best first, equal ones in path order. Ignored and hidden
+    /// files are left out. Reads what changed since the last call, so it blocks.
     pub fn rank(&self, workspace: &Workspace, text: &str) -> Vec<RankedFile> {
         let mut kept: MutexGuard<'_, Kept> = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.refresh(workspace);
@@ -68,13 +70,13 @@ impl WordIndex {
         let files = kept.files.iter().zip(scores(&counts));
         let mut ranked: Vec<RankedFile> =
             files.map(|((path, file), score)| RankedFile { path: path.clone(), score, tokens: file.tokens }).collect();
-        // Stable, and the files are in path order.
+        // The sort is stable, and the files are in path order.
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
         ranked
     }
 }
 
-/// A file that is to be read.
+/// A file that must be read.
 struct Unread {
     path: String,
     in_reach: bool,
@@ -122,7 +124,7 @@ impl Kept {
     }
 }
 
-/// Reads files on all processors, in their order.
+/// Reads files on all processors and keeps their order.
 fn read_all(workspace: &Workspace, batch: &[Unread]) -> Vec<(Words, Option<u32>)> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let part = batch.len().div_ceil(threads).max(1);

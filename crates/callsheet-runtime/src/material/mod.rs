@@ -1,5 +1,5 @@
-//! Material found by code: which files of a project, and which of their parts, have most to do with a text. Words alone
-//! decide (`callsheet_core::words`); what the words mean is for whoever reads what was found.
+//! Material found by code: which files of a project, and which of their parts, are most related to a text. Only the
+//! words decide (`callsheet_core::words`); the reader decides what they mean.
 
 mod find;
 mod index;

@@ -1,4 +1,4 @@
-//! Paths that a text names.
+//! Finds paths that a text names.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::index::RankedFile;
 
-/// Where a text names a path: as it is, and not as a part of a longer one. A folder may have its slash behind it.
+/// Where a text names a path by itself, not as a part of a longer one. A folder may be followed by its slash.
 pub(crate) fn named_at(text: &str, path: &str) -> Option<usize> {
     if path.is_empty() {
         return None;
     }
-    // In a script without blanks a path stands right beside words.
+    // In a script without blanks, a path is directly beside words.
     let is_ascii = path.is_ascii();
     let in_name = |character: char| {
         (character.is_alphanumeric() || matches!(character, '_' | '-')) && (character.is_ascii() || !is_ascii)
@@ -30,10 +30,10 @@ pub(crate) fn named_at(text: &str, path: &str) -> Option<usize> {
     found.map(|(at, _)| at)
 }
 
-/// The files that a text names, in its order: by their paths, or by a file name with an ending that only one file has.
-/// Folders count if they are written with a slash.
+/// The files that a text names, in its order: by their paths, or by a file name with an extension that only one file
+/// has. Folders count if they are written with a slash.
 pub fn named_in(text: &str, files: &[RankedFile]) -> Vec<String> {
-    // A name on disk may have its letters and marks as one character or as two, and so may a request.
+    // A name on disk, and in a request, may have a letter with its mark as one character or as two.
     let text = &*text.nfc().collect::<String>();
     let composed: Vec<(String, &str)> =
         files.iter().map(|file| (file.path.nfc().collect(), file.path.as_str())).collect();
@@ -42,7 +42,7 @@ pub fn named_in(text: &str, files: &[RankedFile]) -> Vec<String> {
     for (path, real) in &composed {
         let name = path.rsplit('/').next().unwrap_or(path);
         by_name.entry(name).and_modify(|only| *only = None).or_insert(Some(real));
-        // A word alone, such as `license`, is a word.
+        // A plain word, such as `license`, is not a path.
         if path.contains(['.', '/'])
             && let Some(at) = named_at(text, path)
         {

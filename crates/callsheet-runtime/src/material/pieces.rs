@@ -1,4 +1,4 @@
-//! The sections of a file as a reference can name them: those of its headings, its symbols, or some lines.
+//! The sections of a file in a form that a reference can name: those of its headings, its symbols, or some lines.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use callsheet_format::sheet::{find_heading, headings};
 use crate::ports::Outline;
 use crate::references::is_markdown;
 
-/// Longer sections are divided at an empty line.
+/// Longer sections are split at an empty line.
 const MOST_LINES: u32 = 60;
 /// Shorter symbols are joined with what follows.
 const LEAST_LINES: u32 = 8;
@@ -20,20 +20,20 @@ const LEAST_LINES: u32 = 8;
 /// Consecutive lines of a file. All pieces of a file together are the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// The first line, from 1.
+    /// The first line, counted from 1.
     pub(crate) first: u32,
     /// The last line.
     pub(crate) last: u32,
-    /// The heading or symbol that stands for exactly these lines.
+    /// The heading or symbol that covers exactly these lines.
     pub(crate) anchor: Option<String>,
-    /// What it is called, for a title and for its words.
+    /// Its name, for a title and for its words.
     pub(crate) name: String,
     /// Tokens of its lines.
     pub(crate) tokens: u32,
 }
 
 impl Piece {
-    /// As a reference names it.
+    /// The fragment that a reference uses for it.
     pub(crate) fn fragment(&self) -> Fragment {
         match &self.anchor {
             Some(anchor) => Fragment::Anchor(anchor.clone()),
@@ -46,7 +46,7 @@ impl Piece {
 #[derive(Default)]
 struct Start {
     name: String,
-    /// The last line of what has this name, and its anchor.
+    /// The last line of the named section, and its anchor.
     whole: Option<(u32, String)>,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn pieces(path: &str, text: &str, outline: &dyn Outline) -> Vec<Piece
     pieces
 }
 
-/// How well each piece of a text fits a question.
+/// How well each piece of a text matches a question.
 pub(crate) fn best(question: &Question, text: &str, pieces: &[Piece]) -> Vec<f64> {
     let count = |piece: &Piece| {
         let mut words = Words::of(&Excerpt::lines(text, piece.first, piece.last).head);
@@ -105,7 +105,7 @@ fn of_symbols(path: &str, text: &str, outline: &dyn Outline) -> BTreeMap<u32, St
     let symbols = outline.outline(path, text).unwrap_or_default();
     let mut starts: BTreeMap<u32, Start> = BTreeMap::new();
     for symbol in &symbols {
-        // What follows a symbol is no part of it.
+        // What follows a symbol does not belong to it.
         starts.entry(symbol.last.saturating_add(1)).or_default();
         let name = symbol.name();
         let named = matches!(find_symbol(&symbols, &name), SymbolMatch::One(found) if found == symbol);
@@ -120,12 +120,12 @@ fn of_symbols(path: &str, text: &str, outline: &dyn Outline) -> BTreeMap<u32, St
     starts
 }
 
-/// Written as a fragment it means a name, not lines.
+/// Whether the name, written as a fragment, means a name and not lines.
 fn is_anchor(name: &str) -> bool {
     !name.is_empty() && matches!(fragment_of(name), Ok(Fragment::Anchor(read)) if read == name)
 }
 
-/// Sections of at least some lines: a short one goes with the next.
+/// Sections with a minimum number of lines. A short one is joined with the next.
 fn joined(starts: Vec<(u32, Start)>, total: u32) -> Vec<(u32, Start)> {
     let mut kept: Vec<(u32, Start)> = Vec::new();
     for (line, start) in starts {
@@ -142,7 +142,7 @@ fn joined(starts: Vec<(u32, Start)>, total: u32) -> Vec<(u32, Start)> {
     kept
 }
 
-/// Lines `first` to `last` in parts of bounded length, divided at empty lines where there are some.
+/// Lines `first` to `last` in parts of limited length, split at empty lines if there are some.
 fn divided(lines: &[&str], first: u32, last: u32) -> Vec<(u32, u32)> {
     let mut parts = Vec::new();
     let mut from = first;

@@ -12,7 +12,7 @@ use crate::ports::{Outline, OutlineFault};
 use crate::references::{Disk, LargeFiles};
 use crate::testing::Project;
 
-/// Functions at the left edge, each up to the next.
+/// Functions at the left margin, each up to the next one.
 struct Functions;
 
 impl Outline for Functions {
@@ -32,7 +32,7 @@ impl Outline for Functions {
     }
 }
 
-/// The bundled folder, in a project of its own.
+/// The bundled folder as a separate project.
 fn island() -> Project {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/island");
     let mut files = Vec::new();

@@ -1,4 +1,5 @@
-//! Building the index of a project: a walk that honours ignore files, each file read once, a metadata text by rule.
+//! Builds the index of a project: walks it with respect to ignore files, reads each file once, and writes a metadata
+//! text by rule.
 
 use std::path::Path;
 
@@ -19,11 +20,11 @@ pub(crate) const LARGEST: u64 = 1024 * 1024;
 /// What is to be indexed.
 #[derive(Clone, Copy)]
 pub struct BuildRequest<'a> {
-    /// The project.
+    /// Finds the names that a file defines.
     pub workspace: &'a Workspace,
-    /// Names that a file defines.
+    /// If not empty, index only files that match one of these.
     pub outline: &'a dyn Outline,
-    /// Only files that match one of these, if there are any.
+    /// Index no files that match one of these.
     pub include: &'a [String],
     /// No files that match one of these.
     pub exclude: &'a [String],
@@ -34,18 +35,18 @@ pub struct BuildRequest<'a> {
 pub struct Built {
     /// Entries by path.
     pub entries: Vec<IndexEntry>,
-    /// Files that are binary.
+    /// Number of binary files.
     pub binary: usize,
-    /// Files that are too large.
+    /// Number of files that are too large.
     pub too_large: usize,
-    /// Files that could not be read, or whose names are no text.
+    /// Number of files that could not be read, or whose names are not text.
     pub unreadable: usize,
 }
 
 /// Reads the files of a project.
 ///
 /// # Errors
-/// A pattern that is none, in words.
+/// A text about an invalid pattern.
 pub fn build_index(request: BuildRequest<'_>) -> Result<Built, String> {
     let root = request.workspace.root();
     let (include, exclude) = (patterns(request.include)?, patterns(request.exclude)?);
@@ -74,7 +75,7 @@ pub fn build_index(request: BuildRequest<'_>) -> Result<Built, String> {
     Ok(built)
 }
 
-/// Whether a file still is what the index knows of it. `None`: it is not there, or cannot be read.
+/// Whether a file is still in the state that the index knows. `None` if it is missing or unreadable.
 pub fn is_current(workspace: &Workspace, entry: &IndexEntry) -> Option<bool> {
     let located = workspace.locate(&entry.path).ok()?;
     let EntryKind::File(size) = workspace.kind(&located).ok()? else { return None };
@@ -85,7 +86,7 @@ pub fn is_current(workspace: &Workspace, entry: &IndexEntry) -> Option<bool> {
     Some(BlobId::of(&bytes.bytes) == entry.hash)
 }
 
-/// What a file holds, as far as its words matter.
+/// What a file contains, as far as its words matter.
 pub(crate) enum FileText {
     Text(Vec<u8>),
     Binary,
@@ -122,7 +123,7 @@ fn entry_of(request: BuildRequest<'_>, path: &str, bytes: &[u8], last_commit: Op
 fn patterns(globs: &[String]) -> Result<GlobSet, String> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
-        // A pattern without a slash holds in every folder, as in ignore files.
+        // As in ignore files, a pattern without a slash applies in every folder.
         let anywhere = if glob.contains('/') { glob.trim_start_matches("./").to_owned() } else { format!("**/{glob}") };
         let glob = GlobBuilder::new(&anywhere).literal_separator(true).build();
         set.add(glob.map_err(|error| error.to_string())?);

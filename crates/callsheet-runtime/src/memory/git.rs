@@ -1,4 +1,4 @@
-//! The commit that changed each file last, as far as `git` tells: one process, one pass, no shell.
+//! The commit that last changed each file, as far as `git` tells: one process, one pass, no shell.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -6,20 +6,20 @@ use std::process::{Command, Stdio};
 
 use crate::paths::{Workspace, host_program};
 
-/// Commits that are looked through.
+/// How many commits are searched.
 const COMMITS: &str = "--max-count=5000";
-/// Bytes of output that are read.
+/// How many bytes of output are read.
 const MOST: u64 = 64 * 1024 * 1024;
-/// Begins the line of a commit; no path holds it.
+/// Begins the line of a commit. No path contains it.
 const MARK: char = '\u{1}';
 
-/// Date and subject of the last commit of each file of a project; empty where there is no repository or no `git`.
-/// Nothing that a repository's configuration may name is started.
+/// Date and subject of the last commit of each file of a project. Empty if there is no repository or no `git`. Nothing
+/// that a repository's configuration may name is started.
 pub(super) fn last_commits(workspace: &Workspace) -> BTreeMap<String, String> {
     let root = workspace.root();
     let Some(git) = host_program("git", &workspace.changeable()) else { return BTreeMap::new() };
     let mut command = Command::new(git);
-    // Nobody is asked about it: it inherits no secret, and what a repository lacks is not fetched.
+    // Nobody approved this process, so it inherits no secret, and it does not fetch what a repository lacks.
     let path = std::env::var_os("PATH").map(|path| ("PATH", path));
     command.env_clear().envs(path).envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);
     command
@@ -67,7 +67,7 @@ pub(super) fn last_commits(workspace: &Workspace) -> BTreeMap<String, String> {
             line.clear();
         }
     }
-    // It ends by itself once its output is closed.
+    // It ends by itself when its output is closed.
     if let Err(error) = child.wait() {
         tracing::debug!(%error, "git");
     }

@@ -7,7 +7,7 @@ use callsheet_core::memory::{ContextQuery, RelevantContext, relevant_context};
 
 use crate::ports::{Index, Memory, MemoryFault};
 
-/// Ranks the entries of an index, on a thread where waiting for the store holds up no task.
+/// Ranks the entries of an index, on a thread where waiting for the store delays no task.
 pub struct IndexedMemory {
     index: Arc<dyn Index>,
 }

@@ -1,5 +1,5 @@
-//! The memory system in the shell (spec "Templates" 13): lookups in a stored index, and building it. The handler side
-//! reads files; memory stores what was read off them and never opens one.
+//! The memory system in the shell (spec "Templates" 13): looks up a stored index, and builds it. The handler side reads
+//! files. Memory stores their metadata and never opens a file.
 
 mod build;
 mod git;

@@ -1,5 +1,5 @@
-//! Opening below an open directory, one component at a time and never through a symbolic link. A path that was
-//! checked before holds no links, so a link met here was put there since: it is refused.
+//! Opens files below an open directory, one component at a time and never through a symbolic link. A path that was
+//! checked before contains no links, so a link found here was put there since, and is refused.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,13 +14,13 @@ use rustix::io::Errno;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// A folder on the way, which need not be readable.
+/// A folder in the path, which need not be readable.
 #[cfg(target_os = "linux")]
 const WAY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const WAY: OFlags = DIRECTORY;
 
-/// Mode of new directories and files before the process's mask.
+/// Mode of new directories and files before the umask.
 const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
 const PRIVATE_DIRECTORY: Mode = Mode::from_raw_mode(0o700);
 const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
@@ -30,17 +30,17 @@ pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, DIRECTORY, Mode::empty())?)
 }
 
-/// Opens the directory `relative` below `base`; `""` is the base itself.
+/// Opens the directory `relative` below `base`. `""` is the base itself.
 pub(crate) fn open_dir(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
     descend(base, relative, |directory, name| Ok(rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?))
 }
 
-/// As `open_dir`, and creates what is missing.
+/// Like `open_dir`, but creates missing directories.
 pub(crate) fn open_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
     creating(base, relative, NEW_DIRECTORY)
 }
 
-/// The same for folders of our own: their owner alone looks into them, whatever the process's mask is.
+/// The same for our own folders: only their owner can read them, whatever the process's umask.
 pub(crate) fn open_private_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
     creating(base, relative, PRIVATE_DIRECTORY)
 }
@@ -75,13 +75,13 @@ fn descend(
     Ok(directory)
 }
 
-/// The parent directory of `relative`, open, and its last component. `None` for the base itself.
+/// The open parent directory of `relative`, and its last component. `None` for the base itself.
 pub(crate) fn open_parent<'a>(base: &OwnedFd, relative: &'a Path) -> io::Result<Option<(OwnedFd, &'a OsStr)>> {
     let Some(name) = relative.file_name() else { return Ok(None) };
     Ok(Some((open_dir(base, relative.parent().unwrap_or(Path::new("")))?, name)))
 }
 
-/// The entry `name` itself, links not followed; `None` if there is none.
+/// The entry `name` itself, without following links. `None` if there is none.
 pub(crate) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(stat)),
@@ -90,7 +90,8 @@ pub(crate) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option
     }
 }
 
-/// Opens a regular file for reading. Devices, pipes and sockets are not even opened, which could have effects.
+/// Opens a regular file for reading. Devices, pipes and sockets are not even opened, because opening them could have
+/// effects.
 pub(crate) fn open_regular(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
     let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     let is_regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
@@ -104,7 +105,7 @@ pub(crate) fn open_regular(directory: &OwnedFd, name: &OsStr) -> io::Result<File
     if is_regular(&rustix::fs::fstat(&fd)?) { Ok(File::from(fd)) } else { Err(not_regular()) }
 }
 
-/// The open folder and the name of an absolute path that had no link on it when it was found.
+/// The open parent folder and the name of an absolute path that contained no link when it was found.
 fn settled(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let (parent, name) = path.parent().zip(path.file_name()).ok_or_else(invalid)?;
@@ -114,17 +115,17 @@ fn settled(path: &Path) -> io::Result<(OwnedFd, &OsStr)> {
     Ok((descend(&root, below, way)?, name))
 }
 
-/// Opens a regular file by an absolute path that had no link on it when it was found. One that was put there since, by a
-/// command that is at work, is refused.
+/// Opens a regular file by an absolute path that contained no link when it was found. A link that a running command has
+/// put there since is refused.
 ///
 /// # Errors
-/// There is one, or no regular file that can be read.
+/// The path contains a link, or there is no readable regular file.
 pub fn open_settled(path: &Path) -> io::Result<File> {
     let (folder, name) = settled(path)?;
     open_regular(&folder, name)
 }
 
-/// The bytes of a file that is opened so.
+/// Reads a file that is opened in this way.
 ///
 /// # Errors
 /// As [`open_settled`].
@@ -134,26 +135,26 @@ pub fn read_settled(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Where a link leads that is itself found so.
+/// The target of a link that is found in this way.
 ///
 /// # Errors
-/// There is a link on its way, or none at its end.
+/// The path contains another link, or does not end in one.
 pub fn read_link_settled(path: &Path) -> io::Result<PathBuf> {
     let (folder, name) = settled(path)?;
     let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
-/// Whether a folder is found so.
+/// Whether a folder is found in this way.
 pub fn is_settled_folder(path: &Path) -> bool {
     let open = |(folder, name): (OwnedFd, &OsStr)| Ok(rustix::fs::openat(&folder, name, WAY, Mode::empty())?);
     settled(path).and_then(open).is_ok()
 }
 
-/// Sets the mode of a file or a folder that is found so.
+/// Sets the mode of a file or a folder that is found in this way.
 ///
 /// # Errors
-/// There is a link on its way or at its end, or the system refuses.
+/// The path contains or is a link, or the system refuses.
 pub fn set_mode_settled(path: &Path, mode: u32) -> io::Result<()> {
     let (folder, name) = settled(path)?;
     set_mode_at(&folder, name, mode)
@@ -161,7 +162,7 @@ pub fn set_mode_settled(path: &Path, mode: u32) -> io::Result<()> {
 
 fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
     let mode = Mode::from_raw_mode(mode & 0o7777);
-    // What cannot be read can be opened as a place only, and a mode is set by its name among the open files.
+    // An unreadable file can be opened only with `O_PATH`. Its mode is set through its name among the open files.
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd;
@@ -176,8 +177,8 @@ fn set_mode_at(folder: &OwnedFd, name: &OsStr, mode: u32) -> io::Result<()> {
     Ok(rustix::fs::chmodat(folder, name, mode, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Removes a folder that is found so, with all that is in it, however deep that is and whatever the modes are, but for no
-/// longer than this.
+/// Removes a folder that is found in this way, with everything in it, however deep it is and whatever its modes are,
+/// but stops at `until`.
 ///
 /// # Errors
 /// The system refuses a step, or the time is over.
@@ -195,7 +196,7 @@ pub fn remove_tree_settled(path: &Path, until: Instant) -> io::Result<()> {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
             let inner = open_wide(&top, &name)?;
-            // What lies deeper is moved up, so that no more than two folders are open.
+            // Deeper folders are moved up, so that no more than two folders are open.
             for deeper in remove_files(&inner)? {
                 widen(&inner, &deeper)?;
                 while let Err(errno) = rustix::fs::renameat(&inner, &deeper, &top, format!("callsheet-{next}")) {
@@ -211,7 +212,7 @@ pub fn remove_tree_settled(path: &Path, until: Instant) -> io::Result<()> {
     }
 }
 
-/// Opens a folder whose owner can change what is in it from here on.
+/// Opens a folder and lets its owner change its content from now on.
 fn open_wide(folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
     widen(folder, name)?;
     Ok(rustix::fs::openat(folder, name, DIRECTORY, Mode::empty())?)
@@ -222,7 +223,7 @@ fn widen(folder: &OwnedFd, name: &OsStr) -> io::Result<()> {
     if mode & 0o700 == 0o700 { Ok(()) } else { set_mode_at(folder, name, mode | 0o700) }
 }
 
-/// Removes what is no folder, and returns the names of the folders.
+/// Removes everything that is not a folder, and returns the names of the folders.
 fn remove_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -241,7 +242,7 @@ fn remove_files(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     Ok(folders)
 }
 
-/// Removes a file or link; one that is not there is no error.
+/// Removes a file or link. A missing one is no error.
 pub(crate) fn remove_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
     match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -249,19 +250,19 @@ pub(crate) fn remove_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<()> 
     }
 }
 
-/// A file written under a name of its own beside its destination, then put in place in one step.
+/// A file that is written under another name beside its destination, then put in place in one step.
 pub(crate) struct NewFile<'a> {
     /// Directory of both names.
     pub(crate) directory: &'a OwnedFd,
-    /// Name until it is complete.
+    /// Its name until it is complete.
     pub(crate) temporary: &'a OsStr,
-    /// It must survive a power cut; views of the log need not.
+    /// Whether it must survive a power cut. Views of the log need not.
     pub(crate) durable: bool,
 }
 
 impl NewFile<'_> {
-    /// Writes the content under the temporary name. A leftover of that name is removed first. `mode` is set
-    /// exactly; without it the process's mask decides.
+    /// Writes the content under the temporary name, after removing a leftover of that name. `mode` is set exactly;
+    /// without it the umask decides.
     pub(crate) fn write(&self, content: &[u8], mode: Option<u32>) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || rustix::fs::openat(self.directory, self.temporary, flags, NEW_FILE);
@@ -280,13 +281,13 @@ impl NewFile<'_> {
         if self.durable { file.sync_all() } else { Ok(()) }
     }
 
-    /// Puts the complete file in place of `name`.
+    /// Replaces `name` by the complete file.
     pub(crate) fn rename_to(&self, name: &OsStr) -> io::Result<()> {
         rustix::fs::renameat(self.directory, self.temporary, self.directory, name)?;
         if self.durable { Ok(rustix::fs::fsync(self.directory)?) } else { Ok(()) }
     }
 
-    /// Removes the temporary name, if it is there.
+    /// Removes the temporary file, if it exists.
     pub(crate) fn discard(&self) -> io::Result<()> {
         remove_entry(self.directory, self.temporary)
     }

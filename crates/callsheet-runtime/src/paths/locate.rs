@@ -1,5 +1,5 @@
-//! What a written path means: the deepest existing ancestor is canonicalised, symbolic links resolved, and the result
-//! compared with the roots by components (spec 5.6).
+//! Resolves a written path: canonicalises the deepest existing ancestor, resolves symbolic links, and compares the
+//! result with the roots by components (spec 5.6).
 
 use std::fs::DirEntry;
 use std::io::ErrorKind;
@@ -12,27 +12,27 @@ use crate::issues::path_reason;
 
 use super::{PathFault, Workspace};
 
-/// A path that was checked. It holds no symbolic link at the time of the check; opening it refuses any that appears
+/// A checked path. It contained no symbolic link at the time of the check; opening it refuses a link that appears
 /// later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
-    /// Which base of the workspace it lies below; 0 is the project root.
+    /// The base of the workspace that contains it. 0 is the project root.
     pub(crate) base: usize,
-    /// Real path below the base; empty for the base itself.
+    /// Canonical path below the base. Empty for the base itself.
     pub(crate) relative: PathBuf,
-    /// Canonical text: relative to the project root with `/`, `.` for the root itself, absolute in a read root.
+    /// Canonical text: relative to the project root with `/`, `.` for the root itself, or absolute in a read root.
     pub(crate) text: String,
 }
 
 impl Located {
-    /// The canonical target path (spec 5.1): relative to the project root, `.` for the root itself, or absolute when
-    /// it lies in a read root.
+    /// The canonical target path (spec 5.1): relative to the project root, `.` for the root itself, or absolute if it
+    /// is in a read root.
     pub fn path(&self) -> &str {
         &self.text
     }
 }
 
-/// The real part of a path and what does not exist of it.
+/// The canonical existing part of a path, and the part that does not exist.
 struct Walked {
     real: PathBuf,
     rest: PathBuf,
@@ -41,7 +41,7 @@ struct Walked {
 }
 
 impl Workspace {
-    /// The existing file or directory that `written` means, relative to the project root or absolute.
+    /// The existing file or directory that `written` names, relative to the project root or absolute.
     ///
     /// # Errors
     /// `Missing`, `Outside` the project and all read roots, or `Unreadable`.
@@ -54,7 +54,7 @@ impl Workspace {
         if walked.rest.as_os_str().is_empty() { Ok(located) } else { Err(PathFault::Missing(written.to_owned())) }
     }
 
-    /// The file that `written` means for writing: inside the project root and not protected. It need not exist.
+    /// The file that `written` names for writing: inside the project root and not protected. It need not exist.
     ///
     /// # Errors
     /// `Outside`, `Protected`, `Unwritable`, or `Unreadable`.
@@ -80,20 +80,20 @@ impl Workspace {
         Ok(located)
     }
 
-    /// The existing file or directory that a path means which is spelled as links spell it (`my%20file.txt`) or as other
-    /// systems do (`src\a.txt`).
+    /// The existing file or directory for a path that is spelled as in links (`my%20file.txt`) or as on other systems
+    /// (`src\a.txt`).
     pub fn respelled(&self, written: &str) -> Option<Located> {
         let decoded = decode(written);
         let spellings = [decoded.clone().into_owned(), written.replace('\\', "/"), decoded.replace('\\', "/")];
         spellings.iter().filter(|other| *other != written).find_map(|other| self.locate(other).ok())
     }
 
-    /// Whether something exists at an absolute path outside every root, without saying more about it.
+    /// Whether something exists at an absolute path outside every root. Tells nothing else about it.
     pub(crate) fn exists_outside(&self, written: &str) -> bool {
         !written.contains('\0') && written.starts_with('/') && Path::new(written).symlink_metadata().is_ok()
     }
 
-    /// Whether what `written` names is itself a symbolic link; of one that does not exist, no.
+    /// Whether `written` itself names a symbolic link. False if it does not exist.
     pub(crate) fn is_link(&self, written: &str) -> bool {
         let named = written.trim_end_matches('/');
         !named.contains('\0') && self.root().join(named).is_symlink()
@@ -154,7 +154,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// The one entry of a folder whose name is the same in another form of Unicode: a letter with its mark as one
+    /// The only entry of a folder whose name is the same in another Unicode form: a letter with its mark as one
     /// character or as two.
     fn other_form(&self, folder: &Path, name: &Path) -> Option<PathBuf> {
         let name = name.to_str().filter(|name| !name.is_ascii())?;

@@ -1,5 +1,5 @@
-//! Confinement of paths (spec 5.6): what a written path means, whether it may be read or written, and opening it so
-//! that a directory exchanged for a symbolic link in between leads nowhere.
+//! Confinement of paths (spec 5.6): what a written path means, whether it may be read or written, and how to open it so
+//! that a directory that was replaced by a symbolic link in the meantime leads nowhere.
 
 mod beneath;
 mod locate;
@@ -28,50 +28,50 @@ pub(crate) use beneath::{
 };
 pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, reason, walker};
 
-/// The folder of a project with files of Callsheet.
+/// The folder of a project for Callsheet's files.
 pub const OWN_FOLDER: &str = ".callsheet";
-/// Folders of packages and builds, in which nobody looks for rules or protected files.
+/// Folders of packages and builds, which are not searched for rules or protected files.
 pub const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 /// Names that are never written to, at any depth (spec 5.6).
 const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", OWN_FOLDER];
 
-/// The confined view of a project: what may be read and written. Every path a model or a tool names goes through it.
+/// The confined view of a project: what may be read and written. Every path from a model or a tool goes through it.
 #[derive(Clone, Debug)]
 pub struct Workspace {
     /// The project root first, then the roots that may only be read.
     bases: Arc<[Base]>,
     read_roots: Vec<PathBuf>,
     protected: Vec<PathBuf>,
-    /// Folders of the user that say what is approved.
+    /// The user's folders with the lists of what is approved.
     kept: Vec<PathBuf>,
     /// What the user granted to commands besides the project.
     granted: Granted,
-    /// Where commands that are at work are noted.
+    /// Where running commands are noted.
     notes: Option<PathBuf>,
 }
 
-/// What a user grants to commands besides the project. A project can set none of it.
+/// What a user grants to commands besides the project. A project cannot set any of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
     /// Folders that commands may write to, such as a cache of tools.
     pub writable: Vec<PathBuf>,
     /// Folders and files that commands may read.
     pub shown: Vec<PathBuf>,
-    /// Names of variables of the environment that commands see.
+    /// Names of environment variables that commands see.
     pub variables: Vec<String>,
     /// Hosts that commands may connect to.
     pub hosts: Vec<String>,
-    /// Protected files and folders that commands may change, by their paths below the project.
+    /// Protected files and folders that commands may change, as paths below the project.
     pub protected: Vec<PathBuf>,
-    /// Mebibytes of memory that all processes of a command have together; `None`: a share of what there is.
+    /// Mebibytes of memory for all processes of a command together. `None` means a share of the machine's memory.
     pub memory_mb: Option<u64>,
-    /// Seconds of processor time that they have together; `None`: no limit of its own.
+    /// Seconds of processor time for them together. `None` means no separate limit.
     pub cpu_seconds: Option<u64>,
-    /// Whether an outer container is the border of commands, so that they need none of their own.
+    /// Whether an outer container confines commands, so that they need no sandbox of their own.
     pub contained: bool,
 }
 
-/// A canonical root, held open: everything below it is opened relative to this descriptor.
+/// A canonical root, kept open: everything below it is opened relative to this descriptor.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub(crate) path: PathBuf,
@@ -84,7 +84,7 @@ pub enum PathFault {
     /// It leads out of every allowed root.
     #[error("{0} is outside the project")]
     Outside(String),
-    /// It may be read and never written.
+    /// It may be read but never written.
     #[error("{0} is protected")]
     Protected(String),
     /// Nothing is there.
@@ -98,7 +98,7 @@ pub enum PathFault {
         /// The system's reason.
         reason: String,
     },
-    /// No file of this name can be written.
+    /// No file with this name can be written.
     #[error("{path} cannot be written: {reason}")]
     Unwritable {
         /// As written.
@@ -109,7 +109,7 @@ pub enum PathFault {
 }
 
 impl Workspace {
-    /// A view of `root`; both are canonicalised.
+    /// A view of `root`. All roots are canonicalised.
     ///
     /// # Errors
     /// If the root or a read root does not exist or is not a directory that can be opened.
@@ -135,38 +135,39 @@ impl Workspace {
         })
     }
 
-    /// The same view with a further directory that is never written to by changes, such as a run directory that lies
-    /// elsewhere than under `.callsheet/`. It need not exist yet; its existing part is canonicalised.
+    /// The same view with a further directory that changes never write to, such as a run directory outside
+    /// `.callsheet/`. It need not exist yet; its existing part is canonicalised.
     #[must_use]
     pub fn protecting(mut self, directory: &Path) -> Self {
         self.protected.push(real(directory));
         self
     }
 
-    /// The same view with a folder of the user that no command may write to, since it says what is approved.
+    /// The same view with a folder of the user that no command may write to, because it says what is approved.
     #[must_use]
     pub fn keeping(mut self, directory: &Path) -> Self {
         self.kept.push(real(directory));
         self
     }
 
-    /// The same view with the folder, outside of what commands write, in which those that are at work are noted.
+    /// The same view with the folder where running commands are noted. Commands cannot write there.
     #[must_use]
     pub fn noting(mut self, folder: PathBuf) -> Self {
         self.notes = Some(folder);
         self
     }
 
-    /// Where commands that are at work are noted.
+    /// Where running commands are noted.
     pub fn notes(&self) -> Option<&Path> {
         self.notes.as_deref()
     }
 
-    /// The same view, for which it is known where commands are noted, with what the user grants to commands. A folder to write to that is not there, or that holds or
-    /// lies in a folder that no command may write to, is left out, as is something protected of Callsheet's own.
+    /// The same view with what the user grants to commands. The folder of notes must already be set. A granted folder
+    /// is left out if it is missing, or if it contains or is in a folder that no command may write to; so is a
+    /// protected path of Callsheet itself.
     #[must_use]
     pub fn granting(mut self, granted: Granted) -> Self {
-        // Wherever they lead now, commands may have been able to write there.
+        // Wherever these paths lead now, commands may have been able to write there.
         let mut changeable = self.changeable();
         changeable.extend(granted.writable.iter().map(|folder| real(folder)));
         let writable = granted.writable.iter().filter_map(|folder| steady(folder, &changeable));
@@ -176,20 +177,20 @@ impl Workspace {
         self
     }
 
-    /// The folders that commands can change here, or could ever change in any project as far as notes say.
+    /// The folders that commands can change here, or could ever change in any project according to the notes.
     pub fn changeable(&self) -> Vec<PathBuf> {
         let own = std::iter::once(self.root().to_path_buf()).chain(self.granted.writable.iter().cloned());
         own.chain(self.notes.iter().flat_map(|notes| ever_changeable(notes))).collect()
     }
 
-    /// Whether a user may let commands write to a canonical folder: it is there, and neither holds nor lies in a folder that
-    /// no command may write to.
+    /// Whether a user may let commands write to a canonical folder: it exists, and neither contains nor is inside a
+    /// folder that no command may write to.
     pub fn may_grant_writing(&self, real: &Path) -> bool {
         let overlaps = self.kept.iter().any(|kept| kept.starts_with(real) || real.starts_with(kept));
         real.is_dir() && !overlaps
     }
 
-    /// Whether a user may let commands change something protected: it lies in the project and is none of Callsheet's own
+    /// Whether a user may let commands change a protected path: it is in the project and not in Callsheet's own
     /// folders.
     pub fn may_grant_protected(&self, below: &Path) -> bool {
         let names = || below.components();
@@ -209,7 +210,7 @@ impl Workspace {
         &self.kept
     }
 
-    /// Whether the project contains one of them or lies in one, so that no command may run in it.
+    /// Whether the project contains one of them or is inside one, so that no command may run in it.
     pub fn holds_kept(&self) -> bool {
         self.kept.iter().any(|directory| directory.starts_with(self.root()) || self.root().starts_with(directory))
     }
@@ -233,14 +234,14 @@ impl Workspace {
         self.bases.first().map(|base| &base.fd).ok_or_else(|| PathFault::Missing("project root".to_owned()))
     }
 
-    /// Whether a real path below the project root must not be written (spec 5.6).
+    /// Whether a canonical path below the project root must not be written (spec 5.6).
     fn is_protected(&self, real: &Path, relative: &Path) -> bool {
         relative.components().any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
             || self.protected.iter().any(|directory| real.starts_with(directory))
     }
 }
 
-/// A path without steps back.
+/// A path without `..`.
 pub fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         if part == Component::ParentDir {
@@ -257,7 +258,7 @@ pub fn real(path: &Path) -> PathBuf {
     let mut real = path.to_path_buf();
     let mut rest = Vec::new();
     loop {
-        // A step back behind a link leads up from where the link leads.
+        // `..` after a link leads up from the link's target.
         if let Ok(found) = real.canonicalize() {
             real = found;
             break;

@@ -1,4 +1,4 @@
-//! What is known of places from all commands that were ever started, of any project. It is kept beside their notes.
+//! What is known about places from all commands that ever started, in any project. It is kept beside their notes.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,14 +13,14 @@ pub const PLACES: &str = "places";
 /// What is known.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Places {
-    /// Folders that commands could change: what lies there can be a link that leads anywhere, or a program of theirs.
+    /// Folders that commands could change. A link there may lead anywhere, and a program there may be theirs.
     pub changeable: BTreeSet<OsString>,
-    /// Projects that were small enough once to be searched for others within them.
+    /// Projects that were once small enough to be searched for nested projects.
     pub searched: BTreeSet<OsString>,
 }
 
 impl Places {
-    /// What the folder of notes says; nothing before the first command.
+    /// The content of the folder of notes. Empty before the first command.
     pub fn read(notes: &Path) -> Self {
         fs::read(notes.join(PLACES)).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
-//! Files and folders of our own, which their owner alone reads, whatever the process's mask is: they hold prompts, texts of
-//! projects and settings.
+//! Our own files and folders, which only their owner can read, whatever the process's umask: they contain prompts,
+//! texts of projects and settings.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Makes a folder and those above it that are missing.
+/// Creates a folder and its missing parents.
 ///
 /// # Errors
 /// The system's reason.
@@ -14,14 +14,14 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// How a private file is opened; a new one is the owner's alone.
+/// How a private file is opened. A new one is accessible only to its owner.
 pub fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
-/// Writes a file, or writes it over.
+/// Writes or overwrites a file.
 ///
 /// # Errors
 /// The system's reason.

@@ -1,4 +1,4 @@
-//! Reading what was located: kinds, whole files up to a cap, listings.
+//! Reads located paths: types, whole files up to a cap, listings.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,13 +9,13 @@ use rustix::fs::{Dir, FileType};
 
 use super::{Located, PathFault, Workspace, beneath};
 
-/// Bytes of a file that are looked at for NUL to tell text from binary (spec 5.4).
+/// How many bytes of a file are searched for NUL to distinguish text from binary (spec 5.4).
 pub const BINARY_PROBE: usize = 8 * 1024;
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryKind {
-    /// A regular file of so many bytes.
+    /// A regular file with its size in bytes.
     File(u64),
     /// A directory.
     Directory,
@@ -26,47 +26,47 @@ pub enum EntryKind {
 /// The content of a file, up to a cap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileBytes {
-    /// The first bytes, at most as many as asked.
+    /// The first bytes, at most as many as requested.
     pub bytes: Vec<u8>,
-    /// The file goes on after them.
+    /// Whether the file continues after them.
     pub truncated: bool,
 }
 
 /// Names in a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// Sorted by bytes; directories end with `/`; characters that would break a line are replaced.
+    /// Sorted by bytes. Directories end with `/`; characters that would break a line are replaced.
     pub names: Vec<String>,
     /// How many more there are.
     pub left_out: usize,
 }
 
 impl FileBytes {
-    /// NUL in the first 8 KiB (spec 5.4).
+    /// Whether the first 8 KiB contain NUL (spec 5.4).
     pub fn is_binary(&self) -> bool {
         is_binary(&self.bytes)
     }
 }
 
-/// NUL in the first 8 KiB of a file (spec 5.4).
+/// Whether the first 8 KiB of a file contain NUL (spec 5.4).
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0)
 }
 
-/// The bytes of a file, wherever it lies. A pipe or a device is never opened: it could keep the reader waiting for ever.
+/// Reads a file, wherever it is. A pipe or a device is never opened, because it could block the reader for ever.
 ///
 /// # Errors
-/// It cannot be read, or is no regular file.
+/// It cannot be read, or is not a regular file.
 pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The text of a file that is read so.
+/// The text of a file that is read in this way.
 ///
 /// # Errors
-/// As [`read_regular`]; it is no UTF-8.
+/// As [`read_regular`]; or it is not UTF-8.
 pub fn read_regular_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open_regular(path)?.read_to_string(&mut text)?;
@@ -87,7 +87,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
 }
 
 impl Workspace {
-    /// What a located path is now.
+    /// The type of a located path now.
     ///
     /// # Errors
     /// `Missing` or `Unreadable`, also if a part of it became a symbolic link since it was located.
@@ -141,7 +141,7 @@ impl Workspace {
         Ok(FileBytes { bytes, truncated })
     }
 
-    /// Names in a located directory, at most `limit`, ignored files and version control left out (spec 5.1).
+    /// Names in a located directory, at most `limit`, without ignored files and version control (spec 5.1).
     ///
     /// # Errors
     /// `Missing` or `Unreadable`.
@@ -153,7 +153,7 @@ impl Workspace {
         for entry in Dir::read_from(&directory).map_err(|errno| unreadable(errno.into()))? {
             let entry = entry.map_err(|errno| unreadable(errno.into()))?;
             let bytes = entry.file_name().to_bytes();
-            // A name that is not listed by the walk of ignored files is left out; what is not there any more too.
+            // Names that the walk with ignore files does not list are left out, and so are files that no longer exist.
             if !wanted.contains(bytes) {
                 continue;
             }
@@ -187,26 +187,27 @@ impl Workspace {
     }
 }
 
-/// Whether a folder holds what tools fetched or made, whatever ignore files say: packages of Node.js have their folder by a
-/// name, environments of Python and caches have a file in it that says so.
+/// Whether a folder contains what tools downloaded or created, whatever the ignore files say. Packages of Node.js have
+/// a folder with a fixed name; Python environments and caches contain a file that marks them.
 pub fn is_fetched(folder: &Path) -> bool {
     folder.ends_with("node_modules") || ["pyvenv.cfg", "CACHEDIR.TAG"].iter().any(|mark| folder.join(mark).is_file())
 }
 
-/// Files of ignore rules that a walk opens when it comes into a folder.
+/// Ignore files that a walk opens when it enters a folder.
 const IGNORE_FILES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
-/// Bytes of one of them.
+/// Most bytes of one of them.
 const MOST_IGNORE_BYTES: u64 = 1 << 20;
 
-/// Whether a walk may read the ignore rules of a folder. A pipe or a device in the place of such a file would be waited for, or
-/// read without end.
+/// Whether a walk may read the ignore files of a folder. A pipe or a device in the place of such a file would block it,
+/// or never end.
 pub fn has_plain_ignore_files(folder: &Path) -> bool {
     let found = IGNORE_FILES.iter().filter_map(|name| folder.join(name).metadata().ok());
     found.into_iter().all(|found| found.is_file() && found.len() <= MOST_IGNORE_BYTES)
 }
 
-/// A walk that leaves out ignored files, what tools fetched, version control and `.callsheet/`, does not follow links, and
-/// shows hidden files. The person's global ignore file does not count, so that a run sees the same on every machine.
+/// A walk that leaves out ignored files, what tools downloaded, version control and `.callsheet/`, does not follow
+/// links, and shows hidden files. It does not use the person's global ignore file, so a run sees the same on every
+/// machine.
 pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(directory);
     let plain = has_plain_ignore_files(directory);
@@ -220,7 +221,7 @@ pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     walker
 }
 
-/// The text with control characters replaced, so that it stays on its line.
+/// The text with control characters replaced, so that it stays on one line.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|character| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }).collect()
 }

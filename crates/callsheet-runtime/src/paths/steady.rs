@@ -1,14 +1,15 @@
-//! Where a path leads that is looked at anew for each command. A command may have put a link on the way since.
+//! Resolves a path again for each command, because a command may have put a link into it since.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Links on the way of one path.
+/// Most links in one path.
 const MOST_LINKS: usize = 40;
 
-/// Where a path leads; `None`: nowhere, or over a link that lies in one of the canonical folders that commands can change.
+/// Where a path leads. `None` if it leads nowhere, or through a link in one of the canonical folders that commands can
+/// change.
 pub fn steady(path: &Path, changeable: &[PathBuf]) -> Option<PathBuf> {
     let mut real = PathBuf::from("/");
     let mut rest = parts(path);
@@ -45,7 +46,7 @@ pub fn is_below(path: &Path, folders: &[PathBuf]) -> bool {
     folders.iter().any(|folder| path.starts_with(folder))
 }
 
-/// A program of the user's `PATH` that no command can have put there.
+/// A program from the user's `PATH` that no command can have put there.
 pub fn host_program(name: &str, changeable: &[PathBuf]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());

@@ -1,4 +1,4 @@
-//! What gates and questions show, and whether somebody is there to answer. Answers come through the inbox.
+//! What gates and questions show, and whether somebody can answer. Answers arrive through the inbox.
 
 use async_trait::async_trait;
 use callsheet_core::record::{CheckEnd, Gate};
@@ -6,38 +6,38 @@ use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_format::edit::{Hunk, HunkPick};
 use serde::{Deserialize, Serialize};
 
-/// A pending writer as the before-run gate shows it (spec 11.3).
+/// A pending task that changes files, as the before-run gate shows it (spec 11.3).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WriterView {
     /// The task as refined so far.
     pub task: Task,
     /// Its step, from 1.
     pub step: u32,
-    /// Skill with source, and a notice if it replaces another.
+    /// Skill with its source, and a notice if it replaces another.
     pub skill: String,
-    /// Why it is a writer.
+    /// Why it needs approval.
     pub reason: String,
     /// Model that will run it.
     pub model: String,
-    /// It is refined already, or need not be.
+    /// Whether it is already refined, or need not be.
     pub refined: bool,
-    /// A model refined it.
+    /// Whether a model refined it.
     #[serde(default)]
     pub by_model: bool,
 }
 
-/// A check of changes, and what came of it.
+/// A check of changes and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CheckView {
     /// Its name.
     pub name: String,
-    /// How it came out.
+    /// Its result.
     pub end: CheckEnd,
     /// What the command printed, or why it did not start.
     pub output: String,
 }
 
-/// What a person is told of a call that nothing holds to what they approve.
+/// What a person is told about a call that the system cannot confine to what they approve.
 pub const UNHELD: &str = "this machine cannot keep a command from changing other files or using the network";
 
 /// What a gate shows.
@@ -45,11 +45,11 @@ pub const UNHELD: &str = "this machine cannot keep a command from changing other
 pub struct GateView {
     /// Which asking.
     pub gate: Gate,
-    /// Pending writers, for before-run.
+    /// Pending tasks that change files, for before-run.
     pub writers: Vec<WriterView>,
-    /// The whole sheet as Markdown, for before-run.
+    /// The whole plan as Markdown, for before-run.
     pub plan: String,
-    /// Task of a before-apply or before-call gate.
+    /// The task of a before-apply or before-call gate.
     pub task: Option<Slug>,
     /// Unified diff, for before-apply.
     pub diff: String,
@@ -61,20 +61,20 @@ pub struct GateView {
     pub check: Option<CheckView>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
-    /// The call was made before, and its process was killed before it ended.
+    /// Whether the call was made before, and its process was killed before it ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// Nothing on this machine holds the call to what is approved.
+    /// Whether nothing on this machine confines the call to what is approved.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unheld: bool,
-    /// Calls that are asked about with it: of the same tool, by the same node of a template.
+    /// Calls that are asked about together with it: of the same tool, by the same node of a template.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<EqualCall>,
-    /// Directory a call would run in.
+    /// Directory in which the call would run.
     pub directory: Option<String>,
 }
 
-/// A call that is asked about with another one, and waits at a gate of its own.
+/// A call that is asked about together with another one, and has its own gate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EqualCall {
     /// Its gate.
@@ -85,24 +85,24 @@ pub struct EqualCall {
     pub call: ToolCall,
 }
 
-/// What a person says of the hunks of a change set (spec 11.4). A hunk that is not named is refused.
+/// A person's verdicts on the hunks of a change set (spec 11.4). A hunk without a verdict is skipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartAnswer {
     /// Verdicts by number.
     pub hunks: Vec<HunkPick>,
-    /// Why, verbatim; may be empty.
+    /// The reason, verbatim. May be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub words: String,
 }
 
-/// Whether somebody looks at a run who could answer.
+/// Whether somebody who could answer watches the run.
 #[async_trait]
 pub trait Attendance: Send + Sync {
-    /// Returns when nobody looks at the run any more; at once if nobody does. An answer comes through the inbox.
+    /// Returns when nobody watches the run any more; at once if nobody does. An answer arrives through the inbox.
     async fn ended(&self);
 }
 
-/// Nobody looks at the run: each gate and each question waits for a later answer.
+/// Nobody watches the run, so each gate and each question waits for a later answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unattended;
 

@@ -1,4 +1,4 @@
-//! Time, so that tests and the simulator can own it.
+//! Time, behind a port, so that tests and the simulator can control it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,5 +1,5 @@
-//! Pages over HTTP, confined as spec 5.7 says: GET only, text types, 1 MiB, 20 s, at most 5 redirects each checked
-//! again; loopback, link-local and private addresses refused unless listed.
+//! Pages over HTTP, confined according to spec 5.7: only GET, text types, 1 MiB, 20 s, and at most 5 redirects, each of
+//! which is checked again. Loopback, link-local and private addresses are refused unless they are listed.
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -11,28 +11,29 @@ pub struct Page {
     pub url: String,
     /// Media type without parameters.
     pub media_type: String,
-    /// Its text, cut at 1 MiB.
+    /// Its text, at most 1 MiB.
     pub text: String,
     /// It was cut.
     pub truncated: bool,
 }
 
-/// Why a page could not be had. Its words are for people and logs; a model reads those of the issue or tool output.
+/// Why a page could not be fetched. These words are for people and logs; a model reads those of the issue or the tool
+/// output.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchFault {
     /// There is no network access.
     #[error("there is no network access")]
     Off,
-    /// The address is not allowed; the text says why. A retry does not help.
+    /// The address is not allowed, for the reason in the text. A retry does not help.
     #[error("refused: {0}")]
     Refused(String),
-    /// The server answered with another status than 2xx.
+    /// The server answered with a status other than 2xx.
     #[error("the server answered {0}")]
     Status(u16),
     /// No text.
     #[error("content of type {0} is not text")]
     NotText(String),
-    /// Network trouble; a retry may help.
+    /// Network failure. A retry may help.
     #[error("could not fetch: {0}")]
     Network(String),
     /// Cancelled by us.

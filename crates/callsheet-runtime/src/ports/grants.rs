@@ -3,11 +3,11 @@
 use crate::grants::{Caller, CommandCall, Grant};
 use crate::paths::Granted;
 
-/// The person's grants. Each look sees them as they are now: one that was revoked a moment ago does not count.
+/// The person's grants. Each call reads their current state, so a grant that was just revoked does not count.
 pub trait Grants: Send + Sync {
     /// The grant that covers this command of a task.
     fn covering(&self, call: &CommandCall, caller: Caller<'_>) -> Option<Grant>;
 
-    /// Adds what commands of a task may do besides.
+    /// Adds what else commands of a task may do.
     fn add_to(&self, granted: &mut Granted, caller: Caller<'_>);
 }

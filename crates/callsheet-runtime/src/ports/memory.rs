@@ -1,4 +1,4 @@
-//! The memory system (spec "Templates" 13): the index of metadata, and the lookup.
+//! The memory system (spec "Templates" 13): the index of metadata, and lookups.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use callsheet_core::spec::BlobId;
 
 use super::StoreFault;
 
-/// A file of the index. Nothing of its content is kept.
+/// An indexed file. Its content is not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// Absolute path.
@@ -17,29 +17,29 @@ pub struct IndexEntry {
     pub text: String,
     /// Size when it was indexed.
     pub size: u64,
-    /// Hash of what it held then.
+    /// Hash of its content when it was indexed.
     pub hash: BlobId,
 }
 
-/// What becomes of the entries that are there.
+/// What happens to the existing entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IndexMode {
-    /// Entries of the same path are replaced, others stay.
+    /// Replace entries with the same path, keep the others.
     #[default]
     Merge,
-    /// Only the new ones are left.
+    /// Keep only the new entries.
     Replace,
-    /// The entries of these paths go; texts do not matter.
+    /// Remove the entries with these paths. Their texts are ignored.
     Remove,
 }
 
-/// Why the index was not changed, or not read.
+/// Why the index was not changed or not read.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexFault {
-    /// Paths of the index are absolute. Nothing was changed.
+    /// A path of the index must be absolute. Nothing was changed.
     #[error("{0} is not an absolute path")]
     RelativePath(String),
-    /// Metadata are text. Nothing was changed.
+    /// Metadata must be text. Nothing was changed.
     #[error("the metadata of {0} is not text")]
     NotText(String),
     /// The store refused.
@@ -49,7 +49,7 @@ pub enum IndexFault {
 
 /// Keeps the index across processes. Calls are short and block.
 pub trait Index: Send + Sync {
-    /// Changes the index in one transaction: all of it or nothing.
+    /// Changes the index in one transaction, completely or not at all.
     ///
     /// # Errors
     /// See `IndexFault`.
@@ -58,20 +58,20 @@ pub trait Index: Send + Sync {
     /// All entries by path.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's fault.
     fn entries(&self) -> Result<Vec<IndexEntry>, IndexFault>;
 
-    /// The entry of exactly this path.
+    /// The entry with exactly this path.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's fault.
     fn entry(&self, path: &str) -> Result<Option<IndexEntry>, IndexFault>;
 }
 
 /// What every index checks before it changes anything.
 ///
 /// # Errors
-/// A relative path, a text with control characters.
+/// A relative path, or a text with control characters.
 pub fn check_entries(entries: &[IndexEntry], mode: IndexMode) -> Result<(), IndexFault> {
     for entry in entries {
         if !Path::new(&entry.path).is_absolute() || entry.path.contains('\0') {
@@ -85,17 +85,17 @@ pub fn check_entries(entries: &[IndexEntry], mode: IndexMode) -> Result<(), Inde
     Ok(())
 }
 
-/// Why a lookup gave nothing.
+/// Why a lookup found nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct MemoryFault(pub String);
 
-/// Looks up what matters for a task. Reads only, and changes no task's context.
+/// Looks up what is relevant for a task. Only reads, and changes no task's context.
 #[async_trait]
 pub trait Memory: Send + Sync {
     /// What is relevant to a question.
     ///
     /// # Errors
-    /// An error is an error, never an answer with the error as its text.
+    /// A failure is always an error, never an answer that contains the error text.
     async fn get_relevant_context_for(&self, query: ContextQuery) -> Result<RelevantContext, MemoryFault>;
 }

@@ -1,4 +1,4 @@
-//! Ports: what the runtime asks of the world. Each has a fault type that says whose fault it is and whether a retry
+//! Ports: what the runtime asks of the world. Each has a fault type that says who can fix a fault and whether a retry
 //! helps, and a conformance suite that every adapter runs.
 
 mod asking;

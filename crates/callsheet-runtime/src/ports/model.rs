@@ -1,4 +1,4 @@
-//! A language model behind one door. Adapters translate; they neither retry nor read replies.
+//! The port for language models. Adapters translate; they neither retry nor read replies.
 
 use std::time::Duration;
 
@@ -20,17 +20,17 @@ pub struct Capabilities {
     pub json_schema: bool,
     /// Output constrained by a grammar.
     pub grammar: bool,
-    /// Whole replies are asked for as JSON twins (`callsheet_format::grammar::Form`) where no grammar is taken.
+    /// Whole replies are requested in their JSON form (`callsheet_format::grammar::Form`) if no grammar is accepted.
     pub twins: bool,
-    /// Token counts by `Model::count_tokens`.
+    /// Whether `Model::count_tokens` counts tokens.
     pub counts_tokens: bool,
-    /// A sampling temperature; some hosted models refuse one.
+    /// Whether it accepts a sampling temperature. Some hosted models refuse one.
     pub temperature: bool,
     /// A sampling seed.
     pub seed: bool,
 }
 
-/// Who said how large a window is.
+/// Where the size of a window comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WindowFrom {
@@ -42,7 +42,7 @@ pub enum WindowFrom {
     Vendor,
     /// The script of a scripted model.
     Script,
-    /// The weights of an embedded model, and the memory they may take.
+    /// The weights of an embedded model, and the memory that they may use.
     File,
 }
 
@@ -52,14 +52,14 @@ impl WindowFrom {
         match self {
             Self::Setting => "as set",
             Self::Server => "as the server says",
-            Self::Vendor => "by the vendor row",
+            Self::Vendor => "from the table of vendors",
             Self::Script => "as the script says",
-            Self::File => "of the model file",
+            Self::File => "from the model file",
         }
     }
 }
 
-/// What is known of a model before asking it.
+/// What is known about a model before it is asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
     /// `PROVIDER/MODEL`, or `embedded:PATH`, `scripted:FILE`.
@@ -68,20 +68,20 @@ pub struct ModelInfo {
     pub provider: String,
     /// Context window in tokens, if known.
     pub window: Option<u32>,
-    /// Who said so; `None` for a window that is not known.
+    /// Where that number comes from. `None` if the window is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_from: Option<WindowFrom>,
-    /// Nobody knows what it costs, so no limit of cost can hold it.
+    /// Whether its price is unknown, so that no cost limit can hold it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
-    /// US dollars for a million tokens of input, if they cost something that is known.
+    /// US dollars per million input tokens, if it has a known price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_input: Option<f64>,
     /// What it can do.
     pub capabilities: Capabilities,
 }
 
-/// How the calls of a native tool are written.
+/// The notation of a native tool's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NativeNotation {
@@ -91,18 +91,19 @@ pub enum NativeNotation {
     Bash,
 }
 
-/// A tool that a vendor's models know by heart. It is only another name of canonical ones: calls of it become theirs.
+/// A tool that a vendor's models were trained on. It is only another form of canonical tools: its calls are converted
+/// to theirs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NativeTool {
-    /// Type, as the vendor writes it.
+    /// The vendor's name for its type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Name, as the vendor writes it.
+    /// The vendor's name for the tool.
     pub name: String,
-    /// How its calls are written.
+    /// The notation of its calls.
     pub notation: NativeNotation,
-    /// Canonical tools whose calls it stands for. It is offered only with all of them. Of an editor the first reads and
-    /// the last writes.
+    /// Canonical tools that its calls are converted to. It is offered only together with all of them. For an editor,
+    /// the first reads and the last writes.
     pub executes: Vec<String>,
 }
 
@@ -115,9 +116,9 @@ pub enum Message {
         /// Text.
         text: String,
     },
-    /// From the model, earlier in a loop; or what it should have said, in an example turn.
+    /// From the model, earlier in a loop; or, in an example, what the model should have said.
     Assistant {
-        /// Text; may be empty beside calls.
+        /// Text. May be empty beside calls.
         text: String,
         /// Calls it made.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -137,42 +138,42 @@ pub enum Message {
     },
 }
 
-/// Constraint on the form of the reply. An adapter uses the strongest form it can and ignores the others.
+/// Constraint on the form of the reply. An adapter uses the strongest form that it supports and ignores the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
     /// Grammar of the whole reply.
     pub grammar: Option<Grammar>,
     /// JSON schema of the whole reply.
     pub json_schema: Option<Value>,
-    /// The form whose twin `json_schema` describes: how the reply becomes Markdown again. Never sent.
+    /// The form whose JSON `json_schema` describes, which converts the reply back to Markdown. Never sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
 }
 
-/// A canonical request: what is recorded as the prompt of a call and matched by cassettes.
+/// A canonical request: what is recorded as the prompt of a call, and what cassettes compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelRequest {
-    /// What the call is for, such as `plan`, `refine find-code-1`; for logs and scripted models, never sent.
+    /// The purpose of the call, such as `plan` or `refine find-code-1`. For logs and scripted models; never sent.
     pub label: String,
     /// System text.
     pub system: String,
-    /// Messages, the first from the user: example turns, the prompt, then the conversation.
+    /// Messages, the first one from the user: examples, the prompt, then the conversation.
     pub messages: Vec<Message>,
     /// Tools offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
-    /// Native tools that stand for some of `tools`. An adapter that knows none sends the schemas of all.
+    /// Native tools that replace some of `tools`. An adapter that supports none sends the schemas of all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub native_tools: Vec<NativeTool>,
     /// Form of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
-    /// Hard cap of the reply, tokens. Always set.
+    /// Hard cap of the reply in tokens. Always set.
     pub max_output_tokens: u32,
-    /// Sampling temperature, for models that take one.
+    /// Sampling temperature, for models that accept one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Sampling seed, for models that take one.
+    /// Sampling seed, for models that accept one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// Time for the whole call.
@@ -180,11 +181,11 @@ pub struct ModelRequest {
     pub deadline: Duration,
 }
 
-/// Tokens a message's frame (role and separators) takes in common chat templates, rounded up.
+/// How many tokens a message's frame (role and separators) takes in common chat templates, rounded up.
 const FRAME_TOKENS: u64 = 8;
 
 impl ModelRequest {
-    /// Estimated tokens of everything a model reads for it, tools included.
+    /// Estimated tokens of everything that a model reads for it, including tools.
     pub fn estimated_tokens(&self) -> u64 {
         let count = |text: &str| u64::from(tokens(text));
         let messages = self.messages.iter().map(|message| {
@@ -221,7 +222,7 @@ fn default_deadline() -> Duration {
 pub struct ModelReply {
     /// Visible text.
     pub text: String,
-    /// Thinking the provider kept apart from the text.
+    /// Thinking that the provider kept separate from the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     /// Native tool calls.
@@ -233,29 +234,30 @@ pub struct ModelReply {
     pub stop: StopReason,
     /// `PROVIDER/MODEL` that answered.
     pub model: String,
-    /// What a person should know of it, each a line. Not a part of the reply.
+    /// What a person should know about it, one line each. Not a part of the reply.
     #[serde(skip)]
     pub notices: Vec<String>,
 }
 
-/// Why a call gave no reply. Messages carry no secrets.
+/// Why a call gave no reply. Messages contain no secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelFault {
-    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 5xx. The provider's fault; a retry may help.
+    /// The connection, TLS or a timeout failed, the stream broke or was empty, or the status was 408, 425 or 5xx. The
+    /// provider is at fault; a retry may help.
     #[error("{message}")]
     Communication {
         /// What happened.
         message: String,
     },
-    /// A limit of the provider, or a model that is still loading. Its next call should wait, whichever that is.
+    /// A limit of the provider, or a model that is still loading. All further calls to it should wait.
     #[error("{message}")]
     Busy {
         /// What happened.
         message: String,
-        /// How long, if the provider says.
+        /// How long, if the provider tells.
         wait: Option<Duration>,
     },
-    /// Credentials, unknown model, other 4xx, a missing file. The user's fault; a retry does not help.
+    /// Credentials, an unknown model, another 4xx, or a missing file. The user must fix it; a retry does not help.
     #[error("{message}")]
     Configuration {
         /// What happened and what to do.
@@ -267,7 +269,7 @@ pub enum ModelFault {
         /// What happened.
         message: String,
     },
-    /// The prompt does not fit, or was about to be cut silently (Ollama). Mended by smaller budgets.
+    /// The prompt does not fit, or would have been cut silently (Ollama). Smaller budgets fix it.
     #[error("the prompt does not fit: {message}")]
     ContextOverflow {
         /// What happened.
@@ -281,16 +283,16 @@ pub enum ModelFault {
     Cancelled,
 }
 
-/// Where streamed text goes: to viewers only, never into the record.
+/// Receives streamed text. It goes only to viewers, never into the record.
 pub type DeltaSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
 
 /// One model.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// What is known of it.
+    /// What is known about it.
     fn info(&self) -> &ModelInfo;
 
-    /// One call: sends once, streams text to `deltas`, stops within 50 ms when cancelled.
+    /// Makes one call: sends once, streams text to `deltas`, and stops within 50 ms when cancelled.
     async fn ask(
         &self,
         request: &ModelRequest,
@@ -298,12 +300,12 @@ pub trait Model: Send + Sync {
         cancel: &CancellationToken,
     ) -> Result<ModelReply, ModelFault>;
 
-    /// Tools that this model knows by heart.
+    /// Tools that this model was trained on.
     fn native_tools(&self) -> &[NativeTool] {
         &[]
     }
 
-    /// The provider's own token count of a text, if it is cheap to have.
+    /// The provider's own token count of a text, if it is cheap to get.
     fn count_tokens(&self, _text: &str) -> Option<u32> {
         None
     }

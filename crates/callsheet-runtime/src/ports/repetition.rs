@@ -1,35 +1,35 @@
-//! Replies that only repeat themselves. Small models fall into a loop that nothing but their length limit ends, minutes
-//! later; the reply is lost either way.
+//! Detects replies that only repeat themselves. Small models fall into a loop that only their length limit ends,
+//! minutes later. Either way the reply is lost.
 
-/// Bytes at the end of a text that have to repeat one piece.
+/// How many bytes at the end of a text must repeat one piece.
 const REPEATED: usize = 1_500;
 
-/// Bytes of that piece at most.
+/// Longest such piece in bytes.
 const PIECE: usize = 150;
 
-/// Lines in a row that say the same, whatever numbers they hold.
+/// How many consecutive lines may say the same, apart from numbers.
 const SAME_LINES: usize = 40;
 
-/// Letters of such a line at least: rows of a table have the same words by right.
+/// Shortest such line in letters. Short rows of a table may well have the same words.
 const LETTERS: usize = 24;
 
-/// Bytes of a longer piece that stands there again and again.
+/// How many bytes at the end must repeat a longer piece.
 const LONG: usize = 6_000;
 
-/// Watches a text as it is written.
+/// Watches a text while it is written.
 #[derive(Clone, Debug, Default)]
 pub struct Repetition {
     /// The last bytes, at most [`LONG`].
     end: Vec<u8>,
-    /// The line that is being written.
+    /// The current line.
     line: String,
-    /// The letters of the last line, and how often they came in a row.
+    /// The letters of the last line, and how many consecutive lines had them.
     same: (String, usize),
 }
 
 impl Repetition {
-    /// Adds what was written. True once the text only repeats itself: a short piece ten times and more, a longer one four
-    /// times, or lines that differ in nothing but numbers.
+    /// Adds text. Returns true as soon as the text only repeats itself: a short piece at least ten times, a longer one
+    /// four times, or lines that differ only in numbers.
     pub fn push(&mut self, text: &str) -> bool {
         self.end.extend_from_slice(text.as_bytes());
         let surplus = self.end.len().saturating_sub(LONG);
@@ -38,7 +38,7 @@ impl Repetition {
         let short = self.end.get(short..).filter(|end| end.len() == REPEATED);
         let is_short = short.is_some_and(|end| (1..=PIECE).any(|piece| repeats(end, piece)));
         let ends_line = text.contains('\n');
-        // A longer piece is looked for at line ends only, since that costs more.
+        // A longer piece is searched only at line ends, because that costs more.
         let is_long =
             || ends_line && self.end.len() == LONG && (PIECE + 1..=LONG / 4).any(|piece| repeats(&self.end, piece));
         is_short || is_long() || self.follows_lines(text)

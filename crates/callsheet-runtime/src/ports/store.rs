@@ -1,4 +1,4 @@
-//! The durable store: a log of facts a run, blobs by content hash, one writer a run, and an inbox.
+//! The durable store: one log of facts per run, blobs by content hash, one writer per run, and an inbox.
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::record::{Answer, AnsweredBy, Gate, Outcome};
@@ -7,35 +7,36 @@ use serde::{Deserialize, Serialize};
 
 use super::PartAnswer;
 
-/// A message for a run, left by any process. Only the lock's owner turns it into a fact.
+/// A message for a run, left by any process. Only the owner of the lock turns it into a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "letter", rename_all = "snake_case")]
 pub enum InboxMessage {
-    /// An answer to a gate; `None` answers whatever gate is open.
+    /// An answer to a gate. `None` answers whichever gate is open.
     Answer {
         /// Which asking.
         gate: Option<Gate>,
         /// The answer.
         answer: Answer,
-        /// It was said of all that the gate asks about, by name or because nothing else waits: it is no word on the rest
-        /// of what waits (spec 11.5).
+        /// Whether the answer names everything that the gate asks about, or nothing else waited. It then does not
+        /// decide anything else that waits (spec 11.5).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         named: bool,
-        /// Where it was given.
+        /// Where the answer was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AnsweredBy>,
     },
-    /// An answer to a before-apply gate, hunk by hunk (spec 11.4); `None` answers whatever gate is open.
+    /// An answer to a before-apply gate with verdicts on single hunks (spec 11.4). `None` answers whichever gate is
+    /// open.
     Part {
         /// Which asking.
         gate: Option<Gate>,
         /// What is kept.
         part: PartAnswer,
-        /// Where it was given.
+        /// Where the answer was given.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AnsweredBy>,
     },
-    /// An answer to the open question of a tool; `None` answers the first.
+    /// An answer to the open question of a tool. `None` answers the first one.
     Reply {
         /// Verbatim.
         text: String,
@@ -43,39 +44,39 @@ pub enum InboxMessage {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<AskingCall>,
     },
-    /// Have tasks that ended without output done again (spec 2.18).
+    /// Run tasks again that ended without output (spec 2.18).
     Retry {
-        /// Tasks.
+        /// Tasks to run again.
         tasks: Vec<Slug>,
     },
-    /// Take tasks off the list.
+    /// Remove tasks from the list.
     Drop {
         /// Tasks.
         tasks: Vec<Slug>,
     },
     /// Raise a limit of the run.
     Raise {
-        /// The limit, by the name a person sets it by.
+        /// The limit, by the name of its setting.
         limit: String,
-        /// The new bound, in the unit of the limit (seconds for times).
+        /// The new limit, in its unit (seconds for times).
         max: f64,
     },
     /// Stop the run.
     Cancel,
 }
 
-/// The call of a tool that asks a person something.
+/// A tool call that asks a person something.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskingCall {
     /// Its task.
     pub task: Slug,
-    /// The execution of it.
+    /// The execution that makes the call.
     pub run: ExecutionId,
-    /// Name of the call there.
+    /// Name of the call within the execution.
     pub call: String,
 }
 
-/// A run as listed.
+/// A run in the list of runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Name.
@@ -86,11 +87,11 @@ pub struct RunSummary {
     pub started_at: u64,
     /// When its last fact was recorded.
     pub changed_at: u64,
-    /// Facts in its log.
+    /// Number of facts in its log.
     pub facts: u64,
-    /// How it ended or why it waits; `None`: it runs, or its process died.
+    /// How it ended or why it waits. `None` if it is running, or its process died.
     pub outcome: Option<Outcome>,
-    /// US dollars; `None`: the cost of some calls is unknown.
+    /// US dollars. `None` if the cost of some calls is unknown.
     pub cost_usd: Option<f64>,
     /// The process that writes it now, if one is alive.
     pub owner: Option<String>,
@@ -99,10 +100,10 @@ pub struct RunSummary {
 /// Why the store refused.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFault {
-    /// Another living process writes the run. The text names it.
+    /// Another living process writes the run.
     #[error("{owner} is running it")]
     Locked {
-        /// Process id and host, as a person reads them.
+        /// Process id and host, for people.
         owner: String,
     },
     /// No such run.
@@ -125,18 +126,18 @@ pub enum StoreFault {
     /// The file is damaged or cannot be opened.
     #[error("can't use the store: {0}")]
     Broken(String),
-    /// It can be looked at, and not changed. The text says why.
+    /// The store can be read but not changed, for the reason in the text.
     #[error("the store can only be read: {0}")]
     ReadOnly(String),
-    /// The lock was lost to another process; this one must stop writing.
+    /// Another process has taken the lock; this one must stop writing.
     #[error("{owner} has continued the run")]
     LockLost {
-        /// Who has it now.
+        /// Who has the lock now.
         owner: String,
     },
 }
 
-/// Proof of being the only writer of a run; releasing is dropping it through `Store::unlock`.
+/// Proves that its holder is the only writer of a run. `Store::unlock` releases it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lock {
     /// Run.
@@ -145,43 +146,45 @@ pub struct Lock {
     pub token: String,
 }
 
-/// Append, read, lock, post, and blobs. Calls are short and block; the driver makes them from its own task.
+/// Facts, locks, messages and blobs. Calls are short and block; the driver makes them from its own task.
 pub trait Store: Send + Sync {
     /// All runs, newest first.
     fn runs(&self) -> Result<Vec<RunSummary>, StoreFault>;
 
-    /// Takes the run for writing, creating it if new. A lock of a dead process is taken over.
+    /// Takes the lock of the run for writing, and creates a new run. The lock of a dead process is taken over.
     fn lock(&self, run: &RunId) -> Result<Lock, StoreFault>;
 
-    /// Gives the run free. Unlocking twice is no error.
+    /// Releases the run. Unlocking twice is no error.
     fn unlock(&self, lock: &Lock) -> Result<(), StoreFault>;
 
-    /// Appends facts in one transaction with all staged blobs: all or none. Their numbers continue the log.
+    /// Appends facts in one transaction with all staged blobs, completely or not at all. Their numbers continue the
+    /// log.
     fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault>;
 
-    /// Facts with numbers of at least `from`, in order, upgraded to the newest version.
+    /// Facts with numbers from `from` on, in order, upgraded to the newest version.
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault>;
 
-    /// Leaves a message for a run; needs no lock.
+    /// Leaves a message for a run. Needs no lock.
     fn post(&self, run: &RunId, message: &InboxMessage) -> Result<(), StoreFault>;
 
-    /// Unread messages, oldest first, each with its number. They stay until `discard`.
+    /// Unread messages with their numbers, oldest first. They stay until `discard`.
     fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault>;
 
-    /// Whether there are unread messages that can be read; needs no lock.
+    /// Whether there are unread, readable messages. Needs no lock.
     fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault>;
 
-    /// Removes messages up to a number, once the facts they became are recorded.
+    /// Removes messages up to a number, after their facts are recorded.
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault>;
 
-    /// Returns once a power cut takes nothing of what was appended and put before.
+    /// Returns when a power cut can no longer take anything that was appended and put before.
     fn persist(&self) -> Result<(), StoreFault>;
 
-    /// Stores bytes under their hash; storing the same bytes again costs no room, and repairs them if they were damaged.
+    /// Stores bytes under their hash. Storing the same bytes again takes no space, and repairs them if they were
+    /// damaged.
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault>;
 
-    /// Keeps bytes under their hash for the next [`Store::append`] through this store, which makes them durable in
-    /// its transaction: for bytes that the facts of that batch name. [`Store::blob`] gives them at once.
+    /// Stages bytes for the next [`Store::append`] through this store, which makes them durable in its transaction. For
+    /// bytes that the facts of that batch name. [`Store::blob`] returns them at once.
     fn stage_blob(&self, bytes: Vec<u8>) -> BlobId;
 
     /// The bytes of a hash.

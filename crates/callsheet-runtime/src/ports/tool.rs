@@ -1,5 +1,5 @@
-//! A tool behind one door. A tool never writes to the project: it answers with text, or with changes or a question that
-//! the host validates, gates and carries out.
+//! The port for tools. A tool never writes to the project: it returns text, or changes or a question for the host to
+//! validate, to have approved and to carry out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::paths::Workspace;
 
 use super::Fetch;
 
-/// What a call gave.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ToolOutcome {
     /// Text for the model.
     Output(String),
-    /// The tool failed; the text tells the model why and what to do instead.
+    /// The tool failed. The text tells the model why and what to do instead.
     Failed(String),
-    /// Changes to files, to be validated, approved and applied by the host.
+    /// Changes to files. The host validates, gates and applies them.
     Changes(Vec<Change>),
-    /// A question to a person; the answer becomes the output.
+    /// A question to a person. The answer becomes the output.
     Question(String),
 }
 
@@ -33,11 +33,11 @@ pub enum ToolOutcome {
 pub struct ToolContext {
     /// The confined view of the project (spec 5.6). Every path goes through it.
     pub workspace: Arc<Workspace>,
-    /// Directory of files that belong to the skill, readable by its own runs (spec 7.1).
+    /// Directory of the skill's own files, readable by its runs (spec 7.1).
     pub skill_dir: Option<PathBuf>,
-    /// Page access; `None`: no network.
+    /// Access to web pages. `None` means no network.
     pub fetch: Option<Arc<dyn Fetch>>,
-    /// Bytes of output, each stream; more is drained, counted and cut with a note.
+    /// Most bytes of output, for each stream. The rest is read, counted and replaced by a note.
     pub max_output_bytes: usize,
     /// Time the call may take.
     pub timeout: Duration,
@@ -45,13 +45,13 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
 }
 
-/// The call could not be made at all. Everything a model could mend is `ToolOutcome::Failed` instead.
+/// The call could not be made at all. Anything that a model could fix is `ToolOutcome::Failed` instead.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolFault {
     /// Cancelled by us.
     #[error("cancelled")]
     Cancelled,
-    /// It failed for a reason that the person has to know too.
+    /// It failed for a reason that the person must also know.
     #[error("{person}")]
     Told {
         /// What the person reads.
@@ -70,13 +70,13 @@ pub trait Tool: Send + Sync {
     /// Name, description, schema and effect.
     fn spec(&self) -> &ToolSpec;
 
-    /// Why a call with these arguments cannot start, in words for the model; `None`: nothing is known against it. Starts
-    /// nothing.
+    /// Why a call with these arguments cannot start, in words for the model. `None` if nothing is known against it.
+    /// Starts nothing.
     fn obstacle(&self, arguments: &Value, workspace: &Workspace) -> Option<String> {
         let _ = (arguments, workspace);
         None
     }
 
-    /// One call; `arguments` hold against the schema.
+    /// Makes one call. `arguments` match the schema.
     async fn run(&self, arguments: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault>;
 }

@@ -1,4 +1,4 @@
-//! Putting a prompt together: what the call is about is taken from the run at once. Files and pages are read later, by
+//! Builds a prompt. The subject of the call is taken from the run at once; files and pages are read later, by
 //! [`render`](super::render).
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use crate::references::{Allowance, Wanted};
 use crate::rules::Omitted;
 use crate::services::{Services, UNKNOWN_WINDOW};
 
-/// What a call is about, owned, so that the run may continue.
+/// The subject of a call, owned, so that the run may continue.
 pub(crate) struct PromptDraft {
     pub(super) job: Job,
     pub(super) label: String,
@@ -43,24 +43,24 @@ pub(crate) struct PromptDraft {
     pub(super) sampling: Sampling,
     pub(super) output_tokens: u32,
     pub(super) description: String,
-    /// Rules of the project that it leaves out.
+    /// Rules of the project that did not fit.
     pub(super) omitted: Vec<Omitted>,
-    /// Tokens a prompt may have, if the model's window is known.
+    /// Most tokens of a prompt, if the model's window is known.
     pub(super) max_prompt: Option<u32>,
-    /// Tokens that the budgets leave to prompt and reply.
+    /// Tokens that the budgets leave for prompt and reply.
     pub(super) max_tokens: Option<u64>,
-    /// They leave more when others return what they hold.
+    /// Whether the budgets leave more when other calls return what they reserved.
     pub(super) may_wait: bool,
 }
 
-/// Offers and links, which cost a walk through the project, are there for models that take a grammar.
+/// Offers and links, which require a walk through the project, are filled only for models that accept a grammar.
 pub(super) enum Job {
     Route(RoutePrompt),
     Plan {
         prompt: PlanPrompt,
         offer: Option<constraint::ListOffer>,
     },
-    /// With a follow-up it is a continuation.
+    /// If there is a follow-up, it is a continuation.
     Iterate {
         prompt: IterationPrompt,
         follow_up: Option<String>,
@@ -76,11 +76,11 @@ pub(super) enum Job {
         outputs: String,
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
-        /// Of a writer whose reply is held to a form: the files that its task is about.
+        /// For a task that changes files and whose reply has a constrained form: the files that it is about.
         aim: WriteAim,
     },
     Merge(Box<MergePrompt>),
-    /// Together they have so many tokens.
+    /// Together they have this many tokens.
     Join {
         prompt: JoinPrompt,
         tokens: u32,
@@ -90,10 +90,10 @@ pub(super) enum Job {
         prompt: Box<HandlerPrompt>,
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
-        /// Tools the model knows by heart, in place of some of these.
+        /// Native tools of the model that replace some of these.
         native: Vec<NativeTool>,
         sources: Sources,
-        /// What holds its reply to the declared output.
+        /// What constrains its reply to the declared output.
         declared: Option<Constraint>,
     },
 }
@@ -145,7 +145,7 @@ pub(crate) fn gather(
     Ok(parts)
 }
 
-/// Paths of what a task reads: what it names, and what its calls have named so far.
+/// Paths that a task reads: those that it names, and those that its calls have named so far.
 fn read_files(task: &TaskRun, asked: &ModelCall, wanted: &[Wanted]) -> Vec<String> {
     let named = wanted.iter().filter_map(|wanted| match &wanted.reference.target {
         Target::File { path, .. } => Some(path.clone()),
@@ -163,7 +163,7 @@ fn lists_files(phase: Phase) -> bool {
     matches!(phase, Phase::Plan | Phase::Iterate | Phase::Continue)
 }
 
-/// The call of a handler: its own files and budgets, and the conversation so far.
+/// The parts of a handler's call: its own files and budgets, and the conversation so far.
 fn handler_parts(
     services: &Services,
     run: &Run,
@@ -210,13 +210,13 @@ fn handler_parts(
     })
 }
 
-/// The native tools of a model that stand for nothing but what is offered (spec "Templates" 14).
+/// The native tools of a model that replace only offered tools (spec "Templates" 14).
 fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
     let is_offered = |name: &String| offered.iter().any(|tool| tool.name == *name);
     model.native_tools().iter().filter(|tool| tool.executes.iter().all(is_offered)).cloned().collect()
 }
 
-/// References of the unit with those carried along from the summaries of producers (spec 2.12).
+/// References of the unit, and those carried over from the summaries of producers (spec 2.12).
 fn wanted(run: &Run, task: &TaskRun, asked: &ModelCall) -> Vec<Wanted> {
     let own = match (&asked.key.phase, &asked.key.run) {
         (Phase::Execute, Some(id)) => task.run(id).map(|exec| exec.input.references.clone()).unwrap_or_default(),
@@ -254,7 +254,7 @@ fn owner<'a>(run: &'a Run, asked: &ModelCall) -> Result<&'a TaskRun, DriveFault>
     run.task(slug).ok_or_else(|| DriveFault::defect(format!("a call of the unknown task {slug}")))
 }
 
-/// The refused proposal and its issues, for plan and iteration.
+/// The rejected proposal and its issues, for plan and iteration.
 fn retry(services: &Services, run: &Run, asked: &ModelCall) -> Result<Option<Retry>, DriveFault> {
     let Some(attempts) = run.attempts(&asked.key) else { return Ok(None) };
     let Some(refused) = &attempts.refused else { return Ok(None) };
@@ -264,7 +264,7 @@ fn retry(services: &Services, run: &Run, asked: &ModelCall) -> Result<Option<Ret
     }))
 }
 
-/// The request, or the task of a list that waits for its skills.
+/// The request, or the task of a list that waits for its skill.
 fn route(services: &Services, run: &Run, asked: &ModelCall) -> Job {
     let candidates = candidates(run, &services.skills(run.settings()));
     let request = run.routed_task(&asked.key).map_or_else(|| run.prompt().to_owned(), |task| task.need.clone());
@@ -302,7 +302,7 @@ fn iterate(
     held: bool,
 ) -> Result<Job, DriveFault> {
     let loaded = services.skills(run.settings());
-    // A continuation begins anew: it hears of all that did not come out, whoever has heard of it before.
+    // A continuation starts fresh: it is told of everything that did not succeed, even if an earlier prompt told it.
     let task_problems = match asked.key.phase {
         Phase::Continue => texts::problems_text(run, run.all_problems()),
         _ => texts::problems_text(run, run.problems()),
@@ -403,7 +403,7 @@ fn execute(
     Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, aim })
 }
 
-/// What an execution is told that reads a part of what its task reads (spec 10.1).
+/// What an execution is told if it reads only a part of what its task reads (spec 10.1).
 fn one_part(task: &TaskRun, exec: &Execution) -> Option<String> {
     let at = task.runs.iter().position(|run| run.id == exec.id)?;
     let (number, count) = ((at + 1).to_string(), task.runs.len().to_string());
@@ -433,7 +433,7 @@ fn merge(services: &Services, run: &Run, asked: &ModelCall) -> Result<Job, Drive
     Ok(Job::Merge(Box::new(prompt)))
 }
 
-/// The results that answer the request, whole.
+/// The results that answer the request, complete.
 fn join(services: &Services, run: &Run) -> Result<Job, DriveFault> {
     let mut results = Vec::new();
     let mut tokens = 0_u32;

@@ -1,4 +1,4 @@
-//! Forms of replies, made from what a reply may name: skills, links, tools, files.
+//! Forms of replies, built from what a reply may name: skills, links, tools, files.
 
 use std::collections::BTreeSet;
 
@@ -20,20 +20,20 @@ use crate::references::Resolved;
 use super::project;
 use crate::services::{ModelSet, Services};
 
-/// How the form of a reply is held.
+/// How the form of a reply is enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notation {
     /// A grammar of the Markdown.
     Grammar,
-    /// The JSON schema of its twin, and a word on it in the prompt.
+    /// The JSON schema of its JSON form, and a note about it in the prompt.
     Schema,
-    /// Nothing: the reader decides.
+    /// Not at all: the reader decides.
     Free,
 }
 
 impl Notation {
-    /// The strongest that a model takes. Whether it takes one comes from its vendor row, the provider's settings or a
-    /// probe; what a provider refused once is not tried again.
+    /// The strongest notation that a model supports. Its vendor row, the provider's settings or a probe say what it
+    /// supports. What a provider has refused is not tried again.
     pub fn of(model: &ModelInfo, refused: &ModelSet) -> Self {
         let can = model.capabilities;
         match (can.grammar, can.twins) {
@@ -54,14 +54,14 @@ impl Notation {
     }
 }
 
-/// The name of a skill, and the files that it writes.
+/// The name of a skill, and the files that it may write.
 pub(crate) fn route(prompt: &RoutePrompt) -> Form {
     let skills = prompt.candidates.iter().map(|candidate| (candidate.name.clone(), candidate.writes));
     grammar::route(&skills.collect::<Vec<_>>(), &prompt.paths)
 }
 
-/// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every
-/// schema; of the others most take objects only.
+/// The constraint for a reply whose JSON an author declared (spec "Templates" 7.5). Providers that accept grammars
+/// accept every schema; most others accept only objects.
 pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
     let can = model.capabilities;
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
@@ -69,13 +69,14 @@ pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
     taken.then(|| Constraint { json_schema: Some(schema), ..Constraint::default() })
 }
 
-/// What a prompt says of a twin that it asks for.
+/// What a prompt says about the JSON form that it asks for.
 pub(crate) fn twin_note(form: &Form) -> String {
     let outline = serde_json::to_string_pretty(&form.outline()).unwrap_or_default();
     format!("\n\n{}", Note::JsonTwin.fill(&[("outline", &fence("json", &outline))]))
 }
 
-/// Whether a fault may be the constraint's: the provider refused the request, or failed over its schema or grammar.
+/// Whether the constraint may have caused a fault: the provider refused the request, or failed because of its schema or
+/// grammar.
 pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     match fault {
         ModelFault::Configuration { .. } => true,
@@ -87,17 +88,17 @@ pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     }
 }
 
-/// Files a plan may link to at most; those the request names come first.
+/// Most files that a plan may link to. Those that the request names come first.
 const MAX_FILES: usize = 40;
-/// Folders, in the same order.
+/// Most folders, in the same order.
 const MAX_FOLDERS: usize = 12;
-/// Tasks that a constrained list may remove at most.
+/// Most tasks that a constrained list may remove.
 const MAX_REMOVED: usize = 24;
-/// Sections and tasks of a constrained list, the largest first: models that need a grammar do best with few, and a list
-/// must fit into half of the window.
+/// Numbers of sections and tasks of a constrained list, the largest first. Models that need a grammar work best with
+/// few, and a list must fit into half of the window.
 const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
 
-/// What a list may be made of.
+/// What a list may contain.
 pub(crate) struct ListOffer {
     links: Vec<String>,
     /// Names of tasks that may be removed.
@@ -114,7 +115,7 @@ impl ListOffer {
             run.done()
                 .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
         );
-        // Problems first: they are what a reply has to do with.
+        // Problems come first, because the reply must deal with them.
         let (problems, pending): (Vec<&TaskRun>, Vec<&TaskRun>) = run
             .tasks()
             .filter(|task| task.state().may_become(State::Dropped))
@@ -145,7 +146,7 @@ impl ListOffer {
         }
     }
 
-    /// Tokens that hold any list of this offer; a list that is cut is not valid.
+    /// Tokens that are enough for any list of this offer, because a list that is cut is invalid.
     pub fn tokens(&self) -> u32 {
         let removed: u32 = self.open.iter().map(|name| tokens(name).saturating_add(60)).sum();
         grammar::list_tokens(&self.shape()).saturating_add(removed)
@@ -168,8 +169,8 @@ fn link(title: &str, target: Target) -> String {
     links::link(&Reference { title: title.to_owned(), target })
 }
 
-/// Links to the project's description, its files and its folders, ignored ones left out: those that the request names
-/// first, then those that have most to do with it.
+/// Links to the project's description, its files and its folders, without ignored ones. Those that the request names
+/// come first, then those that are most related to it.
 fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
     if !project::project_description(services, true, &[], None).0.is_empty() {
@@ -187,17 +188,17 @@ fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     links
 }
 
-/// The first of the paths that a link of a grammar can hold, those that the request names before the others.
+/// The first of the paths that a link of a grammar can contain. Those that the request names come first.
 fn offered<'a>(paths: impl Iterator<Item = &'a str>, prompt: &str, most: usize) -> Vec<&'a str> {
     let can_be_held = |path: &&str| !path.chars().any(|c| c.is_control() || "()[]<>`".contains(c));
     let mut paths: Vec<&str> = paths.filter(can_be_held).collect();
-    // Stable: the order is kept otherwise.
+    // A stable sort keeps the other paths in order.
     paths.sort_by_key(|path| named_at(prompt, path).is_none());
     paths.truncate(most);
     paths
 }
 
-/// Links a refinement may keep or choose: the task's own, and the project's files.
+/// Links that a refinement may keep or choose: the task's own, and the project's files.
 pub(crate) fn task_links(services: &Services, run: &Run, task: &TaskRun) -> Vec<String> {
     let mut links: Vec<String> = task.task.references.iter().map(links::link).collect();
     for more in project_links(services, run.prompt()) {
@@ -224,8 +225,8 @@ pub(crate) fn merge() -> Form {
     grammar::merge()
 }
 
-/// The form of a writer's reply. A file that exists and was not shown is none that it could change. A direct task does what
-/// a person asked for in so many words: it changes something, or fails.
+/// The form of the reply for a task that changes files. An existing file that was not shown is not offered for changes.
+/// A direct task does what a person explicitly asked for: it changes something, or fails.
 pub(crate) fn write_execution(resolved: &Resolved, aim: &WriteAim, skill: &SkillPolicy, direct: bool) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved

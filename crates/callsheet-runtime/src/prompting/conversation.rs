@@ -1,4 +1,4 @@
-//! Tool outputs as a model sees them: after the references of an interpreting run, and as the messages of a
+//! Tool outputs as a model sees them: after the references of a run that interprets them, and as messages of a
 //! conversation (spec 10.4, 10.7).
 
 use callsheet_core::fence::fence;
@@ -14,7 +14,7 @@ use crate::references;
 use crate::references::Excerpt;
 use crate::services::Services;
 
-/// Tokens of one tool output shown to the model (spec 10.4).
+/// How many tokens of one tool output the model is shown (spec 10.4).
 const TOOL_OUTPUT_TOKENS: u32 = 6_000;
 
 /// An output for the model, and whether it is an error.
@@ -46,8 +46,8 @@ pub(crate) fn fixed_outputs(
     Ok(text)
 }
 
-/// Messages after the first: each turn with its outputs, the refused final reply with its issues, and the word that
-/// tools are over.
+/// Messages after the first: each turn with its outputs, the rejected final reply with its issues, and the message that
+/// tools are no longer available.
 pub(crate) fn later(
     services: &Services,
     run: &Run,
@@ -63,7 +63,7 @@ pub(crate) fn later(
         };
         let calls: Vec<&ToolRun> = turn.calls.iter().filter_map(|id| exec.call(id)).collect();
         if calls.first().is_some_and(|call| call.call.name == SUBTASK_REQUEST) {
-            // The reply was an envelope, so there is no call whose output this could be (spec "Templates" 12).
+            // The reply was an envelope, so this output belongs to no call (spec "Templates" 12).
             messages.push(Message::Assistant { text, calls: Vec::new() });
             messages.push(Message::User { text: subtask_results(services, &calls)? });
             continue;
@@ -109,7 +109,7 @@ fn shown(
     scale: f64,
 ) -> Result<Shown, DriveFault> {
     let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
-    // The result of a subtask has a cap of its own, and is shown as it was recorded.
+    // The result of a subtask has its own cap, and is shown as recorded.
     let limit = if run.operators().is_subtask_tool(&call.call.name) { u32::MAX } else { scaled(limit, scale) };
     let plain = |text: String| Shown { text, error: false };
     Ok(match call.output() {
@@ -131,7 +131,7 @@ fn shown(
     })
 }
 
-/// The output, cut to its tokens; the whole of a cut one goes to the run directory.
+/// The output, cut to its tokens. If it is cut, the whole output goes to the run directory.
 fn cut(services: &Services, task: &TaskRun, call: &ToolRun, blob: &BlobId, limit: u32) -> Result<String, DriveFault> {
     let whole = services.text(blob)?;
     let shown = references::cut(&Excerpt::whole(whole.as_str()), limit);
@@ -149,7 +149,7 @@ fn applied(services: &Services, task: &TaskRun, set: u32) -> Result<String, Driv
     let made = services.text(diff)?;
     if found.is_some_and(|applied| applied.reverted) {
         let reverted = Note::ChangesTakenBack.fill(&[("diff", &fence("diff", &made))]);
-        // What of it was refused before, and why, holds all the same.
+        // What was skipped before, and why, still applies.
         let refused = found.and_then(|applied| applied.refused.as_ref());
         return Ok(refused.map_or(reverted.clone(), |part| format!("{}\n\n{}", reverted.trim_end(), part.told)));
     }
@@ -159,13 +159,13 @@ fn applied(services: &Services, task: &TaskRun, set: u32) -> Result<String, Driv
     }
 }
 
-/// After a context overflow outputs shrink as references do (spec 12.3).
+/// After a context overflow, outputs shrink as references do (spec 12.3).
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
 fn scaled(limit: u32, scale: f64) -> u32 {
     (f64::from(limit) * scale.clamp(0.0, 1.0)) as u32
 }
 
-/// What a model reads of a call whose changes were made in part; both diffs and the words of the person are fenced.
+/// What a model reads about a call whose changes were made in part. Both diffs and the words of the person are fenced.
 pub(crate) fn output(services: &Services, made: &str, refused: &RefusedPart) -> Result<String, DriveFault> {
     let diff = services.text(&refused.diff)?;
     let text = Note::ChangesAppliedInPart.fill(&[

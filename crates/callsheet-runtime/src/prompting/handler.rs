@@ -1,5 +1,5 @@
-//! Handlers of templates (spec "Templates" 1): the input of one becomes a prompt, whose files are read when the call is
-//! made.
+//! Handlers of templates (spec "Templates" 1): the input of a handler becomes a prompt. Its files are read when the
+//! call is made.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::paths::printable;
 use crate::references::{Allowance, Resolved, Wanted, answer};
 use crate::services::Services;
 
-/// Where files come from, the strongest first (spec 5).
+/// The sources of files, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 
 /// Characters that make a path a pattern.
@@ -37,18 +37,18 @@ pub(crate) struct HandlerInput {
     pub declared: Option<Value>,
 }
 
-/// Where the files of a prompt come from, for the notes of the result.
+/// The sources of a prompt's files, for the notes of the result.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
-    /// Words of spec 5 with the paths that stand for each, the strongest first.
+    /// Names of sources from spec 5 with the paths from each, the strongest first.
     given: Vec<(&'static str, BTreeSet<String>)>,
-    /// The command that names files failed.
+    /// Whether the command that lists files failed.
     command_failed: bool,
-    /// Targets without which nothing is asked.
+    /// Targets that must exist, or the model is not asked.
     required: BTreeSet<String>,
-    /// A pattern of these that matches nothing.
+    /// One of these patterns that matches nothing.
     unmatched: Option<String>,
-    /// What gave the first file.
+    /// The source of the first file.
     pub word: &'static str,
     pub warnings: Vec<String>,
 }
@@ -59,7 +59,7 @@ fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a NodeInstance, DriveFaul
     op.ok_or_else(|| DriveFault::defect("a handler without a task of the tree"))
 }
 
-/// The task of a handler, as recorded.
+/// The recorded task of a handler.
 pub(crate) fn handler_task(services: &Services, run: &Run, task: &TaskRun) -> Result<HandlerTask, DriveFault> {
     let Some(Plan::Handler(plan)) = op_of(run, task)?.opened.as_ref().map(|opened| &opened.plan) else {
         return Err(DriveFault::defect("a handler that was never opened"));
@@ -87,18 +87,18 @@ pub(crate) fn input(
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
     let declared = declared(&plan);
-    // Not recorded with the task: it may have been changed since.
+    // This is not recorded with the task, because it may have changed since.
     let node = run.operators().node(op);
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
     Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
 }
 
-/// Templates that a request for a subtask may name, and characters of the description of each.
+/// Most templates that a request for a subtask may name, and most characters of each description.
 const LISTED: usize = 40;
 
 const LINE: usize = 200;
 
-/// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
+/// The tools that a handler is offered. The tool that asks for subtasks lists the templates that can be named (spec
 /// "Templates" 12).
 pub(crate) fn offered(services: &Services, run: &Run, task: &TaskRun) -> Vec<ToolSpec> {
     let tools = task.skill.as_ref().map(|skill| skill.tools.as_slice()).unwrap_or_default();
@@ -118,7 +118,7 @@ pub(crate) fn offered(services: &Services, run: &Run, task: &TaskRun) -> Vec<Too
     offered
 }
 
-/// A template as a model may name it; no open placeholder reaches it.
+/// A template in the list for a model, without open placeholders.
 fn template_line(template: &Template) -> String {
     let taken = template.takes();
     let takes = taken.iter().map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }));
@@ -158,7 +158,7 @@ fn prompt(plan: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
     }
 }
 
-/// A part of an earlier output: a line, or a fence of its own where it has several.
+/// A part of an earlier output: one line, or a separate fence if it has several.
 fn part(label: &str, text: &str) -> String {
     if text.contains(['\n', '\r']) {
         format!("\n### {label}\n\n{}\n\n", fence("text", text).trim_end())
@@ -167,7 +167,7 @@ fn part(label: &str, text: &str) -> String {
     }
 }
 
-/// What was looked up: the fresh files with the reason of each, and what memory had to say. All of it is material.
+/// What was looked up: the fresh files with the reason for each, and what memory found. All of it is material.
 fn related(plan: &HandlerTask) -> String {
     let mut lines: Vec<String> = Vec::new();
     for FileMatch(path, why) in plan.files.related.iter().chain(&plan.files.described) {
@@ -181,7 +181,7 @@ fn related(plan: &HandlerTask) -> String {
     said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The declared contract (spec 7.5), or the form of changes.
+/// The declared contract (spec 7.5), or the form for changes.
 fn output_format(plan: &HandlerTask) -> String {
     if plan.writes {
         return Note::OutputChanges.text().to_owned();
@@ -193,8 +193,8 @@ fn output_format(plan: &HandlerTask) -> String {
     Note::OutputJson.fill(&[("schema", schema.trim_end())]).trim_end().to_owned()
 }
 
-/// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any
-/// JSON will do.
+/// The declared contract as a JSON Schema, for providers that can constrain a reply to one (spec 7.5). `None` if any
+/// text or any JSON is allowed.
 fn declared(plan: &HandlerTask) -> Option<Value> {
     let output = plan.output.as_ref().filter(|output| output.form == OutputType::Json)?;
     match (&plan.schema, &output.schema) {
@@ -212,7 +212,7 @@ fn declared(plan: &HandlerTask) -> Option<Value> {
     }
 }
 
-/// References of the files a handler wants, patterns expanded. What is not there is a warning (spec 5).
+/// References to the files that a handler wants, with patterns expanded. A missing file causes a warning (spec 5).
 fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
     let wanted_files = &plan.files;
     let mut sources = Sources { command_failed: wanted_files.command_error.is_some(), ..Sources::default() };
@@ -259,7 +259,7 @@ pub(crate) fn matching(services: &Services, pattern: &str) -> Vec<String> {
     matched.flatten().collect()
 }
 
-/// Patterns as the files that they match. One without a match is as good as a file that is not there.
+/// Patterns, expanded to the files that they match. A pattern without a match counts like a missing file.
 fn expanded(services: &Services, wished: &[String], sources: &mut Sources) -> Vec<String> {
     let mut paths = Vec::new();
     for path in wished {
@@ -286,14 +286,14 @@ pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
     Allowance::new(&budget, None, Some(window), scale)
 }
 
-/// The first file that an author or the caller named and that is not there.
+/// The first missing file that an author or the caller named.
 pub(crate) fn lost_file(resolved: &Resolved, sources: &Sources) -> Option<String> {
     let required = |issue: &&Issue| issue.place.item.as_ref().is_some_and(|item| sources.required.contains(item));
     let unmatched = sources.unmatched.as_ref().map(|pattern| format!("no file matches {pattern}"));
     unmatched.or_else(|| resolved.issues.iter().find(required).map(ToString::to_string))
 }
 
-/// What the files of a prompt were, with warnings about those that are not there.
+/// Which files a prompt showed, with warnings about missing ones.
 pub(crate) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSource> {
     for issue in &resolved.issues {
         sources.warnings.push(issue.what.clone());

@@ -1,4 +1,4 @@
-//! Which template a call is made of.
+//! Chooses the template for a call.
 
 use callsheet_core::run::{ModelCall, Run, TaskRun};
 use callsheet_core::spec::Phase;
@@ -28,7 +28,7 @@ fn execution_key(services: &Services, task: &TaskRun) -> PromptKey {
     let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
     match (writes, task.direct) {
         _ if task.is_loop() => PromptKey::ExecutionLoop,
-        // Without its skill the call says so itself.
+        // If its skill is missing, the call itself reports that.
         (true, _) if document(services, task).is_ok_and(|path| path.is_some()) => PromptKey::Document,
         (true, true) => PromptKey::DirectWrite,
         (true, false) => PromptKey::ExecutionWrite,

@@ -1,4 +1,4 @@
-//! Prompting: what a call says is put together from the record and the project.
+//! Prompting: builds what a call says from the record and the project.
 
 pub(crate) mod assemble;
 pub(crate) mod constraint;

@@ -1,4 +1,4 @@
-//! What prompts tell of the project: its description, its files, and the file a person has open.
+//! What prompts say about the project: its description, its files, and the file that a person has open.
 
 use callsheet_core::spec::tokens;
 use callsheet_format::prompt::CurrentFile;
@@ -10,16 +10,16 @@ use crate::references;
 use crate::rules::{Omitted, room, rules};
 use crate::services::Services;
 
-/// Tokens of the project's description in a prompt.
+/// Most tokens of the project's description in a prompt.
 const DESCRIPTION_TOKENS: u32 = 1_500;
 
-/// Files whose paths a planner is shown.
+/// Most files whose paths a planner is shown.
 const LISTED: usize = 100;
-/// Tokens that they have at most.
+/// Most tokens for these paths.
 const LISTED_TOKENS: u32 = 800;
 
-/// What a prompt tells of the project: its rules, else its README, else what its files tell; empty if there is none of it.
-/// Beside a list of the files it does not list them too. `read`: the files that the task reads.
+/// What a prompt says about the project: its rules, else its README, else a summary of its files; empty if there is
+/// none of these. If the prompt also lists the files, the summary does not. `read` holds the files that the task reads.
 pub(crate) fn project_description(
     services: &Services,
     beside_files: bool,
@@ -43,17 +43,18 @@ fn described(services: &Services, beside_files: bool) -> String {
     split_mark(&text).1.replace("\r\n", "\n")
 }
 
-/// Paths of the project's files, those first that have most to do with the request, with a note of how many are left
-/// out. They stay as they were when they were first asked for, so that prompts of a run begin alike.
+/// Paths of the project's files, those most related to the request first, with a note on how many are left out. They
+/// stay as they were when they were first requested, so that all prompts of a run begin alike.
 pub(crate) fn project_files(services: &Services, request: &str) -> Vec<String> {
     services.snapshots.listed.get_or_init(|| listed(files_for(services, request))).clone()
 }
 
-/// All files of the project: those that fit a text best first, then the shallow ones, each in path order.
+/// All files of the project: those that match a text first, best first; then the others, those in few folders first,
+/// each in path order.
 pub(crate) fn files_for(services: &Services, text: &str) -> Vec<RankedFile> {
     let mut files = services.snapshots.words.rank(&services.workspace, text);
     let fitting = files.iter().take_while(|file| file.score > 0.0).count();
-    // Stable: the others are in path order.
+    // The sort is stable: the others stay in path order.
     files.get_mut(fitting..).unwrap_or_default().sort_by_key(|file| file.path.matches('/').count());
     files
 }
@@ -64,7 +65,7 @@ fn listed(files: Vec<RankedFile>) -> Vec<String> {
     let mut paths = Vec::new();
     for file in files.into_iter().take(LISTED) {
         let path = printable(&file.path);
-        // Its mark and the end of its line count too.
+        // Its list mark and its line end count too.
         let Some(rest) = left.checked_sub(tokens(&path).saturating_add(1)) else { break };
         left = rest;
         paths.push(path);
@@ -75,7 +76,7 @@ fn listed(files: Vec<RankedFile>) -> Vec<String> {
     paths
 }
 
-/// The file a person has open, with its beginning.
+/// The file that a person has open, with its beginning.
 pub(crate) fn current_file(services: &Services) -> Option<CurrentFile> {
     let path = services.current_file.clone()?;
     let located = services.workspace.locate(&path).ok()?;

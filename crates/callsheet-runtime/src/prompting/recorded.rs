@@ -1,4 +1,4 @@
-//! Recorded replies, and what of a recorded prompt says how its reply is to be read.
+//! Recorded replies, and the part of a recorded prompt that says how to read its reply.
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
@@ -15,7 +15,7 @@ pub(crate) fn reply(services: &Services, blob: &BlobId) -> Result<ModelReply, Dr
     serde_json::from_slice(&services.store.blob(blob)?).map_err(DriveFault::defect)
 }
 
-/// A refused reply as the next prompt shows it: Markdown, also where it came as its JSON twin.
+/// A rejected reply as the next prompt shows it: as Markdown, even if it arrived in its JSON form.
 pub(crate) fn proposal(services: &Services, run: &Run, refused: &BlobId) -> Result<String, DriveFault> {
     let text = reply(services, refused)?.text;
     let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
@@ -24,7 +24,7 @@ pub(crate) fn proposal(services: &Services, run: &Run, refused: &BlobId) -> Resu
     Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
 }
 
-/// The part of a recorded prompt that says whether a JSON twin was asked for.
+/// The part of a recorded prompt that says whether the JSON form was requested.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct AskedForm {
     #[serde(default)]
@@ -44,7 +44,7 @@ struct AskedConstraint {
 }
 
 impl AskedForm {
-    /// The form of the twin that was asked for.
+    /// The form whose JSON was requested.
     pub fn form(&self) -> Option<&Form> {
         self.request.constraint.as_ref()?.form.as_ref()
     }

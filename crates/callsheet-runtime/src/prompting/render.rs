@@ -1,5 +1,5 @@
-//! A prompt as it is sent: files and pages are read when the call is made, so that references are never older than the
-//! call (spec 2.8).
+//! Renders a prompt. Files and pages are read when the call is made, so references are never older than the call (spec
+//! 2.8).
 
 use std::collections::BTreeMap;
 
@@ -21,42 +21,42 @@ use crate::references::{Level, Request, Resolved, resolve};
 use crate::rules::Omitted;
 use crate::services::Services;
 
-/// A prompt as recorded: the request exactly as sent, and what of the project it showed.
+/// A recorded prompt: the request exactly as sent, and what it showed of the project.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PromptRecord {
     /// The canonical request.
     pub request: ModelRequest,
-    /// Project files shown whole, with the hash of what was shown.
+    /// Project files that were shown completely, with the hash of the shown content.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shown_in_full: BTreeMap<String, BlobId>,
-    /// Project files shown in part, with the hash of the whole file.
+    /// Project files that were shown in part, with the hash of the whole file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shown_in_part: BTreeMap<String, BlobId>,
-    /// The new file whose text the reply is (spec 3.9).
+    /// The path of the new file, if the reply is its text (spec 3.9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub document: Option<String>,
-    /// Of a handler: the files it was shown.
+    /// For a handler: the files that it was shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<DataSource>,
-    /// Of a handler: the strongest source that gave a file (spec "Templates" 5).
+    /// For a handler: the strongest source that provided a file (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub context_source: String,
-    /// Rules of the project that had no room, in words.
+    /// Rules of the project that did not fit, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules_omitted: Vec<String>,
-    /// Of a handler: files that are not there.
+    /// For a handler: missing files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Tokens it has by estimate and may have, for the fact of its call.
+    /// Its estimated tokens and the most that it may have, for the fact of its call.
     #[serde(skip)]
     pub size: Option<(u32, u32)>,
-    /// A token budget leaves its reply less than it might have had.
+    /// Whether a token budget leaves its reply less than it could have had.
     #[serde(skip)]
     pub shortened: bool,
 }
 
 impl PromptRecord {
-    /// The same prompt without its constraint; `None` if it has none.
+    /// The same prompt without its constraint. `None` if it has none.
     pub(crate) fn freed(&self) -> Option<Self> {
         let constraint = self.request.constraint.as_ref()?;
         let mut freed = self.clone();
@@ -74,9 +74,9 @@ impl PromptRecord {
 
 /// Why a question has no answer, for a person.
 const NOTHING_TO_READ: &str =
-    "there is nothing to read: this folder has no text files, or none that the request's words fit";
+    "there is nothing to read: this folder has no text files, or none that match the words of the request";
 
-/// Example turns, then what the user says.
+/// Example turns, then the user's message.
 pub(crate) fn turns(examples: Vec<Example>, user: String) -> Vec<Message> {
     let mut messages = Vec::with_capacity(examples.len() * 2 + 1);
     for example in examples {
@@ -97,7 +97,7 @@ fn lost_page(issues: &[Issue]) -> Option<&Issue> {
 }
 
 impl PromptDraft {
-    /// The description goes into every prompt that has room for it.
+    /// Adds the project's description to every prompt with room for it.
     pub(super) fn describe(&mut self) {
         let text = std::mem::take(&mut self.description);
         match &mut self.job {
@@ -112,20 +112,20 @@ impl PromptDraft {
     /// Reads what the prompt shows and fills the template.
     ///
     /// # Errors
-    /// It is too large, was cancelled, or a page that an execution refers to cannot be had: without it nothing is
-    /// asked.
+    /// The prompt is too large or was cancelled, or a page that an execution refers to cannot be fetched, without which
+    /// the model is not asked.
     pub async fn render(
         mut self,
         services: &Services,
         cancel: &CancellationToken,
     ) -> Result<PromptRecord, PromptFault> {
-        // A part of a result would be joined as if it were all.
+        // If a result were cut, its part would be joined as if it were complete.
         if let Job::Join { tokens, .. } = &self.job
             && *tokens > self.allowance.prompt
         {
             return Err(PromptFault::TooLarge(*tokens, self.allowance.prompt));
         }
-        // An answer about a project of which nothing can be shown would be made up.
+        // If nothing of the project can be shown, an answer about it would be made up.
         if let Job::Execute { prompt, .. } = &self.job
             && matches!(prompt.kind, ExecutionKind::Direct)
             && self.wanted.is_empty()
@@ -210,9 +210,9 @@ impl PromptDraft {
     }
 
     fn request(&mut self, mut rendered: Rendered, resolved: &Resolved) -> ModelRequest {
-        // Before the tools are taken: a turn that offers them natively is not constrained.
+        // This comes before the tools are taken: a turn that offers them natively is not constrained.
         let mut constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
-        // A handler that may call tools, or ask, has more to say than its declared output.
+        // A handler that may call tools, or ask, can say more than its declared output.
         if let Job::Handler { declared, tools, .. } = &mut self.job
             && tools.is_empty()
         {
@@ -220,7 +220,7 @@ impl PromptDraft {
         }
         if let Some(form) = constraint.as_ref().and_then(|constraint| constraint.form.as_ref()) {
             rendered.user.push_str(&constraint::twin_note(form));
-            // Examples are written in the other form.
+            // The examples are in the other form.
             rendered.examples.clear();
         }
         let mut messages = turns(rendered.examples, rendered.user);
@@ -252,7 +252,7 @@ impl PromptDraft {
         request
     }
 
-    /// The form of the whole reply, where something can hold it. Turns of a loop keep the provider's tool calling.
+    /// The form of the whole reply, if something can enforce it. Turns of a loop use the provider's tool calling.
     fn form(&self, resolved: &Resolved) -> Option<Form> {
         if self.notation == Notation::Free {
             return None;

@@ -1,5 +1,5 @@
-//! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is complete.
-//! What was sent before is what the model has in its cache, so nothing of it is put together anew.
+//! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is
+//! complete. The model has the earlier prompt in its cache, so the prompt is not built again.
 
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{ModelCall, Run};
@@ -21,15 +21,15 @@ use crate::prompting::sampling::Sampling;
 use crate::prompting::size::{check_window, hold_to_budget, output_tokens, share};
 use crate::services::Services;
 
-/// A call whose prompt is not made yet.
+/// A call whose prompt does not exist yet.
 pub(crate) enum Prepared {
-    /// References are read when it is made.
+    /// References are read when the prompt is rendered.
     Draft(Box<PromptDraft>),
-    /// It is there but for its limits.
+    /// The prompt is complete. Only its limits are still to be checked.
     Review(Box<Question>),
 }
 
-/// The prompt of a review and what holds it.
+/// The prompt of a review and its constraint.
 pub(crate) struct Question {
     prompt: PromptRecord,
     max_prompt: Option<u32>,
@@ -79,7 +79,7 @@ fn question(services: &Services, run: &Run, asked: &ModelCall, model: &dyn Model
     let request = &mut prompt.request;
     let text = recorded::reply(services, &reviewed.reply)?.text;
     request.messages.push(Message::Assistant { text, calls: Vec::new() });
-    // Nothing is to be called any more.
+    // The model should call no more tools.
     request.tools.clear();
     request.native_tools.clear();
     request.constraint = Notation::of(model.info(), &services.refused_constraints).constraint(grammar::review());

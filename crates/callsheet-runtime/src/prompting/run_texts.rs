@@ -1,4 +1,4 @@
-//! The run's own texts for references, owned, so that the run may continue while a prompt is put together.
+//! The run's own texts for references, owned, so that the run may continue while a prompt is built.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::prompting::reverted;
 use crate::references::{Output, RunTexts, Sources, TaskOutput, Wanted};
 use crate::services::Services;
 
-/// The run's own texts for references, owned: only those that a request asks for.
+/// The run's own texts for references, owned. Holds only the texts that a request asks for.
 pub(crate) struct Texts {
     prompts: Vec<String>,
     goals: String,
@@ -25,7 +25,7 @@ pub(crate) struct Texts {
 
 struct OutputTexts {
     slug: Slug,
-    /// What a person refused or took back, at the end of the document.
+    /// What a person skipped or undid, for the end of the document.
     rejected: String,
     summary: String,
     result: Option<callsheet_core::record::ResultParts>,
@@ -47,7 +47,7 @@ impl Texts {
                 outputs.insert(slug.clone(), OutputTexts { slug: task.task.slug.clone(), result, rejected, summary });
             }
         }
-        // They are named where one that is asked for is not there.
+        // They are listed if a requested one is missing.
         let mut asked = wanted.iter().filter_map(|wanted| wanted.reference.target.producer());
         let lacks = asked.any(|slug| !outputs.contains_key(slug));
         let done = run.done().filter(|_| lacks).map(|task| task.task.slug.clone()).collect();
@@ -64,7 +64,7 @@ impl Texts {
         }
     }
 
-    /// Where references get their contents from.
+    /// Where the contents of references come from.
     pub fn sources<'a>(&'a self, services: &'a Services, allow_http: bool) -> Sources<'a> {
         Sources {
             disk: services.disk(),

@@ -1,11 +1,12 @@
-//! How replies are drawn: temperature and seed of a call.
+//! Sampling: temperature and seed of a call.
 
 use callsheet_core::run::{ModelCall, Run};
 use callsheet_core::spec::Phase;
 
 use crate::ports::{Capabilities, ModelRequest};
 
-/// Attempts after the first have at least this temperature. A greedy reply that was refused would else come again.
+/// Attempts after the first have at least this temperature. Otherwise a greedy reply that was rejected would come
+/// again.
 const AGAIN: f64 = 0.3;
 
 /// Temperature and seed of a call.
@@ -16,8 +17,8 @@ pub(crate) struct Sampling {
 }
 
 impl Sampling {
-    /// What the settings and the attempt make of a call. Forms are drawn greedily: their reader wants the likeliest name
-    /// and nothing new.
+    /// The result of the settings and the attempt number. Forms are sampled greedily: their reader wants the likeliest
+    /// name and nothing new.
     pub fn of(run: &Run, asked: &ModelCall) -> Self {
         let settings = run.settings();
         let temperature = if asked.key.phase == Phase::Execute { settings.temperature } else { 0.0 };
@@ -28,7 +29,7 @@ impl Sampling {
         Self { temperature, seed: settings.seed.wrapping_add(u64::from(before)) }
     }
 
-    /// Writes into a request what its model takes.
+    /// Writes into a request what its model accepts.
     pub fn write(self, request: &mut ModelRequest, capabilities: Capabilities) {
         request.temperature = capabilities.temperature.then_some(self.temperature);
         request.seed = capabilities.seed.then_some(self.seed);

@@ -1,4 +1,4 @@
-//! How large a prompt and its reply may be.
+//! Limits the size of a prompt and its reply.
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::run::{Attempts, TaskRun};
@@ -8,14 +8,14 @@ use crate::ports::ModelRequest;
 
 use crate::prompting::fault::PromptFault;
 
-/// From here on a window is long enough for replies with reasoning.
+/// From this size on, a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;
 
-/// Tokens of an answer to one question. One that was cut gets the whole cap when it is asked for again.
+/// Tokens of an answer to one question. An answer that was cut gets the whole cap in the next attempt.
 const ANSWER: u32 = 1_536;
 
-/// Hard cap of the reply to this attempt, from 1. A quarter of a small window is left to it; a long or unknown window takes
-/// thinking models.
+/// Hard cap of the reply to this attempt, counted from 1. In a small window, it is a quarter of the window. In a long
+/// or unknown window, it leaves room for thinking.
 pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>, attempt: u32) -> u32 {
     let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
     let plain = match phase {
@@ -34,8 +34,8 @@ pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option
     }
 }
 
-/// The cap of another attempt at a reply that its length limit cut: twice as large each time, as far as half of the window
-/// allows.
+/// The cap of another attempt at a reply that was cut by its length limit: twice as large each time, up to half of the
+/// window.
 pub(super) fn larger(cap: u32, attempts: Option<&Attempts>, window: Option<u32>) -> u32 {
     let cut = |issue: &Issue| matches!(issue.code, IssueCode::ReplyTruncated | IssueCode::ContentTruncated);
     let doublings = attempts.filter(|attempts| attempts.issues.iter().any(cut)).map_or(0, |one| one.attempt.min(4) - 1);
@@ -48,7 +48,8 @@ pub(super) fn share(window: u32, fraction: f64) -> u32 {
     (f64::from(window) * fraction).floor() as u32
 }
 
-/// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
+/// Applies `max_context_fraction` before anything is sent. Gives the tokens of the prompt, and the most that it may
+/// have.
 pub(super) fn check_window(request: &ModelRequest, max: Option<u32>) -> Result<Option<(u32, u32)>, PromptFault> {
     let Some(max) = max else { return Ok(None) };
     let mut count = TokenCount::default();
@@ -58,8 +59,8 @@ pub(super) fn check_window(request: &ModelRequest, max: Option<u32>) -> Result<O
     if used <= max { Ok(Some((used, max))) } else { Err(PromptFault::TooLarge(used, max)) }
 }
 
-/// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
-/// (spec "Templates" 9).
+/// Limits the reply to what the token budgets leave beside the prompt. Returns true if that is less than it could have
+/// had (spec "Templates" 9).
 pub(super) fn hold_to_budget(
     request: &mut ModelRequest,
     left: Option<u64>,

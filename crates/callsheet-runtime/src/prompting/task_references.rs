@@ -1,4 +1,4 @@
-//! The references of a task: its own and those carried along from the summaries of producers (spec 2.12).
+//! The references of a task: its own and those carried over from the summaries of producers (spec 2.12).
 
 use callsheet_core::links::parse_target;
 use callsheet_core::run::{Run, TaskRun};
@@ -7,7 +7,7 @@ use callsheet_core::spec::{Phase, Reference};
 use crate::references::{Allowance, Wanted};
 use crate::services::Services;
 
-/// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
+/// File links in the summaries of producers, each once, without those that the task itself names (spec 2.12).
 pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
@@ -22,14 +22,14 @@ pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     carried
 }
 
-/// The references a task's execution would read, carried ones included.
+/// The references that a task's execution would read, including carried ones.
 pub(crate) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     let own: Vec<Reference> = task.task.references.clone();
     let carried = carried(run, &own);
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
 }
 
-/// Tokens that a prompt of a task's execution has for references (spec 5.8).
+/// Tokens for references in a prompt of a task's execution (spec 5.8).
 pub(crate) fn execution_allowance(services: &Services, run: &Run, task: &TaskRun) -> Allowance {
     let skill = task.skill.as_ref();
     let wish = skill.and_then(|skill| skill.model.as_deref());

@@ -1,4 +1,4 @@
-//! The state of a run in the words of prompts: tasks, outputs, problems and issues.
+//! The state of a run in words for prompts: tasks, outputs, problems and issues.
 
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
@@ -14,12 +14,12 @@ use crate::ports::StoreFault;
 use crate::prompting::reverted;
 use crate::services::Services;
 
-/// The text form of issues, one a line, raw blocks below them (spec 4.8).
+/// The text form of issues, one per line, with raw blocks below them (spec 4.8).
 pub(crate) fn issues_text(issues: &[Issue]) -> String {
     issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// What the calls said after which a task is refined once more (spec 10.4).
+/// What the failed calls said, for refining a task once more (spec 10.4).
 pub(crate) fn failed_calls(services: &Services, task: &TaskRun) -> Result<Vec<Issue>, StoreFault> {
     let mut issues = Vec::new();
     for call in task.failed_calls() {
@@ -74,7 +74,7 @@ fn outstanding(run: &Run) -> TaskList {
     TaskList { goals: run.goals().clone(), steps: steps.filter(|step| !step.tasks.is_empty()).collect() }
 }
 
-/// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
+/// Failures with their issues, denials with the person's words, and blocked tasks with the cause (spec 2.9).
 pub(crate) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
     let blocks = problems.map(|problem| {
         let name = problem.task.task.name.as_str();
@@ -98,7 +98,7 @@ pub(crate) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Proble
     blocks.collect::<Vec<_>>().join("\n")
 }
 
-/// What a task that did not come to its end has left changed (spec 10.7).
+/// What a task that did not finish has changed anyway (spec 10.7).
 fn left_changed(task: &TaskRun) -> String {
     let files: Vec<&str> = task.changed_files().into_iter().collect();
     if files.is_empty() {
@@ -107,7 +107,7 @@ fn left_changed(task: &TaskRun) -> String {
     format!("\n{}", Note::ProblemChanged.fill(&[("files", &files.join(", "))]))
 }
 
-/// What finished of a failed task, which is not asked for again if the task is listed as it was (spec 10.5).
+/// The finished parts of a failed task. They are not requested again if the task is listed unchanged (spec 10.5).
 fn kept_parts(run: &Run, task: &TaskRun) -> String {
     let part = |part: RunPart<'_>| {
         let summary = part.text(run, task, part.result.summary.trim());

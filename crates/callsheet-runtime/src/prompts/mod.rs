@@ -10,7 +10,7 @@ use callsheet_format::prompt::{PromptKey, TemplateSource, Templates};
 use crate::paths::{read_regular, read_regular_text};
 use crate::trust::{LeftOut, Trusted};
 
-/// Where templates are looked for.
+/// Where templates are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptDirs {
     /// The project's root; its `.callsheet/prompts/` is read.
@@ -28,13 +28,13 @@ pub struct LoadedPrompts {
     pub templates: Templates,
     /// Files of the directories that are no template, each with the text of spec 8.6.
     pub unknown: Vec<(PathBuf, PromptError)>,
-    /// Files of the project that wait for trust (spec 12.7).
+    /// Files of the project that are not used until they are trusted (spec 12.7).
     pub left_out: Vec<LeftOut>,
-    /// Files of the project that are links, and not read.
+    /// Files of the project that are links, and therefore not read.
     pub links: Vec<PathBuf>,
 }
 
-/// Reads every layer. Blocking: a few small files. A file that cannot be used is an error only when its key is used.
+/// Reads every layer: a few small files. Blocks. An unusable file is an error only when its key is used.
 pub fn load_prompts(dirs: &PromptDirs) -> LoadedPrompts {
     let project = dirs.project.as_ref().map(|root| root.join(".callsheet/prompts"));
     let layers: Vec<PathBuf> = project.clone().into_iter().chain(dirs.user.clone()).collect();
@@ -58,14 +58,14 @@ pub fn load_prompts(dirs: &PromptDirs) -> LoadedPrompts {
 }
 
 impl LoadedPrompts {
-    /// Whether a prompt of the project is used: not if it is a link, nor if it says something else than the shipped one
-    /// and is not trusted as it is.
+    /// Whether a prompt of the project is used. It is not used if it is a link, or if it differs from the bundled one
+    /// and its current text is not trusted.
     fn takes(&mut self, key: PromptKey, file: &Path, dirs: &PromptDirs) -> bool {
         if file.is_symlink() {
             self.links.push(file.to_path_buf());
             return false;
         }
-        // What cannot be read is told when the prompt is used.
+        // An unreadable file is reported when the prompt is used.
         let Ok(content) = read_regular(file) else { return true };
         if content == Templates::bundled_text(key).as_bytes() || dirs.trusted.holds(file, &content) {
             return true;

@@ -1,4 +1,4 @@
-//! The files that a writer's task is about, by the form of its words.
+//! Finds the files that a task with changes is about, from the form of its words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use crate::services::Services;
 /// Files that a task is about, relative to the project root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WriteAim {
-    /// The one that it makes.
+    /// The file that it creates.
     pub made: Option<String>,
-    /// Files that are there and that it begins with; empty: any.
+    /// Existing files to begin with. Empty means any file.
     pub named: Vec<String>,
 }
 
 impl WriteAim {
-    /// The file that has to be among the changes, if it is one.
+    /// The file that must be among the changes, if there is exactly one.
     pub fn one(self) -> Option<String> {
         match self.named.as_slice() {
             [path] => Some(path.clone()),
@@ -31,7 +31,7 @@ impl WriteAim {
     }
 }
 
-/// The files that a text names, in its order: those that are there, and those that it may ask for.
+/// The files that a text names, in its order: existing ones, and those that it may ask for.
 pub(crate) fn files_named(services: &Services, text: &str) -> Vec<String> {
     let known = known(services, &files_in(text));
     let mut found: Vec<String> = files_of(text).filter(|path| known.contains_key(path)).collect();
@@ -44,7 +44,7 @@ fn files_in(text: &str) -> BTreeSet<String> {
     files_of(text).filter(|word| is_inside(word)).collect()
 }
 
-/// Which of these words are files: whether each is there.
+/// Which of these words are files, and whether each exists.
 fn known(services: &Services, words: &BTreeSet<String>) -> BTreeMap<String, bool> {
     let lookup = |path: &String| Lookup::Path { path: path.clone(), fragment: None };
     let lookups: Vec<Lookup> = words.iter().map(lookup).collect();
@@ -57,7 +57,7 @@ fn known(services: &Services, words: &BTreeSet<String>) -> BTreeMap<String, bool
     words.iter().filter_map(|path| Some((path.clone(), exists(path)?))).collect()
 }
 
-/// What the task names. `edits`: its skill changes files, and creates none of its own accord.
+/// What the task names. `edits` means that its skill changes files and creates none on its own.
 pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteAim {
     let (need, expected) = (files_in(&task.need), files_in(&task.expected));
     let known = known(services, &need.union(&expected).cloned().collect());
@@ -72,8 +72,8 @@ pub(crate) fn write_aim(services: &Services, task: &Task, edits: bool) -> WriteA
     choose(&named(&need), &named(&expected), &linked, edits)
 }
 
-/// The new file whose text the reply of a task is (spec 3.9): the request is to make this one, by a bundled skill. A person's
-/// skill, or a plan, may say more of what is to be written.
+/// The path of the new file, if the reply of a task is its text (spec 3.9): the request is to create this file, with a
+/// bundled skill. A person's skill, or a plan, may want more written.
 pub(crate) fn document(services: &Services, task: &TaskRun) -> Result<Option<String>, DriveFault> {
     let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
     if !writes || !task.direct || task.is_loop() {
@@ -84,8 +84,8 @@ pub(crate) fn document(services: &Services, task: &TaskRun) -> Result<Option<Str
     Ok(is_bundled.then(|| write_aim(services, &task.task, skill.policy.new_files_named).made).flatten())
 }
 
-/// Which of the named files, each with whether it exists, the task is about. The only one that is not there is to be made;
-/// those that are there may be only what another is made from, unless the task edits files or sees nothing else.
+/// Which of the named files, each with whether it exists, the task is about. If only one does not exist, the task is to
+/// create it. Existing files may be only the sources of another, unless the task edits files or sees nothing else.
 fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSet<&str>, edits: bool) -> WriteAim {
     let paths = |list: &[(String, bool)], there: bool| -> BTreeSet<String> {
         list.iter().filter(|(_, exists)| *exists == there).map(|(path, _)| path.clone()).collect()
@@ -94,11 +94,11 @@ fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSe
     let (there, missing) = (paths(&all, true), paths(&all, false));
     let made = match expected {
         [(path, false)] => Some(path.clone()),
-        // What exists may be what the new file is made of, unless the skill changes files.
+        // An existing file may be a source for the new one, unless the skill changes files.
         _ if missing.len() == 1 && (there.is_empty() || !edits) => missing.into_iter().next(),
         _ => None,
     };
-    // The one file that is expected, such as what a route named, is changed; it is not the place of another one.
+    // If one file is expected, such as one that a route named, it is changed; it is not the place for another one.
     let wanted = matches!(expected, [(_, true)]);
     let alone = there.len() == 1 && linked.iter().all(|path| there.contains(*path));
     let named = match (&made, wanted) {
@@ -109,14 +109,15 @@ fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSe
     WriteAim { made, named }
 }
 
-/// A path below the project root that is written as it stands there.
+/// A path below the project root in its normal spelling.
 fn is_inside(word: &str) -> bool {
     !word.starts_with(['/', '.', '~'])
         && !word.ends_with('/')
         && word.split('/').all(|part| !part.is_empty() && part != "..")
 }
 
-/// What else has a point inside, such as a name of code or a domain, has another ending.
+/// Whether a word ends like a file name. Other words with a dot, such as a name in code or a domain, have other
+/// endings.
 fn has_known_ending(path: &str) -> bool {
     path.ends_with(".txt") || path.contains('.') && language(path) != "text"
 }

@@ -1,18 +1,19 @@
-//! The tasks of a run as readers know them: kept from one reply to the next, and made again where something happened to a task.
+//! The tasks of a run as readers know them: kept from one reply to the next, and updated if something happened to a
+//! task.
 
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_format::reading::{KnownTask, KnownTasks};
 
-/// The known tasks of one run that goes on.
+/// The known tasks of one active run.
 #[derive(Debug, Default)]
 pub(crate) struct TaskIndex {
-    /// What the run had counted when it was looked at last.
+    /// The run's counter at the last update.
     looks: u64,
     tasks: KnownTasks,
 }
 
 impl TaskIndex {
-    /// All tasks of the list as they are now, without those that were dropped. The run is the one that it was asked of before.
+    /// All tasks of the list as they are now, without removed ones. The run must be the same as in earlier calls.
     pub fn of(&mut self, run: &Run) -> KnownTasks {
         for (number, task, step) in run.changed_since(self.looks) {
             let step = step.and_then(|step| u32::try_from(step).ok());

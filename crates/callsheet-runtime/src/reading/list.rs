@@ -1,5 +1,5 @@
-//! A list that was read becomes the content of an event: skills pinned, tasks matched with those of the run (spec 2.11,
-//! 6.4).
+//! Turns a list that was read into the content of an event: pins skills and matches tasks with those of the run (spec
+//! 2.11, 6.4).
 
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::skills::LoadedSkills;
 
-/// Pins the skills that a list names and matches it with the tasks of the run that are not done (spec 2.11, 6.4); `edit`: it
-/// is a person's edit of the whole sheet.
+/// Pins the skills that a list names and matches it with the unfinished tasks of the run (spec 2.11, 6.4). `edit` means
+/// a person's edit of the whole sheet.
 pub(crate) fn reconcile(
     services: &Services,
     run: &Run,

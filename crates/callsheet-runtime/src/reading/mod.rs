@@ -1,4 +1,4 @@
-//! What readers compare texts with, and the lookups that they ask for.
+//! What readers compare texts with, and the lookups that they need.
 
 pub(crate) mod aim;
 pub(crate) mod known;
@@ -14,7 +14,7 @@ use callsheet_format::reading::{Answer, KnownTasks, Lookup, ReadContext, Reading
 use crate::references;
 use crate::services::Services;
 
-/// What readers of lists may compare with, without answers to lookups.
+/// What readers of lists compare with, without answers to lookups.
 pub(crate) fn list_context(
     services: &Services,
     run: &Run,
@@ -59,7 +59,7 @@ pub(crate) fn context(
     }
 }
 
-/// Tokens of the references of one execution prompt: the budget, or half of the window if that is less (spec 5.8).
+/// Tokens for the references of one execution prompt: the budget, or half of the window if that is less (spec 5.8).
 fn prompt_budget(services: &Services, settings: &Settings) -> u32 {
     let window = services.models.model(Phase::Execute, None).ok().and_then(|model| model.info().window);
     window.map_or(settings.budget.prompt, |window| settings.budget.prompt.min(window / 2))
@@ -74,8 +74,8 @@ fn startable(services: &Services, call: &Lookup) -> Answer {
     obstacle.map_or(Answer::Startable, Answer::Stuck)
 }
 
-/// Reads a text with all its lookups answered: read again as long as that raises new ones (spec 4.1). Most replies ask
-/// nothing and are read once.
+/// Reads a text and answers all its lookups. Reads it again as long as that raises new lookups (spec 4.1). Most replies
+/// ask nothing and are read once.
 pub(crate) fn read_with<T>(
     services: &Services,
     text: &str,

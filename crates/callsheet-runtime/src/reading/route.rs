@@ -1,4 +1,5 @@
-//! Routing (spec 2.3): which skills a request may get, and the list that the host makes of a request that is one task.
+//! Routing (spec 2.3): which skills a request may get, and the list that the host creates for a request with a single
+//! task.
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::Repair;
@@ -16,7 +17,7 @@ use crate::references::named_references;
 use crate::services::Services;
 use crate::skills::LoadedSkills;
 
-/// The skills that may be chosen now, and where a request may need several tasks, that choice.
+/// The skills that can be chosen now and, if a request may need several tasks, that choice too.
 pub(crate) fn candidates(run: &Run, loaded: &LoadedSkills) -> Vec<Candidate> {
     let skills = loaded.catalog.offered().map(|skill| Candidate {
         name: skill.name.clone(),
@@ -34,7 +35,7 @@ fn several_tasks() -> Option<Candidate> {
     Some(Candidate { name: name.to_owned(), description: description.to_owned(), examples: Vec::new(), writes: true })
 }
 
-/// The task of a text: what the person says is what is needed.
+/// The task for a text: the person's words say what is needed.
 pub(crate) fn task_of(text: &str, skill: Option<&str>, references: Vec<Reference>, expected: Note) -> Task {
     Task {
         name: String::new(),
@@ -57,7 +58,7 @@ pub(crate) fn list_of(task: Task) -> TaskList {
     TaskList { goals, steps: vec![Step { tasks: vec![task] }] }
 }
 
-/// The list of a request that is one task.
+/// The list for a request with a single task.
 pub(crate) fn direct_list(
     services: &Services,
     run: &Run,
@@ -89,7 +90,7 @@ pub(crate) fn direct_list(
     Ok(events::ListAdopted { origin, list, repairs, issues: Vec::new() }.into())
 }
 
-/// What of the project the task reads: what the request names, and beside it what has its words.
+/// What the task reads of the project: what the request names, and what else matches its words.
 fn material(services: &Services, run: &Run, named: &[Reference], skill: Option<&Skill>) -> Material {
     let paths = named.iter().filter_map(|reference| match &reference.target {
         Target::File { path, .. } | Target::Directory(path) => Some(path.clone()),
@@ -99,12 +100,13 @@ fn material(services: &Services, run: &Run, named: &[Reference], skill: Option<&
     let budget = &run.settings().budget;
     let window = services.models.model(Phase::Execute, skill.and_then(|skill| skill.policy.model.as_deref()));
     let window = window.ok().and_then(|model| model.info().window);
-    // A prompt has half of the window for what it reads.
+    // Half of the window is for what a prompt reads.
     let most = window.map_or(budget.material, |window| budget.material.min(window / 2));
     services.material(&MaterialRequest { text: run.prompt(), named: &paths, below: None, budget: most })
 }
 
-/// Whether one call with the material does the task: it needs no tool, or only tools that would look for what is there.
+/// Whether one call with the material does the task. Then it needs no tool, or only tools that would search for what
+/// the material already contains.
 fn is_direct(skill: Option<&Skill>, is_whole: bool, has_material: bool) -> bool {
     let Some(policy) = skill.map(|skill| &skill.policy) else { return true };
     match policy.mode {

@@ -1,4 +1,4 @@
-//! One reference outside any run, for a person who looks at it.
+//! A single reference outside any run, for a person who looks at it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ impl RunTexts for NoRun {
 /// What the prompt of an execution would show of a file, a part of one or a folder.
 ///
 /// # Errors
-/// Why it shows nothing, in words.
+/// A text that says why it would show nothing.
 pub fn shown_alone(target: &Target, disk: Disk<'_>, budget: &Budget) -> Result<Block, String> {
     let wanted = [Wanted { reference: Reference { title: String::new(), target: target.clone() }, carried: false }];
     let request = Request {
@@ -63,7 +63,7 @@ pub fn shown_alone(target: &Target, disk: Disk<'_>, budget: &Budget) -> Result<B
     shown.blocks.pop().ok_or_else(why)
 }
 
-/// What a link may name of a file: each heading or symbol, with its title or nothing.
+/// What a link can name in a file: each heading or symbol, with its title, if it has one.
 pub fn parts_of(path: &str, disk: Disk<'_>) -> Vec<(String, String)> {
     let located = disk.workspace.locate(path).ok();
     let content = located.and_then(|located| files::read(disk.workspace, disk.large, &located, None).ok());
@@ -79,7 +79,7 @@ pub fn parts_of(path: &str, disk: Disk<'_>) -> Vec<(String, String)> {
     symbols.iter().map(|symbol| (symbol.name(), String::new())).collect()
 }
 
-/// Paths of the files of the project, as a walk that respects its ignore files finds them.
+/// Paths of the project's files, found by a walk that respects its ignore files.
 pub fn project_files(workspace: &Workspace) -> Vec<String> {
     overview::files(workspace).map(|(path, _)| path).collect()
 }

@@ -1,4 +1,4 @@
-//! Answering what reading must know of the project (the `Lookup` and `Answer` of core).
+//! Answers what reading must know about the project (the `Lookup` and `Answer` of core).
 
 use std::path::Path;
 
@@ -15,15 +15,15 @@ use super::parts::{FragmentTarget, part_of};
 use super::project::Project;
 use super::render::listing_text;
 
-/// Largest file whose text is given for the validation of changes.
+/// Largest file whose text is used to validate changes.
 const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Answers every lookup. The project is walked at most once. More is answered than was asked: the same lookup of each
-/// candidate of a missing path, so that a reader that takes the only candidate knows its facts, and the same lookup
-/// under the canonical path where that is another text.
+/// Answers every lookup. The project is walked at most once. It answers more than was asked: also the same lookup for
+/// each candidate of a missing path, so that a reader that chooses the only candidate knows its facts, and the same
+/// lookup under the canonical path if that is a different text.
 ///
 /// `Path` is answered for reading: a protected file has facts like any other. `Content` is answered for writing:
-/// `Protected` and `Outside` (the project root alone counts) come before whether the file exists.
+/// `Protected` and `Outside` (only the project root counts) have priority over whether the file exists.
 pub fn answer<'a>(lookups: impl IntoIterator<Item = &'a Lookup>, disk: Disk<'_>) -> Answers {
     let workspace = disk.workspace;
     let disk = Asked { disk, project: Project::new(workspace) };
@@ -45,7 +45,7 @@ pub fn answer<'a>(lookups: impl IntoIterator<Item = &'a Lookup>, disk: Disk<'_>)
     answers
 }
 
-/// The same lookup of another path.
+/// The same lookup for another path.
 fn of_path(lookup: &Lookup, path: &str) -> Option<Lookup> {
     match lookup {
         Lookup::Path { fragment, .. } => Some(Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }),
@@ -73,18 +73,18 @@ fn candidates(answer: &Answer) -> Vec<String> {
     }
 }
 
-/// The project on disk, and what is known of its files.
+/// The project on disk, and what is known about its files.
 #[derive(Clone, Copy)]
 pub struct Disk<'a> {
     /// The confined project.
     pub workspace: &'a Workspace,
     /// Symbols of code files.
     pub outline: &'a dyn Outline,
-    /// Large files that were read already.
+    /// Large files that were already read.
     pub large: &'a LargeFiles,
 }
 
-/// The project as it is now, walked at most once.
+/// The current project, walked at most once.
 struct Asked<'a> {
     disk: Disk<'a>,
     project: Project<'a>,
@@ -110,7 +110,7 @@ impl Asked<'_> {
                 Ok(text) => self.disk.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
                 Err(fault) => self.refusal(&fault, lookup, path),
             },
-            // The tools are not on the disk.
+            // Tools are not on disk.
             Lookup::Call { .. } => Answer::Startable,
         }
     }
@@ -122,7 +122,7 @@ impl Asked<'_> {
                 let respelled = self.disk.workspace.respelled(path).map(|located| located.path().to_owned());
                 Answer::Missing(Candidates { without_slash: without_slash(), respelled, near: self.project.near(path) })
             }
-            // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
+            // A path that exists elsewhere was meant as written. Nothing in the project replaces it.
             PathFault::Outside(_) if self.disk.workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
             PathFault::Outside(_) => {
                 let found = Candidates {
@@ -130,7 +130,7 @@ impl Asked<'_> {
                     respelled: None,
                     near: if path.starts_with('/') { self.project.near(path) } else { Vec::new() },
                 };
-                // Nothing is there, and what was meant is in the project (repair `path-leading-slash`).
+                // There is nothing at that path; a path in the project was meant (repair `path-leading-slash`).
                 if found.without_slash.is_some() { Answer::Missing(found) } else { Answer::Outside(found) }
             }
             PathFault::Protected(_) => Answer::Protected,
@@ -140,7 +140,7 @@ impl Asked<'_> {
         }
     }
 
-    /// The text of a file as changes are composed from it.
+    /// The text of a file from which changes are composed.
     fn content(&self, path: &str) -> Result<String, PathFault> {
         self.disk.workspace.locate_writable(path).and_then(|located| content(self.disk.workspace, &located))
     }
@@ -201,7 +201,7 @@ impl Asked<'_> {
 fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<String> {
     let stripped = path.strip_prefix('/')?.trim_start_matches('/');
     if matches!(lookup, Lookup::Content(_)) {
-        // The whole path of a new file of the project means its path in the project.
+        // An absolute path of a new file in the project means its path in the project.
         let inside = Path::new(path).strip_prefix(workspace.root()).ok().and_then(Path::to_str);
         let stripped = inside.filter(|inside| !inside.is_empty()).unwrap_or(stripped);
         let located = workspace.locate_writable(stripped).ok()?;
@@ -213,7 +213,7 @@ fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<S
     Some(located.path().to_owned())
 }
 
-/// The text of a file: only text that is UTF-8 can be given back unchanged.
+/// The text of a file. Only UTF-8 text can be written back unchanged.
 fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault> {
     let unreadable = |reason: String| PathFault::Unreadable { path: located.path().to_owned(), reason };
     let read = workspace.read(located, CONTENT_LIMIT)?;

@@ -1,5 +1,5 @@
-//! Reading a file of the project as text: whole while it is small, as its two ends when it is large, always with its
-//! size in lines and tokens and its hash.
+//! Reads a file of the project as text: a small file completely, a large one only at its two ends. Always gives its
+//! size in lines and tokens, and its hash.
 
 use std::io::{self, Read};
 
@@ -9,20 +9,20 @@ use callsheet_format::prompt::{Excerpt, Gap, line_count};
 use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
 
 use super::large::LargeFiles;
-/// Files up to this size are read whole; of larger ones only the ends are kept.
+/// Files up to this size are read completely. Of larger files, only the ends are kept.
 const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
 
-/// No larger file is read: its hash and its lines take reading all of it.
+/// A larger file is not read: its hash and its lines would require reading all of it.
 const READ_LIMIT: u64 = 1024 * MIB;
 const MIB: u64 = 1024 * 1024;
 
 /// Bytes kept of each end of a large file.
 const END_LIMIT: usize = 1024 * 1024;
 
-/// Most names of a directory that are shown (spec 5.1).
+/// Most names shown for a directory (spec 5.1).
 const NAMES: usize = 200;
 
-/// What a path holds.
+/// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Text(TextFile),
@@ -30,17 +30,17 @@ pub(super) enum Content {
     Directory(Listing),
 }
 
-/// A text file, or the lines of it that were asked for.
+/// A text file, or the requested lines of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TextFile {
     pub(super) bytes: u64,
     pub(super) hash: BlobId,
     pub(super) excerpt: Excerpt,
-    /// The excerpt is the whole text, kept whole: its headings can be found.
+    /// Whether the excerpt is the whole text, so that its headings can be found.
     pub(super) complete: bool,
 }
 
-/// Reads what a located path holds; `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
+/// Reads what is at a located path. `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
 pub(super) fn read(
     workspace: &Workspace,
     large: &LargeFiles,
@@ -87,7 +87,7 @@ fn small(workspace: &Workspace, located: &Located, lines: Option<(u32, u32)>) ->
     Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() && !content.truncated }))
 }
 
-/// Reads a large file in pieces, keeping the ends of the lines in `window`.
+/// Reads a large file in pieces, and keeps the ends of the lines in `window`.
 fn scan(mut file: impl Read, window: (u32, u32)) -> io::Result<Content> {
     let mut scan = Scan { window, line: 1, ..Scan::default() };
     let mut buffer = vec![0_u8; 64 * 1024];

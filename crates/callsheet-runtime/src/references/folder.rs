@@ -1,5 +1,5 @@
-//! What is in a folder that a reference names (spec 5.1): the texts of its files, those first that have most to do with
-//! what the task needs, as far as there is room.
+//! Shows a folder that a reference names (spec 5.1): the texts of its files, those most related to the task's need
+//! first, as far as there is room.
 
 use callsheet_core::spec::{Target, tokens};
 use callsheet_core::words::{Counts, Question, Words, scores};
@@ -16,16 +16,16 @@ use super::resolve::{Block, Item, Resolved};
 
 const CONTENTS_OMITTED: &str = include_str!("prompts/contents-omitted.txt");
 
-/// Files of a folder whose texts are looked at, in path order.
+/// Most files of a folder whose texts are read, in path order.
 const FILES: usize = 200;
-/// Bytes of them together.
+/// Most bytes of these files together.
 const BYTES: u64 = 8 * 1024 * 1024;
-/// A file of which fewer tokens could be shown is left out.
+/// A file is left out if fewer tokens of it could be shown.
 const LEAST: u32 = 100;
 
 impl Gatherer<'_> {
-    /// Texts of the files below a folder, those first that fit what is needed, the others by name. Ignored, hidden,
-    /// binary and large files are left out, and those that are no longer relevant.
+    /// Texts of the files below a folder: those that match the need first, the others by name. Ignored, hidden, binary
+    /// and large files are left out, and so are those that are no longer relevant.
     pub(super) fn inside(&mut self, folder: &Located) -> Vec<Piece> {
         let workspace = self.sources.disk.workspace;
         let Some(base) = workspace.bases().get(folder.base).map(|base| base.path.clone()) else { return Vec::new() };
@@ -49,7 +49,7 @@ impl Gatherer<'_> {
     }
 }
 
-/// The best first; those without any of the words stay in the order of their names.
+/// The best first. Pieces without any of the words stay in the order of their names.
 fn ranked(need: &str, mut files: Vec<Piece>) -> Vec<Piece> {
     let question = Question::of(need);
     files.sort_by(|a, b| a.identity.cmp(&b.identity));
@@ -65,11 +65,12 @@ fn ranked(need: &str, mut files: Vec<Piece>) -> Vec<Piece> {
 }
 
 impl Resolved {
-    /// The names in the folder, then its files: whole while there is room, the next one cut, the others counted.
+    /// Adds the names in the folder, then its files: completely while there is room; the next one is cut, and the rest
+    /// is counted.
     pub(super) fn add_folder(&mut self, item: &Item<'_>, share: u32) {
         let piece = &item.piece;
         let target = item.wanted.reference.target.to_string();
-        // Many names leave most of the room to the texts.
+        // If there are many names, most of the room is reserved for texts.
         let all = piece.tokens() <= share;
         let names = cut(&piece.excerpt, if all { share } else { share / 4 });
         let mut left = share.saturating_sub(tokens(&names.text));

@@ -1,4 +1,4 @@
-//! Finding what one reference means.
+//! Finds what one reference means.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use super::render::{Mark, anchors, binary_text, listing_text, marked_headings, s
 use super::resolve::{Level, Request, Sources};
 use super::sources::{Output, TaskOutput};
 
-/// Most task sections that are looked at for candidates.
+/// Most task sections that are searched for candidates.
 const SECTIONS: u32 = 100;
 
 /// How much of a piece a preview shows (spec 5.8).
@@ -40,22 +40,22 @@ pub(super) enum Extent {
 /// The content of one reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Equal for references that mean the same content.
+    /// Equal for references with the same content.
     pub(super) identity: String,
     pub(super) language: &'static str,
     pub(super) excerpt: Excerpt,
     pub(super) extent: Extent,
-    /// The project file it is from, with the hash of all of it.
+    /// The project file that it comes from, with the hash of the whole file.
     pub(super) file: Option<(String, BlobId)>,
-    /// Sections that are no longer relevant were left out.
+    /// Whether sections that are no longer relevant were left out.
     pub(super) shortened: bool,
-    /// What a person refused or took back of the output that it is a part of; never cut.
+    /// What a person skipped or undid in the output that contains it. This is never cut.
     pub(super) rejected: String,
-    /// Of a folder: its files, in the order in which they are shown as far as there is room.
+    /// For a folder: its files, in the order in which they are shown as far as there is room.
     pub(super) inside: Vec<Piece>,
 }
 
-/// Looks references up for one request.
+/// Looks up references for one request.
 pub(super) struct Gatherer<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) sources: &'a Sources<'a>,
@@ -65,7 +65,7 @@ pub(super) struct Gatherer<'a> {
     pub(super) issues: Vec<Issue>,
 }
 
-/// Nothing to show; the issues say why, if it is a fault.
+/// `None` if there is nothing to show. If that is a fault, the issues say why.
 type Found = Option<Piece>;
 
 impl<'a> Gatherer<'a> {
@@ -122,7 +122,7 @@ impl<'a> Gatherer<'a> {
         Some(Piece::of(link, language, Excerpt::whole(text), Extent::Whole))
     }
 
-    /// The parts of the plan that there are.
+    /// The existing parts of the plan.
     fn plan_parts(&self) -> Vec<String> {
         let sections = (1..=SECTIONS).map(PlanPart::Section).take_while(|part| self.sources.texts.plan(part).is_some());
         [PlanPart::OriginalPrompt, PlanPart::Goals]
@@ -162,7 +162,7 @@ impl<'a> Gatherer<'a> {
         None
     }
 
-    /// Outputs that there are, nearest first.
+    /// Existing outputs, the most similar first.
     fn outputs_near(&self, link: &str) -> Vec<String> {
         let known: Vec<String> = self.sources.texts.outputs().iter().map(|slug| format!("#{slug}-results")).collect();
         nearest(link, known.iter().map(String::as_str), CANDIDATES)
@@ -227,7 +227,7 @@ impl<'a> Gatherer<'a> {
             self.error(*code, words, link, &[("reason", reason)], Vec::new());
             return None;
         }
-        // Not fetched yet: a preview shows the address alone.
+        // It is not fetched yet, so a preview shows only the address.
         Some(Piece::of(link, "text", Excerpt::whole(url), Extent::Fixed))
     }
 
@@ -316,14 +316,15 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// A section whose own heading says that it is no longer relevant is shown to who names it.
+    /// Warns if a section is shown because a link names it, although its own heading says that it is no longer
+    /// relevant.
     fn warn_of_marked_heading(&mut self, link: &str, path: &str, section: &str) {
         if is_markdown(path) && marked_headings(section, str::to_owned).iter().any(|mark| mark.first == 1) {
             self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
         }
     }
 
-    /// The parts of a file that are no longer relevant: by their headings, or listed by a link (spec 5.10).
+    /// The parts of a file that are no longer relevant, according to their headings or a listed link (spec 5.10).
     fn marks_of_file(&self, path: &str, text: &TextFile) -> Vec<Mark> {
         let content = &text.excerpt.head;
         let mut marks =
@@ -362,7 +363,7 @@ impl<'a> Gatherer<'a> {
                 self.missing(IssueCode::FileMissing, "file-missing", link, &[], near);
             }
             PathFault::Outside(_) => {
-                // What is absolute may be meant from the root of the project.
+                // An absolute path may be meant from the root of the project.
                 let near = if path.starts_with('/') { self.project.near(path) } else { Vec::new() };
                 self.error(IssueCode::OutsideProject, "outside-project", link, &[], near);
             }
@@ -375,7 +376,7 @@ impl<'a> Gatherer<'a> {
         }
     }
 
-    /// What an earlier writer may still create is no error before execution (spec 5.5).
+    /// Reports a missing target. Before execution it is no error if an earlier task may still create it (spec 5.5).
     fn missing(&mut self, code: IssueCode, words: &str, link: &str, values: &[(&str, &str)], allowed: Vec<String>) {
         if self.request.level == Level::Preview && self.request.writer_before {
             self.warn(IssueCode::NotYet, "not-yet", link);
@@ -413,15 +414,15 @@ impl<'a> Gatherer<'a> {
 }
 
 impl Piece {
-    /// Tokens of it, and of the files in it.
+    /// Tokens of the piece and of the files in it.
     pub(super) fn tokens(&self) -> u32 {
         self.inside.iter().fold(self.excerpt.tokens(), |sum, file| sum.saturating_add(file.excerpt.tokens()))
     }
 
-    /// Of what it holds; of all of a file that is too large to be looked at whole.
+    /// Hash of its content, or of the whole file if that is too large to be read completely.
     pub(super) fn hash(&self) -> BlobId {
         if !self.inside.is_empty() {
-            // Whatever the order in which they are shown.
+            // The hash does not depend on the order in which they are shown.
             let files: BTreeMap<&str, BlobId> =
                 self.inside.iter().map(|file| (file.identity.as_str(), file.hash())).collect();
             let files: String = files.iter().map(|(path, hash)| format!("{path} {hash}\n")).collect();
@@ -448,7 +449,7 @@ impl Piece {
     }
 }
 
-/// The marks below the first line of a part, counted from there.
+/// The marks below the first line of a part, counted from that line.
 fn inside(marks: Vec<Mark>, first: u32, last: u32) -> Vec<Mark> {
     let inner = marks.into_iter().filter(|mark| mark.first > first && mark.last <= last);
     inner.map(|mark| Mark { first: mark.first + 1 - first, last: mark.last + 1 - first, ..mark }).collect()
@@ -463,8 +464,8 @@ fn page_language(media_type: &str) -> &'static str {
     }
 }
 
-/// The project's description (spec 5.1): its rules, else a `README`, else empty. Large ones are cut like any other
-/// reference by who shows them.
+/// The project's description (spec 5.1): its rules, else a `README`, else empty. Whoever shows it cuts it like any
+/// other reference.
 pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
     match files::read(workspace, &LargeFiles::default(), &description_file(workspace)?, None) {
         Ok(Content::Text(text)) => Some(text.excerpt),

@@ -51,7 +51,7 @@ const TAGS: &[(&str, &[&str])] = &[
     ("zig", &["zig"]),
 ];
 
-/// The tag of a path: by its extension, or by its name if it has none; `text` if unknown.
+/// The tag for a path: by its extension, or by its name if it has none. `text` if unknown.
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let extension = name.rsplit('.').next().unwrap_or_default();

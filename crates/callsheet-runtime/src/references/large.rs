@@ -1,4 +1,4 @@
-//! Large files, read and hashed once for a run as long as they stay as they are.
+//! Large files, read and hashed once per run as long as they do not change.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Metadata};
@@ -10,16 +10,17 @@ use std::time::{Duration, SystemTime};
 
 use super::files::Content;
 
-/// Most contents that are kept; each holds the two ends of a file at most.
+/// Most contents kept. Each holds at most the two ends of a file.
 const MOST: usize = 8;
 
-/// A file changed less than this ago may change again without its times showing it.
+/// A file that changed less than this ago may change again without a visible change of its times.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Contents by file and window of lines.
 type CachedContents = BTreeMap<(Stamp, (u32, u32)), Content>;
 
-/// What large files held when they were read. Only what a file's identity, size and times vouch for is given again.
+/// The contents of large files when they were read. A content is returned again only if the file's identity, size and
+/// times prove that it is unchanged.
 #[derive(Debug)]
 pub struct LargeFiles {
     kept: Mutex<CachedContents>,
@@ -27,7 +28,7 @@ pub struct LargeFiles {
     scans: AtomicU64,
 }
 
-/// What tells that a file is the same, with the same content.
+/// Proves that a file is the same, with the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {
     device: u64,
@@ -44,7 +45,7 @@ impl Default for LargeFiles {
 }
 
 impl LargeFiles {
-    /// Trusts times at once, for tests that cannot wait.
+    /// Trusts times at once, for tests, which cannot wait.
     #[cfg(test)]
     pub(crate) fn trusting() -> Self {
         Self { settled: Duration::ZERO, ..Self::default() }
@@ -56,7 +57,7 @@ impl LargeFiles {
         self.scans.load(Ordering::Relaxed)
     }
 
-    /// The content of an open file for a window of lines: as kept, or as `scan` finds it now.
+    /// The content of an open file for a window of lines: the kept one, or the result of `scan`.
     pub(super) fn content(
         &self,
         file: File,
@@ -86,7 +87,7 @@ impl Stamp {
         Ok(Self::of_metadata(&file.metadata()?))
     }
 
-    /// The same, of what the system said of it.
+    /// The same from the metadata.
     pub(crate) fn of_metadata(about: &Metadata) -> Self {
         Self {
             device: about.dev(),
@@ -97,7 +98,7 @@ impl Stamp {
         }
     }
 
-    /// Whether the file was left alone for long enough that its times show every change.
+    /// Whether the file was unchanged for long enough that its times show every change.
     pub(crate) fn is_settled(&self) -> bool {
         self.settled_since(SETTLED)
     }

@@ -1,7 +1,7 @@
-//! References (spec 5): answering what reading must know of the project, and turning the references of a task into
-//! the blocks of a prompt.
+//! References (spec 5): answers what reading must know about the project, and turns the references of a task into the
+//! blocks of a prompt.
 //!
-//! All content is untrusted. It comes out inside a fence that it cannot close, whatever it holds; titles and targets
+//! All content is untrusted. It is shown inside a fence that it cannot close, whatever it contains. Titles and targets
 //! stay on the line of their heading.
 
 mod alone;

@@ -1,4 +1,4 @@
-//! The files that a person names in a text (spec 2.2): a task that the host makes of the text reads them.
+//! The files that a person names in a text (spec 2.2). The task that the host creates from the text reads them.
 
 use callsheet_core::links::{parse_name, parse_target};
 use callsheet_core::spec::{Fragment, Reference, Target};
@@ -9,11 +9,11 @@ use crate::paths::EntryKind;
 
 use super::answer::{Disk, answer};
 
-/// References that one text gives at most: a pasted log may name any number of files.
+/// Most references from one text. A pasted log may name any number of files.
 const MOST: usize = 20;
 
-/// References to the files and directories that a text names and that exist, each once. Links and bare paths keep the
-/// part that they name, if it exists.
+/// References to the existing files and directories that a text names, each once. Links and bare paths keep the part
+/// that they name, if it exists.
 pub fn named_references(text: &str, disk: Disk<'_>) -> Vec<Reference> {
     let links = written_links(text).into_iter().map(|link| link.target.into_owned());
     let mut found: Vec<Reference> = Vec::new();
@@ -23,7 +23,7 @@ pub fn named_references(text: &str, disk: Disk<'_>) -> Vec<Reference> {
         }
         let Some(target) = existing(&written, disk) else { continue };
         let path = path_of(&target);
-        // A bare path comes a second time, without its part.
+        // A bare path occurs a second time without its part.
         let is_known =
             |known: &Reference| known.target == target || target.whole().is_none() && path_of(&known.target) == path;
         if !found.iter().any(is_known) {
@@ -41,7 +41,7 @@ fn path_of(target: &Target) -> &str {
     }
 }
 
-/// The file or directory that a word is the path of, as it is called in the project.
+/// The file or directory whose path is this word, by its name in the project.
 fn existing(written: &str, disk: Disk<'_>) -> Option<Target> {
     let (path, fragment) = match parse_target(written).or_else(|_| parse_name(written)).ok()? {
         Target::File { path, fragment } => (path, fragment),
@@ -52,13 +52,13 @@ fn existing(written: &str, disk: Disk<'_>) -> Option<Target> {
     let real = located.path().to_owned();
     match disk.workspace.kind(&located).ok()? {
         EntryKind::File(_) => Some(Target::File { fragment: part(&real, fragment, disk), path: real }),
-        // A word alone is called like a directory by chance; the project itself is no reference.
+        // A single word can match a directory by chance, and the project itself is not a reference.
         EntryKind::Directory if written.contains('/') && real != "." => Some(Target::Directory(real)),
         EntryKind::Directory | EntryKind::Special => None,
     }
 }
 
-/// The part of a file, if the file has it.
+/// The part of a file, if the file contains it.
 fn part(path: &str, fragment: Option<Fragment>, disk: Disk<'_>) -> Option<Fragment> {
     let lookup = Lookup::Path { path: path.to_owned(), fragment: Some(fragment?) };
     let answers = answer([&lookup], disk);

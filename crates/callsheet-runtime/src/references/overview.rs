@@ -1,4 +1,4 @@
-//! What the files of a project tell where nobody describes it (spec 5.1), and which of them were edited last.
+//! A summary of a project's files if nobody describes the project (spec 5.1), and its most recently edited files.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,13 +12,13 @@ use super::language::language;
 
 const OVERVIEW: &str = include_str!("prompts/overview.txt");
 
-/// Files that are looked at; of a larger project only the first are.
+/// Most files that are considered. In a larger project, only the first ones are.
 const SEEN: usize = 20_000;
 
-/// Names told of one kind.
+/// Most names of one kind.
 const TOLD: usize = 12;
 
-/// Files that programs and builds begin with, by their names without an ending or with it.
+/// Files with which programs and builds start, by name, with or without an extension.
 const ENTRIES: &[&str] = &[
     "main",
     "__main__",
@@ -39,8 +39,8 @@ const ENTRIES: &[&str] = &[
     "dockerfile",
 ];
 
-/// A description made of the names of the files: languages, folders, entry points, and with `top` the names at the top.
-/// `None`: there are no files.
+/// A description from the names of the files: languages, folders, entry points, and with `top` the names at the top.
+/// `None` if there are no files.
 pub fn overview(workspace: &Workspace, top: bool) -> Option<String> {
     let files: Vec<String> = files(workspace).map(|(path, _)| path).collect();
     if files.is_empty() {
@@ -71,7 +71,7 @@ pub fn overview(workspace: &Workspace, top: bool) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Paths of the files that were edited last, the newest first.
+/// Paths of the most recently edited files, the newest first.
 pub fn edited_last(workspace: &Workspace, count: usize) -> Vec<String> {
     let mut files: Vec<(String, SystemTime)> =
         files(workspace).filter_map(|(path, about)| Some((path, about?.modified().ok()?))).collect();
@@ -79,7 +79,7 @@ pub fn edited_last(workspace: &Workspace, count: usize) -> Vec<String> {
     files.into_iter().take(count).map(|(path, _)| path).collect()
 }
 
-/// Files with what the system knows of them, in path order, ignored and hidden ones left out.
+/// Files with their metadata, in path order, without ignored and hidden ones.
 pub(crate) fn files(workspace: &Workspace) -> impl Iterator<Item = (String, Option<Metadata>)> {
     let root = workspace.root().to_owned();
     let walk = walker(&root).hidden(true).sort_by_file_name(Ord::cmp).build().flatten();
@@ -97,7 +97,7 @@ fn is_entry(path: &str) -> bool {
     ENTRIES.contains(&name.as_str()) || ENTRIES.contains(&stem) && language(path) != "text"
 }
 
-/// Names with how often each comes, the most frequent first.
+/// Names with their number of occurrences, the most frequent first.
 fn counted(counts: BTreeMap<&str, usize>, mark: &str) -> String {
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));

@@ -1,4 +1,4 @@
-//! Pages, fetched once per run and kept where no command writes (spec 5.7).
+//! Pages, fetched once per run and stored where no command writes (spec 5.7).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ports::{Fetch, FetchFault, Page};
 use crate::runfiles::KeptFiles;
 
-/// The pages of one run. Several references to the same page wait for one fetch; a failed fetch may be tried again.
+/// The pages of one run. Several references to the same page wait for one fetch. A failed fetch can be repeated.
 pub struct Pages {
     fetch: Option<Arc<dyn Fetch>>,
     files: Option<KeptFiles>,
@@ -28,17 +28,17 @@ struct StoredPage {
 }
 
 impl Pages {
-    /// Pages fetched through `fetch`, if there is network access, and kept in `files`.
+    /// Pages that are fetched through `fetch`, if there is network access, and stored in `files`.
     pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<KeptFiles>) -> Self {
         Self { fetch, files, cells: Mutex::new(BTreeMap::new()) }
     }
 
-    /// The page if it was fetched before in this run.
+    /// The page, if it was already fetched in this run.
     pub fn cached(&self, url: &str) -> Option<Page> {
         self.cell(url).get().cloned().or_else(|| self.kept(url))
     }
 
-    /// The page, fetched if it has not been.
+    /// The page. It is fetched if necessary.
     ///
     /// # Errors
     /// As `Fetch::fetch`; `Off` without network access.
@@ -77,7 +77,7 @@ impl Pages {
         Some(Page { url, media_type, text, truncated })
     }
 
-    /// A page that cannot be kept is fetched again after a resume; nothing else is lost.
+    /// Stores a page. If that fails, the page is fetched again after a resume; nothing else is lost.
     fn keep(&self, url: &str, page: &Page) {
         let Some(files) = &self.files else { return };
         let kept = StoredPage {

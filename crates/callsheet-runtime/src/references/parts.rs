@@ -1,4 +1,4 @@
-//! The lines of a file that a fragment means (spec 5.3): a heading's section or a symbol.
+//! The lines of a file that a fragment names (spec 5.3): a heading's section or a symbol.
 
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
@@ -12,15 +12,15 @@ use super::project::CANDIDATES;
 
 /// What a fragment means.
 pub(super) enum FragmentTarget {
-    /// Lines, 1-based and inclusive; a symbol comes with the comment above it.
+    /// Lines, 1-based and inclusive. A symbol includes the comment above it.
     Lines { first: u32, last: u32 },
-    /// Several symbols: all their full names.
+    /// Several symbols. Lists all their full names.
     Several(Vec<String>),
-    /// Nothing: the nearest names.
+    /// Nothing. Lists the nearest names.
     Missing(Vec<String>),
 }
 
-/// Finds a fragment; `None` if names cannot be looked up in this file.
+/// Finds a fragment. `None` if names cannot be looked up in this file.
 pub(super) fn part_of(path: &str, text: &TextFile, anchor: &str, outline: &dyn Outline) -> Option<FragmentTarget> {
     if !text.complete {
         return None;

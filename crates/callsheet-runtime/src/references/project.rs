@@ -1,4 +1,4 @@
-//! The paths of a project, walked once for all questions of one call, and the paths that may have been meant.
+//! The paths of a project, walked once for all questions of one call, and suggestions for missing paths.
 
 use std::cell::OnceCell;
 
@@ -7,7 +7,7 @@ use globset::GlobBuilder;
 
 use crate::paths::{Workspace, walker};
 
-/// Most paths of a project that are looked at for candidates; of a larger project only the first are.
+/// Most paths of a project that are searched for candidates. In a larger project, only the first ones are.
 const WALK_LIMIT: usize = 200_000;
 
 /// Most candidates of one path.
@@ -16,14 +16,14 @@ pub(super) const CANDIDATES: usize = 5;
 /// Most files that match a pattern (spec 5.2).
 const MATCHES: usize = 10;
 
-/// A project's paths, walked when first needed.
+/// A project's paths. The project is walked when they are first needed.
 pub(super) struct Project<'a> {
     workspace: &'a Workspace,
-    /// Sorted; directories end with `/`; ignored files left out.
+    /// Sorted, directories with a final `/`, without ignored files.
     paths: OnceCell<Vec<String>>,
 }
 
-/// Paths that may have been meant by one that leads to nothing.
+/// Existing paths that may have been meant by a missing one.
 pub fn near_paths(workspace: &Workspace, written: &str) -> Vec<String> {
     Project::new(workspace).near(written)
 }
@@ -52,8 +52,8 @@ impl<'a> Project<'a> {
         })
     }
 
-    /// Paths that may have been meant by one that does not exist: those that differ by case, else those it is the end
-    /// of, else those in the same directory whose name is at most 2 edits away (spec 4.4, `path-near`).
+    /// Paths that may have been meant by a missing one: those that differ by case; else those that end with it; else
+    /// those in the same directory whose name is at most 2 edits away (spec 4.4, `path-near`).
     pub(super) fn near(&self, written: &str) -> Vec<String> {
         let Some(wanted) = self.plain(written) else { return Vec::new() };
         let lower = wanted.to_lowercase();
@@ -66,11 +66,12 @@ impl<'a> Project<'a> {
         }
         let found =
             if found.is_empty() { self.near_in_directory(&wanted) } else { found.into_iter().cloned().collect() };
-        // A link that leads nowhere, or out of the project, is no candidate.
+        // A link that leads nowhere, or out of the project, is not a candidate.
         found.into_iter().filter(|path| self.workspace.locate(path).is_ok()).take(CANDIDATES).collect()
     }
 
-    /// The same directory is read itself, so that ignored files are found too: existence does not depend on them.
+    /// Reads the same directory itself, so that it also finds ignored files: whether a file exists does not depend on
+    /// ignore files.
     fn near_in_directory(&self, wanted: &str) -> Vec<String> {
         let (directory, name) = wanted.rsplit_once('/').unwrap_or((".", wanted));
         let Ok(located) = self.workspace.locate(directory) else { return Vec::new() };
@@ -91,7 +92,7 @@ impl<'a> Project<'a> {
         found
     }
 
-    /// A path relative to the root without `.`, `..` and a leading slash; `None` if it cannot be one.
+    /// A path relative to the root without `.`, `..` and a leading slash. `None` if there is no such form.
     fn plain(&self, written: &str) -> Option<String> {
         let root = self.workspace.root().to_str().unwrap_or_default();
         let relative = written.strip_prefix(root).filter(|rest| rest.starts_with('/')).unwrap_or(written);
@@ -108,8 +109,8 @@ impl<'a> Project<'a> {
         if parts.is_empty() { None } else { Some(parts.join("/")) }
     }
 
-    /// Files that match a pattern, at most ten. A pattern without a slash that matches nothing in the root is tried in
-    /// every directory.
+    /// Files that match a pattern, at most ten. If a pattern without a slash matches nothing in the root, it is tried
+    /// in every directory.
     pub(super) fn matches(&self, pattern: &str) -> Vec<String> {
         let pattern = pattern.trim_start_matches("./").trim_start_matches('/');
         let found = self.matching(pattern);

@@ -13,14 +13,14 @@ const RESTRICTED: &str = include_str!("prompts/restricted.txt");
 /// Ending of a heading whose content is left out of later prompts (spec 5.10).
 const NO_LONGER_RELEVANT: &str = "(no longer relevant)";
 
-/// A block in the form of spec 5.9. Titles and targets are untrusted too: they stay on the heading's line.
+/// A block in the form of spec 5.9. Titles and targets are untrusted too, so they stay on the heading's line.
 pub(super) fn block_of(title: &str, target: &str, language: &str, content: &str) -> String {
-    // Line ends of a title are folded like other blanks.
+    // Line ends in a title are folded like other blanks.
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     block(&printable(&title), &printable(target), language, content)
 }
 
-/// A listing, one name a line.
+/// A listing, one name per line.
 pub(super) fn listing_text(listing: &Listing) -> String {
     let mut text: String = listing.names.iter().map(|name| format!("{name}\n")).collect();
     if listing.left_out > 0 {
@@ -30,17 +30,17 @@ pub(super) fn listing_text(listing: &Listing) -> String {
     text
 }
 
-/// What is said of names that were left out.
+/// The text about names that were left out.
 pub(crate) fn names_omitted(count: usize) -> String {
     fill(NAMES_OMITTED, &[("count", &count.to_string())])
 }
 
-/// What is said of a binary file instead of its content.
+/// The text that replaces the content of a binary file.
 pub(super) fn binary_text(bytes: u64) -> String {
     fill(BINARY, &[("bytes", &bytes.to_string())])
 }
 
-/// The one-line stub of restricted content.
+/// The one-line stub that replaces restricted content.
 pub(super) fn restricted_text(target: &str) -> String {
     fill(RESTRICTED, &[("target", &printable(target))])
 }
@@ -56,7 +56,7 @@ pub(super) fn anchors(text: &str) -> Vec<String> {
     headings(text).into_iter().map(|heading| heading.slug).collect()
 }
 
-/// Lines of a document that are no longer relevant, with how they are read nevertheless.
+/// Lines of a document that are no longer relevant, and how they can still be read.
 pub(super) struct Mark {
     /// The first line, from 1.
     pub(super) first: u32,
@@ -73,9 +73,9 @@ pub(super) fn marked_headings(document: &str, reference: impl Fn(&str) -> String
     marked.map(|heading| Mark { first: heading.first, last: heading.last, link: reference(&heading.slug) }).collect()
 }
 
-/// A document with a stub in the place of each of its parts that are no longer relevant.
+/// A document in which a stub replaces each part that is no longer relevant.
 pub(super) fn without_marked(document: &str, mut marks: Vec<Mark>) -> String {
-    // A part inside of another is covered by the stub of the outer one.
+    // The stub of an outer part also covers the parts inside it.
     marks.sort_by_key(|mark| (mark.first, std::cmp::Reverse(mark.last)));
     let mut text = String::with_capacity(document.len());
     let (mut marks, mut hidden) = (marks.into_iter().peekable(), 0);

@@ -1,4 +1,4 @@
-//! Turning references into the blocks of a prompt (spec 5.8, 5.9).
+//! Turns references into the blocks of a prompt (spec 5.8, 5.9).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,18 +17,18 @@ use super::render::{block_of, restricted_text};
 use super::shares::{Allowance, Demand, shares};
 use super::sources::RunTexts;
 
-/// Lines of a whole file that a preview shows.
+/// How many lines of a whole file a preview shows.
 const PREVIEW_WHOLE: u32 = 20;
 
-/// Lines of a range or section that a preview shows.
+/// How many lines of a range or section a preview shows.
 const PREVIEW_PART: u32 = 30;
 
 /// How much of each reference is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// For refinement: the beginning.
+    /// For refinement: only the beginning.
     Preview,
-    /// For execution: everything the budgets allow.
+    /// For execution: everything that the budgets allow.
     Whole,
 }
 
@@ -37,7 +37,7 @@ pub enum Level {
 pub struct Wanted {
     /// The reference.
     pub reference: Reference,
-    /// It was added by wiring (spec 2.12): cut first, and left out when no longer relevant.
+    /// Whether wiring added it (spec 2.12). Such a reference is cut first, and left out if it is no longer relevant.
     pub carried: bool,
 }
 
@@ -46,17 +46,17 @@ pub struct Wanted {
 pub struct Request<'a> {
     /// References in order.
     pub references: &'a [Wanted],
-    /// How much of each.
+    /// How much of each is shown.
     pub level: Level,
     /// Tokens of the prompt.
     pub allowance: Allowance,
     /// Name of the task, for issues.
     pub task: Option<&'a str>,
-    /// What the task needs: of a folder, the files come first that have most to do with it.
+    /// What the task needs. In a folder, the files most related to it come first.
     pub need: &'a str,
-    /// An earlier step has a writer that may still create what is missing.
+    /// Whether an earlier step has a task that may still create what is missing.
     pub writer_before: bool,
-    /// Canonical links that are no longer relevant (spec 5.10).
+    /// Canonical links whose targets are no longer relevant (spec 5.10).
     pub restricted: &'a BTreeSet<String>,
 }
 
@@ -75,9 +75,9 @@ pub struct Sources<'a> {
     pub texts: &'a (dyn RunTexts + Sync),
     /// Pages of the run.
     pub pages: &'a Pages,
-    /// Path of the file the person has open.
+    /// Path of the file that the person has open.
     pub current_file: Option<&'a str>,
-    /// `http(s)` references may be read.
+    /// Whether `http(s)` references may be read.
     pub allow_http: bool,
 }
 
@@ -86,7 +86,7 @@ pub struct Sources<'a> {
 pub struct Block {
     /// Canonical link.
     pub target: String,
-    /// Heading, fence and content; or one line for restricted content. Nothing of what is empty.
+    /// Heading, fence and content, or one line for restricted content. Empty if there is no content.
     pub text: String,
     /// Tokens of the content before it was cut.
     pub tokens: u32,
@@ -97,28 +97,28 @@ pub struct Block {
 /// The blocks of a prompt and what is known about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// In reference order, duplicates once.
+    /// In reference order, without duplicates.
     pub blocks: Vec<Block>,
-    /// What does not hold.
+    /// The references that do not hold.
     pub issues: Vec<Issue>,
-    /// Project files shown whole, with the hash of what was shown (spec 3.9).
+    /// Project files that were shown completely, with the hash of the shown content (spec 3.9).
     pub shown_in_full: BTreeMap<String, BlobId>,
-    /// Project files shown in part, with the hash of the whole file.
+    /// Project files that were shown in part, with the hash of the whole file.
     pub shown_in_part: BTreeMap<String, BlobId>,
 }
 
 impl Resolved {
-    /// All blocks, an empty line between them; empty references are left out.
+    /// All blocks, separated by an empty line, without empty references.
     pub fn text(&self) -> String {
         let texts = self.blocks.iter().map(|block| block.text.as_str());
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Resolves references into blocks, on disk as it is now (spec 2.8). Whole pages are fetched first.
+/// Resolves references into blocks from the current state of the disk (spec 2.8). Whole pages are fetched first.
 ///
 /// # Errors
-/// `FetchFault::Cancelled` and nothing else; other faults of pages are issues.
+/// Only `FetchFault::Cancelled`; other faults of pages become issues.
 pub async fn resolve(
     request: &Request<'_>,
     sources: &Sources<'_>,
@@ -139,7 +139,7 @@ pub async fn resolve(
     Ok(show(request, sources, &refused))
 }
 
-/// The issue of a page that could not be had: code, key of its words, reason.
+/// The issue for a page that could not be fetched: code, key of its words, reason.
 fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
     let none = String::new();
     match fault {
@@ -152,19 +152,19 @@ fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
     }
 }
 
-/// What a check of references found.
+/// The result of checking references.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// What does not hold.
+    /// The references that do not hold.
     pub issues: Vec<Issue>,
-    /// Hashes of what those hold that have any, by target as written in a link.
+    /// Hashes of the contents, for references that have one, by target as written in a link.
     pub contents: BTreeMap<String, BlobId>,
-    /// Tokens that they would be shown with if a prompt had room for all: each once and within its own limit, carried
-    /// ones and pages that were not fetched yet left out.
+    /// Tokens with which they would be shown if a prompt had room for all: each once and within its own limit, without
+    /// carried ones and pages that are not fetched yet.
     pub tokens: u64,
 }
 
-/// References as they stand now, without fetching or rendering anything.
+/// Checks the references as they are now. Fetches and renders nothing.
 pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Checked {
     let refused = BTreeMap::new();
     let mut gatherer = Gatherer::new(request, sources, &refused);
@@ -223,7 +223,7 @@ pub(super) fn show(
             }
             gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
         }
-        // What a carried link means is the producer's word: if it does not hold, nobody has to hear of it.
+        // The producer decides what a carried link means. If the link does not hold, nobody needs to know.
         let issues = gatherer.issues.len();
         let Some(piece) = gatherer.piece(target) else {
             if wanted.carried {
@@ -251,7 +251,7 @@ pub(super) fn show(
     resolved
 }
 
-/// A file that is referenced itself, or belongs to a folder before, is not shown again as a part of a folder.
+/// Removes a file from a folder's files if it is referenced itself, or if an earlier folder already shows it.
 fn show_files_once(items: &mut [Result<Item<'_>, Block>]) {
     let mut seen: BTreeSet<String> = items.iter().flatten().map(|item| item.piece.identity.clone()).collect();
     for item in items.iter_mut().flatten() {

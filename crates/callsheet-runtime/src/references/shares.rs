@@ -1,20 +1,20 @@
-//! How the tokens of one prompt are shared by its references (spec 5.8). Pure.
+//! Divides the tokens of one prompt among its references (spec 5.8). Pure.
 
 use callsheet_core::spec::Budget;
 
-/// Tokens one prompt may spend on references.
+/// Tokens that one prompt may spend on references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// One reference at execution.
+    /// Limit for one reference at execution.
     pub reference: u32,
-    /// All references of the prompt.
+    /// Limit for all references of the prompt.
     pub prompt: u32,
-    /// One reference at refinement.
+    /// Limit for one reference at refinement.
     pub preview: u32,
 }
 
 impl Allowance {
-    /// The allowance of one prompt: the skill's own limit of a reference wins over the run's, a prompt holds at most
+    /// The allowance of one prompt. The skill's own limit for a reference overrides the run's, references take at most
     /// half the model's window, and everything is scaled down after context overflows (spec 12.3).
     pub fn new(budget: &Budget, skill_reference: Option<u32>, window: Option<u32>, scale: f64) -> Self {
         let prompt = window.map_or(budget.prompt, |window| budget.prompt.min(window / 2));
@@ -31,17 +31,17 @@ fn scaled(tokens: u32, scale: f64) -> u32 {
     (f64::from(tokens) * scale.clamp(0.0, 1.0)).round() as u32
 }
 
-/// What one reference would need.
+/// What one reference needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// Tokens of all of it.
+    /// Tokens of its whole content.
     pub tokens: u32,
-    /// It was added by wiring and is cut before any that the task names (spec 2.12).
+    /// Whether wiring added it. Such a reference is cut before any that the task names (spec 2.12).
     pub carried: bool,
 }
 
-/// The share of each reference, by equal filling in reference order: nobody gets more than it needs or than one
-/// reference may have, what small ones leave goes to the others, and carried references share what is left.
+/// The share of each reference, by filling them equally in reference order. No reference gets more than it needs or
+/// than one may have, what small ones leave goes to the others, and carried references share the rest.
 pub fn shares(demands: &[Demand], allowance: &Allowance) -> Vec<u32> {
     let mut shares = vec![0; demands.len()];
     let mut left = allowance.prompt;
@@ -66,7 +66,7 @@ fn fill_equally(wanted: &[(usize, u32)], left: &mut u32, shares: &mut [u32]) {
         if small.is_empty() {
             for (place, (at, _)) in open.iter().enumerate() {
                 if let Some(share) = shares.get_mut(*at) {
-                    // The first ones in reference order get what does not divide.
+                    // The first ones in reference order get the remainder of the division.
                     *share = level + u32::from(u32::try_from(place).is_ok_and(|place| place < odd));
                 }
             }

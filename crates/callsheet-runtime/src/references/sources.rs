@@ -1,34 +1,34 @@
-//! Where the contents of references come from, apart from the project's files.
+//! Where the contents of references come from, other than the project's files.
 
 use callsheet_core::spec::{PlanPart, Slug};
 
-/// What a task gave.
+/// The output of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskOutput {
-    /// The canonical slug; an alias was resolved.
+    /// The canonical slug, after resolving an alias.
     pub slug: Option<Slug>,
     /// Result summary.
     pub summary: String,
     /// The document.
     pub document: String,
-    /// What stands at the end of the document of what a person refused or took back: parts of it say so too.
+    /// What a person skipped or undid, for the end of the document. Parts of the document repeat it.
     pub rejected: String,
     /// Names of its recorded details files.
     pub details: Vec<String>,
 }
 
-/// A question for the output of a task.
+/// The answer to a question for a task's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
     /// No task of the run has this slug or alias.
     Unknown,
-    /// The task is known and not done.
+    /// The task is known but not done.
     NotYet,
     /// It is done.
     Done(TaskOutput),
 }
 
-/// What the run itself holds: plan, prompts and outputs. The driver answers from the run's state and its blobs.
+/// What the run itself contains: plan, prompts and outputs. The driver answers from the run's state and its blobs.
 pub trait RunTexts {
     /// The original prompt, then the follow-ups, verbatim.
     fn prompts(&self) -> Vec<String>;
@@ -42,6 +42,6 @@ pub trait RunTexts {
     /// The output of a task.
     fn output(&self, slug: &Slug) -> Output;
 
-    /// The content of a recorded details file, without what was rejected since.
+    /// The content of a recorded details file, without what was skipped since.
     fn detail(&self, slug: &Slug, file: &str) -> Option<Vec<u8>>;
 }

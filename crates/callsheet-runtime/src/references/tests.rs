@@ -67,7 +67,7 @@ async fn shown_from(project: &Project, large: &LargeFiles, path: &str, fragment:
     movable(resolve(&request, &sources, &cancel)).await.unwrap()
 }
 
-/// A driver resolves from tasks that move between threads.
+/// A driver resolves from tasks that move between threads, so the future must be `Send`.
 fn movable<T>(future: impl Future<Output = T> + Send) -> impl Future<Output = T> + Send {
     future
 }
@@ -132,7 +132,7 @@ async fn a_huge_file_is_read_and_hashed_once_while_it_stays_as_it_is() {
     std::fs::write(project.path("huge.txt"), "another line, as it is\n".repeat(300_000)).unwrap();
     let third = shown_from(&project, &large, "huge.txt", None).await;
     assert!(third.text().contains("another line") && large.scans() == 3);
-    // Whatever time the test takes, the file is younger.
+    // The file is newer, however long the test takes.
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3_600);
     std::fs::File::options().append(true).open(project.path("huge.txt")).unwrap().set_modified(later).unwrap();
     let wary = LargeFiles::default();
@@ -258,7 +258,7 @@ proptest::proptest! {
             }
         }
         proptest::prop_assert_eq!((blocks, headings), (1, 1), "{}", text);
-        // Which line ends a parser keeps is its own affair.
+        // The test does not care which line ends a parser keeps.
         let plain = |text: &str| text.replace(['\r', '\n'], "");
         proptest::prop_assert_eq!(plain(&code), plain(&content));
     }

@@ -1,24 +1,24 @@
-//! A text of rules with fewer of them: each stays whole or goes.
+//! Shortens a text of rules. Each rule either stays complete or is removed.
 
 use callsheet_core::spec::tokens;
 
-/// What is left of a text.
+/// A shortened text.
 pub(super) struct Cut {
-    /// The rules that have room.
+    /// The rules that fit.
     pub text: String,
-    /// How many were left out.
+    /// Number of rules left out.
     pub omitted: usize,
-    /// How many there are.
+    /// Number of all rules.
     pub total: usize,
 }
 
-/// A heading, or a rule: an item of a list with what belongs to it, a paragraph, a block of code.
+/// A heading or a rule: a list item with its content, a paragraph, or a code block.
 struct Block<'a> {
     text: &'a str,
     heading: bool,
 }
 
-/// As many rules, from the first one on, as have room. A heading stays if a rule below it does.
+/// As many rules, from the first one on, as fit. A heading stays if a rule below it does.
 pub(super) fn cut(text: &str, room: u32) -> Cut {
     let blocks = blocks(text);
     let total = blocks.iter().filter(|block| !block.heading).count();
@@ -77,7 +77,7 @@ fn is_item(line: &str) -> bool {
     mark.is_some_and(|rest| rest.starts_with(' '))
 }
 
-/// Keeps in mind whether a block of code is open after a line, and by which mark.
+/// Tracks whether a code block is open after a line, and with which mark.
 pub(super) fn follow_fence(fence: &mut Option<String>, line: &str) {
     let content = line.trim();
     let Some(mark) = content.chars().next().filter(|c| matches!(c, '`' | '~')) else { return };

@@ -1,5 +1,5 @@
-//! The rules that a project has for those who work in it: `AGENTS.md`, or the file that other programs read, of the root and
-//! of the folders above what a task reads. They go whole into a prompt that has room for them.
+//! The rules of a project for those who work in it: `AGENTS.md`, or the files that other programs read, from the root
+//! and from the folders above what a task reads. A prompt contains them completely if they fit.
 
 mod cut;
 
@@ -12,37 +12,37 @@ use callsheet_format::sheet::split_mark;
 use crate::paths::{EntryKind, NOT_SEARCHED, Workspace};
 use cut::{Cut, cut};
 
-/// Files of rules; of a folder the first one counts.
+/// Names of rule files. In a folder, the first one that exists counts.
 pub(crate) const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
-/// Bytes of a file of rules. A larger one is none.
+/// Largest rule file in bytes. A larger one is ignored.
 pub const MOST_BYTES: u64 = 1 << 20;
-/// Files that bring others in, one behind the other.
+/// How deep rule files may include others.
 const DEEPEST: usize = 5;
-/// Tokens of rules in a prompt, whatever the window.
+/// Most tokens of rules in a prompt, whatever the window.
 const MOST_TOKENS: u32 = 24_000;
-/// The part of a window that rules may have.
+/// Rules may take one part in this many of a window.
 const SHARE: u32 = 6;
 
 const OMITTED: &str = include_str!("prompts/omitted.txt");
 const NESTED: &str = include_str!("prompts/nested.txt");
 
-/// Rules as a prompt shows them.
+/// Rules in the form for a prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     /// Their text.
     pub text: String,
-    /// Of each file that was cut: what is left out.
+    /// For each file that was cut: what is left out.
     pub omitted: Vec<Omitted>,
 }
 
-/// Rules that no prompt has room for.
+/// Rules that do not fit into any prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Omitted {
     /// The file.
     pub path: String,
     /// How many rules are left out.
     pub count: usize,
-    /// How many it has.
+    /// How many rules the file has.
     pub total: usize,
 }
 
@@ -58,8 +58,8 @@ pub fn room(window: Option<u32>) -> u32 {
     window.map_or(MOST_TOKENS, |window| (window / SHARE).min(MOST_TOKENS))
 }
 
-/// The rules of the root, then those of the folders above files that are read, from the outermost to the innermost; `None`
-/// if there are none.
+/// The rules of the root, then those of the folders above files that are read, from the outermost to the innermost.
+/// `None` if there are none.
 pub fn rules(workspace: &Workspace, read: &[String], room: u32) -> Option<Rules> {
     let root = of_folder(workspace, "");
     let folders: BTreeSet<&str> = read.iter().flat_map(|path| above(path)).collect();
@@ -68,7 +68,7 @@ pub fn rules(workspace: &Workspace, read: &[String], room: u32) -> Option<Rules>
     if root.is_none() && nested.is_empty() {
         return None;
     }
-    // What is nearer to a file says more about it, but the root's rules keep half.
+    // Rules closer to a file say more about it, but the root's rules keep half of the room.
     let wanted: u32 = nested.iter().map(|(_, (_, text))| tokens(text)).fold(0, u32::saturating_add);
     let for_root = room.saturating_sub(wanted.min(room / 2));
     let mut rules = Rules::default();
@@ -88,7 +88,7 @@ pub fn rules(workspace: &Workspace, read: &[String], room: u32) -> Option<Rules>
 }
 
 impl Rules {
-    /// Adds as much of a file as there is room for; gives the tokens of it.
+    /// Adds as much of a file as fits, and returns its tokens.
     fn add(&mut self, path: &str, text: &str, room: u32) -> u32 {
         let Cut { text, omitted, total } = cut(text.trim_matches('\n'), room);
         self.text.push_str(&text);
@@ -109,8 +109,8 @@ fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').filter(move |_| inside).filter_map(|(at, _)| path.get(..at))
 }
 
-/// The file of rules of a folder, with what it brings in. Folders of packages and builds have none, nor has a folder behind a
-/// link: commands write there.
+/// The rule file of a folder, with what it includes. Folders of packages and builds have none, and neither has a folder
+/// behind a link, because commands write there.
 fn of_folder(workspace: &Workspace, folder: &str) -> Option<(String, String)> {
     let is_foreign = folder.split('/').any(|part| NOT_SEARCHED.iter().any(|name| part.eq_ignore_ascii_case(name)));
     if is_foreign || !is_direct(workspace, folder) {
@@ -125,7 +125,7 @@ fn of_folder(workspace: &Workspace, folder: &str) -> Option<(String, String)> {
     })
 }
 
-/// Whether a path of the project is written as the system has it, without a link or a step back.
+/// Whether a path of the project is in canonical form, without a link or `..`.
 fn is_direct(workspace: &Workspace, path: &str) -> bool {
     let whole = workspace.root().join(path);
     path.is_empty() || whole.canonicalize().is_ok_and(|real| real == whole)
@@ -142,8 +142,8 @@ fn read(workspace: &Workspace, path: &str) -> Option<String> {
     Some(split_mark(&text).1.replace("\r\n", "\n")).filter(|text| !text.trim().is_empty())
 }
 
-/// The file that a line of rules brings in, by its path below the project: `folder` is that of the rules. Its name has an
-/// ending, since `@` stands before other words too.
+/// The file that a line of rules includes, as a path below the project. `folder` is that of the rules. Its name must
+/// have an extension, because `@` also precedes other words.
 pub fn imported(folder: &str, line: &str) -> Option<String> {
     let name = line.trim().strip_prefix('@')?;
     let path = Path::new(name);
@@ -162,7 +162,8 @@ pub fn imported(folder: &str, line: &str) -> Option<String> {
     Some(below.join("/"))
 }
 
-/// A text with the files in it that its lines `@path` name. A file is brought in once; a line that names none stays.
+/// A text with the files that its lines `@path` include. A file is included once. A line that names no file stays
+/// unchanged.
 fn with_imports(workspace: &Workspace, text: &str, folder: &str, seen: &mut BTreeSet<String>, depth: usize) -> String {
     let mut fence = None;
     let mut whole = String::with_capacity(text.len());

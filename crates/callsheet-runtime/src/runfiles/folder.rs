@@ -1,4 +1,4 @@
-//! Files below one folder, each written whole and in one step, and reached without following a link.
+//! Files below one folder. Each is written completely in one step, and opened without following links.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::paths::{NewFile, Workspace, open_parent, open_private_dir_creating, open_regular, remove_entry};
 
-/// Largest file that is read back.
+/// Largest file that is read.
 pub(super) const READ_LIMIT: u64 = 16 * 1024 * 1024;
 
-/// Mode of the files: their owner alone reads them.
+/// Mode of the files: only their owner can read them.
 const PRIVATE: u32 = 0o600;
 
-/// Why a run file could not be written or read. The message names the file and the system's reason.
+/// Why a run file could not be written or read. The message contains the file and the system's reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct RunFileFault {
-    /// Relative to the folder that all paths of its kind are below.
+    /// Relative to the common folder of its kind of path.
     pub path: String,
     /// The system's reason.
     pub reason: String,
@@ -72,7 +72,7 @@ impl Folder {
         write().map_err(|error: io::Error| self.fault(relative, &error))
     }
 
-    /// `None` if it is not there.
+    /// `None` if the file does not exist.
     pub fn read(&self, name: &str) -> Result<Option<Vec<u8>>, RunFileFault> {
         self.with(name, |file| {
             let mut bytes = Vec::new();
@@ -81,7 +81,7 @@ impl Folder {
         })
     }
 
-    /// Looks into a file; `None` if it is not there.
+    /// Calls `look` with a file. `None` if it does not exist.
     pub fn with<T>(&self, name: &str, look: impl FnOnce(File) -> io::Result<T>) -> Result<Option<T>, RunFileFault> {
         match self.open(name).and_then(look) {
             Ok(found) => Ok(Some(found)),
@@ -90,7 +90,7 @@ impl Folder {
         }
     }
 
-    /// One that is not there is no error.
+    /// A missing file is no error.
     pub fn remove(&self, name: &str) -> Result<(), RunFileFault> {
         let relative = Path::new(name);
         let remove = || {
@@ -100,7 +100,7 @@ impl Folder {
         remove().map_err(|error| self.fault(relative, &error))
     }
 
-    /// The folder `below` this one, made if need be.
+    /// The folder `below` this one. It is created if necessary.
     pub fn open_directory(&self, below: &Path) -> io::Result<OwnedFd> {
         open_private_dir_creating(self.open_root()?, &self.directory.join(below))
     }
@@ -121,7 +121,7 @@ impl Folder {
     }
 }
 
-/// A name that is one ordinary path component.
+/// Checks that a name is one ordinary path component.
 pub(super) fn one_component(name: &str) -> Result<&str, RunFileFault> {
     let refused = name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']);
     if refused {

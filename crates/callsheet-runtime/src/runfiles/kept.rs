@@ -1,5 +1,5 @@
-//! What Callsheet reads back of a run besides its record: the journal of its applies and the pages it fetched. It is in
-//! the user's state folder, beside the store: no command writes there, so that none can have Callsheet believe anything.
+//! What Callsheet reads of a run besides its record: the journal of its applies and the pages that it fetched. It is in
+//! the user's state folder, beside the store. No command writes there, so no command can mislead Callsheet.
 
 use std::fs::File;
 use std::io;
@@ -24,7 +24,7 @@ pub struct KeptFiles {
 }
 
 impl KeptFiles {
-    /// Of a run whose store is, or will be, in the folder `state`. Nothing is created before the first file.
+    /// For a run whose store is, or will be, in the folder `state`. Creates nothing before the first file.
     ///
     /// # Errors
     /// If the name of the run is not one path component.
@@ -34,7 +34,7 @@ impl KeptFiles {
     }
 
     fn folder(&self) -> Result<Folder, RunFileFault> {
-        // There is none yet where the record is kept in memory.
+        // If the record is kept in memory, the folder does not exist yet.
         let mut builder = std::fs::DirBuilder::new();
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.recursive(true).create(&self.state).map_err(|error| RunFileFault {

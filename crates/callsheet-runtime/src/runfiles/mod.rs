@@ -1,7 +1,7 @@
-//! Files of a run. Those of its directory `.callsheet/runs/RUN/` (spec 10.6) are views of the log, written whole and in
-//! one step each, and rewritten on resume. Commands can write there, so nothing is read back from it but the sheet that a
-//! person may edit. What a run reads back is in [`KeptFiles`]. What models and tools said comes through the door of each kind
-//! of file.
+//! Files of a run. Those of its directory `.callsheet/runs/RUN/` (spec 10.6) are views of the log, each written
+//! completely in one step, and rewritten on resume. Commands can write there, so nothing is read from it except the
+//! sheet that a person may edit. What a run reads is in [`KeptFiles`]. Text of models and tools passes through the door
+//! of each kind of file.
 
 mod folder;
 mod kept;
@@ -19,20 +19,20 @@ pub use folder::RunFileFault;
 use folder::{Folder, READ_LIMIT, one_component};
 pub use kept::KeptFiles;
 
-/// `sheet.md` as it was found.
+/// `sheet.md` as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SheetFile {
     /// Its hash.
     pub hash: BlobId,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// When the system saw it change last, in milliseconds since the Unix epoch: written, or put in its place.
+    /// When the system last saw it change, in milliseconds since the Unix epoch, by writing or by moving it there.
     pub changed_ms: u64,
-    /// What it was when it was opened.
+    /// Its mark when it was opened.
     pub mark: SheetMark,
 }
 
-/// Another one means that a file may hold something else; nothing has to be read for it.
+/// A different mark means that the file may have changed. The mark is available without reading the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SheetMark {
     inode: u64,
@@ -53,7 +53,7 @@ impl SheetMark {
     }
 }
 
-/// The change time of the inode, which also a file that was moved here has from then on.
+/// The change time of the inode. A file that was moved here has it too.
 fn changed_ms(metadata: &std::fs::Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let ms = metadata.ctime().saturating_mul(1_000).saturating_add(metadata.ctime_nsec() / 1_000_000);
@@ -67,7 +67,7 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// The run directory of `run`. Nothing is created before the first file or [`RunFiles::create`].
+    /// The run directory of `run`. Creates nothing before the first file or [`RunFiles::create`].
     ///
     /// # Errors
     /// If the name is not one path component.
@@ -76,7 +76,7 @@ impl RunFiles {
         Ok(Self { folder: Folder::new(workspace, runs.join(one_component(run.as_str())?)) })
     }
 
-    /// Makes the directory, and keeps what Callsheet writes out of version control. A rule that is there is kept.
+    /// Creates the directory, and keeps what Callsheet writes out of version control. An existing rule is kept.
     ///
     /// # Errors
     /// The system's reason.
@@ -95,17 +95,17 @@ impl RunFiles {
         self.folder.directory()
     }
 
-    /// `sheet.md`; returns the hash of what was written, which is recorded so that an edit is told from a stale file
-    /// (spec 2.18).
+    /// Writes `sheet.md` and returns the hash of its content. The hash is recorded to distinguish an edit from an
+    /// outdated file (spec 2.18).
     ///
     /// # Errors
-    /// As every writing method: the system's reason.
+    /// As for every writing method: the system's reason.
     pub fn write_sheet(&self, text: &str) -> Result<BlobId, RunFileFault> {
         self.write("sheet.md", text.as_bytes(), false)?;
         Ok(BlobId::of(text.as_bytes()))
     }
 
-    /// `sheet.md` as it is now; `None` if it is not there.
+    /// `sheet.md` as it is now. `None` if it does not exist.
     ///
     /// # Errors
     /// The system's reason.
@@ -120,14 +120,14 @@ impl RunFiles {
         self.folder.with("sheet.md", read)
     }
 
-    /// What [`RunFiles::sheet`] would tell of the file, without reading it; `None` if it cannot be looked at. It only says
-    /// whether to read: a link on the way leads to another mark, and reading refuses it.
+    /// The current mark of the file, without reading it. `None` if it is not accessible. It only says whether to read:
+    /// a link in the path leads to another mark, and reading refuses the link.
     pub fn sheet_mark(&self) -> Option<SheetMark> {
         self.folder.path("sheet.md").symlink_metadata().ok().as_ref().map(SheetMark::of)
     }
 
-    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is
-    /// not kept twice.
+    /// Writes `sheet.edited-N.md`: a person's text, before the sheet beside it is overwritten. A text that is already
+    /// kept is not written again.
     ///
     /// # Errors
     /// The system's reason.
@@ -143,7 +143,7 @@ impl RunFiles {
         }
     }
 
-    /// `tasks/<slug>.md`: the single run's or the merged document.
+    /// Writes `tasks/<slug>.md`: the document of the only run, or the merged one.
     ///
     /// # Errors
     /// The system's reason.
@@ -151,8 +151,8 @@ impl RunFiles {
         self.write_shown(&format!("tasks/{}.md", file_name(slug)?), &Shown::markdown(document))
     }
 
-    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
-    /// by side, so this is the file of no task.
+    /// Writes `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug contains two
+    /// consecutive hyphens, so no task has this file.
     ///
     /// # Errors
     /// The system's reason.
@@ -161,7 +161,7 @@ impl RunFiles {
         self.write_shown(&format!("tasks/{}.md", one_component(&name)?), &Shown::markdown(document))
     }
 
-    /// `tasks/<slug>-<call id>.txt`: the whole output of a tool call that was cut for the model (spec 10.4).
+    /// Writes `tasks/<slug>-<call id>.txt`: the whole output of a tool call that was cut for the model (spec 10.4).
     ///
     /// # Errors
     /// The system's reason.
@@ -172,7 +172,7 @@ impl RunFiles {
         self.write_shown(&format!("tasks/{}.txt", one_component(&name)?), &Shown::text(output))
     }
 
-    /// `details/<slug>/<filename>`.
+    /// Writes `details/<slug>/<filename>`.
     ///
     /// # Errors
     /// The system's reason; a file name of more than one component.
@@ -181,7 +181,7 @@ impl RunFiles {
         self.write(&name, &mask_bytes(content), false)
     }
 
-    /// `changes/<slug>.diff`.
+    /// Writes `changes/<slug>.diff`.
     ///
     /// # Errors
     /// The system's reason.
@@ -189,7 +189,7 @@ impl RunFiles {
         self.write_shown(&format!("changes/{}.diff", file_name(slug)?), &Shown::text(diff))
     }
 
-    /// `result.json`: how the top task of a template run came back.
+    /// Writes `result.json`: the result of the top task of a template run.
     ///
     /// # Errors
     /// The system's reason.
@@ -197,7 +197,7 @@ impl RunFiles {
         self.write_shown("result.json", &Shown::json(json))
     }
 
-    /// `report.md`.
+    /// Writes `report.md`.
     ///
     /// # Errors
     /// The system's reason.
@@ -209,24 +209,25 @@ impl RunFiles {
         self.write(name, text.as_str().as_bytes(), false)
     }
 
-    /// Writes a file below the run directory in one step; returns its path relative to the project root.
+    /// Writes a file below the run directory in one step, and returns its path relative to the project root.
     pub(crate) fn write(&self, name: &str, content: &[u8], durable: bool) -> Result<String, RunFileFault> {
         self.folder.write(name, content, durable)?;
         Ok(self.directory().join(name).display().to_string())
     }
 
-    /// Removes a file below the run directory; one that is not there is no error.
+    /// Removes a file below the run directory. A missing file is no error.
     pub(crate) fn remove(&self, name: &str) -> Result<(), RunFileFault> {
         self.folder.remove(name)
     }
 }
 
-/// The name of a task's files. That of a task below another one has a `/`, and no other has a dot.
+/// The name of a task's files: its slug. If the task is below another one, a dot replaces the `/` of its slug. No other
+/// name contains a dot.
 fn file_name(slug: &Slug) -> Result<String, RunFileFault> {
     one_component(&slug.as_str().replacen('/', ".", 1)).map(str::to_owned)
 }
 
-/// Files of a run are views of its log: one that cannot be written harms nothing.
+/// Traces a failed write. Files of a run are views of its log, so the failure harms nothing.
 pub(crate) fn trace_fault(written: Result<(), RunFileFault>) {
     if let Err(fault) = written {
         tracing::warn!(%fault, "could not write a run file; the record has its content");

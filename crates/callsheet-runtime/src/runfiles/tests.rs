@@ -88,7 +88,7 @@ fn names_of_more_than_one_component_are_refused() {
     assert!(files.write_detail(&Slug::new("a-1"), &"x".repeat(300), b"x").is_err());
 }
 
-/// A project may come with links where the run files go.
+/// A project may contain links where the run files belong.
 #[test]
 fn a_link_in_place_of_a_directory_is_not_followed() {
     let project = Project::with(&[]);

@@ -1,4 +1,4 @@
-//! Everything a run needs of the world, behind ports.
+//! Everything that a run needs from the world, behind ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -32,33 +32,33 @@ use crate::ports::ModelSource;
 mod snapshots;
 pub use snapshots::Snapshots;
 
-/// Window of a model that does not tell (spec 9).
+/// Assumed window of a model that does not report it (spec 9).
 pub(crate) const UNKNOWN_WINDOW: u32 = 8_192;
 
-/// The file a person has open, relative to the project root.
+/// The file that a person has open, relative to the project root.
 pub type CurrentFile = String;
 
-/// Pinned skills by hash: every call needs one, and they never change.
+/// Pinned skills by hash. Every call needs one, and they never change.
 #[derive(Debug, Default)]
 pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
 
-/// Models of which something was found in this process.
+/// Models with some property that was found in this process.
 #[derive(Debug, Default)]
 pub struct ModelSet(Mutex<BTreeSet<String>>);
 
 impl ModelSet {
-    /// Whether it was found of the model.
+    /// Whether the model has the property.
     pub fn holds(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(model)
     }
 
-    /// Notes it; false if it was known.
+    /// Adds a model. Returns false if it was already known.
     pub fn add(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned())
     }
 }
 
-/// How many commands run.
+/// Counts the running commands.
 #[derive(Clone, Debug, Default)]
 pub struct Commands(Arc<AtomicUsize>);
 
@@ -68,14 +68,14 @@ impl Commands {
         self.0.load(Ordering::SeqCst) > 0
     }
 
-    /// One runs, until what is given is dropped.
+    /// Counts one more command, until the returned value is dropped.
     pub(crate) fn begin(&self) -> Command {
         self.0.fetch_add(1, Ordering::SeqCst);
         Command(self.clone())
     }
 }
 
-/// A command that runs.
+/// A running command.
 pub(crate) struct Command(Commands);
 
 impl Drop for Command {
@@ -84,7 +84,7 @@ impl Drop for Command {
     }
 }
 
-/// Which rules of a project have no room in the prompts for a model.
+/// Which rules of a project do not fit into the prompts for a model.
 pub fn omitted_rules(workspace: &Workspace, model: &ModelInfo) -> Vec<String> {
     let found = rules(workspace, &[], room(model.window)).map(|rules| rules.omitted).unwrap_or_default();
     let window = model.window.map(|window| format!(", whose window is {window} tokens")).unwrap_or_default();
@@ -92,17 +92,17 @@ pub fn omitted_rules(workspace: &Workspace, model: &ModelInfo) -> Vec<String> {
     found.iter().map(words).collect()
 }
 
-/// A skill as a run keeps it.
+/// A skill in the version that a run keeps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pinned {
     #[serde(flatten)]
     pub skill: Skill,
-    /// Paths of the skills it replaces (spec 7.5).
+    /// Paths of the skills that it replaces (spec 7.5).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
 }
 
-/// What one run needs of the world.
+/// What one run needs from the world.
 pub struct Services {
     /// Log entries, blobs, inboxes.
     pub store: Arc<dyn Store>,
@@ -120,13 +120,13 @@ pub struct Services {
     pub slots: Slots,
     /// Registered tools by name.
     pub tools: BTreeMap<String, Arc<dyn Tool>>,
-    /// Tools that are switched off.
+    /// Tools that are disabled.
     pub disabled_tools: BTreeSet<String>,
     /// The confined project.
     pub workspace: Arc<Workspace>,
     /// Symbols of code files.
     pub outline: Arc<dyn Outline>,
-    /// Large files that were read already.
+    /// Large files that were already read.
     pub large: LargeFiles,
     /// Network access, if there is any.
     pub fetch: Option<Arc<dyn Fetch>>,
@@ -134,17 +134,18 @@ pub struct Services {
     pub pages: Pages,
     /// Where skills are found.
     pub skill_dirs: SkillDirs,
-    /// Pinned skills that were read already.
+    /// Pinned skills that were already read.
     pub pinned_skills: PinnedSkills,
-    /// Models whose provider refused a constraint, whatever they say: they are asked for free text from then on.
+    /// Models whose provider refused a constraint, although it was said to support it. From then on they are asked for
+    /// free text.
     pub refused_constraints: ModelSet,
-    /// Calls whose replies others may have that ask the same.
+    /// Earlier calls whose replies equal calls may reuse.
     pub earlier_calls: EarlierCalls,
-    /// The run whose replies a person lets this one use, as the command says.
+    /// The earlier run whose replies this run may reuse, as the command says.
     pub reuse: Option<RunId>,
-    /// Models whose price was asked for and is not known.
+    /// Models whose price was requested and is unknown.
     pub unpriced: Arc<ModelSet>,
-    /// Models whose window was asked for and is not known.
+    /// Models whose window was requested and is unknown.
     pub unknown_windows: Arc<ModelSet>,
     /// How many commands run.
     pub commands: Commands,
@@ -154,51 +155,51 @@ pub struct Services {
     pub templates: Templates,
     /// Date, system, shell, root.
     pub environment: Environment,
-    /// The file a person has open.
+    /// The file that a person has open.
     pub current_file: Option<CurrentFile>,
     /// Paths of other files that a person has open.
     pub open_files: Vec<String>,
-    /// Start the processes of templates; no model is offered them.
+    /// Tools that start the processes of templates. No model is offered them.
     pub process_tools: Vec<Arc<dyn Tool>>,
-    /// Checks changes on a copy of the project; no model is offered it.
+    /// The tool that checks changes on a copy of the project. No model is offered it.
     pub check_command: Option<Arc<dyn Tool>>,
-    /// Prints paths for `file_paths` by command; no model is offered it.
+    /// The tool that prints paths for `file_paths` from a command. No model is offered it.
     pub path_command: Option<Arc<dyn Tool>>,
     /// Lookups.
     pub memory: Arc<dyn Memory>,
-    /// The index behind the lookups, to tell of entries that are out of date.
+    /// The index behind the lookups, to report outdated entries.
     pub index: Arc<dyn Index>,
     /// The run directory.
     pub files: RunFiles,
-    /// Commands have a file system of their own, in which they cannot write what Callsheet reads back.
+    /// Whether commands have their own file system, in which they cannot write what Callsheet reads.
     pub commands_apart: bool,
-    /// Nothing on this machine holds commands to what was approved.
+    /// Whether nothing on this machine confines commands to what was approved.
     pub commands_unheld: bool,
-    /// What the run reads back besides its record.
+    /// What the run reads besides its record.
     pub kept: KeptFiles,
-    /// Commands run in a sandbox that cannot write.
+    /// Whether commands run in a sandbox that cannot write.
     pub read_only_sandbox: bool,
     /// Templates offered beside the skills (spec "Templates" 16).
     pub offer: Option<Arc<TemplateCatalog>>,
 }
 
 impl Services {
-    /// The project on disk, as references see it.
+    /// The project on disk, for references.
     pub fn disk(&self) -> Disk<'_> {
         Disk { workspace: &self.workspace, outline: &*self.outline, large: &self.large }
     }
 
-    /// The files and sections of the project that have most to do with a text. Blocks while files are read.
+    /// The files and sections of the project that are most related to a text. Blocks while it reads files.
     pub fn material(&self, request: &MaterialRequest<'_>) -> Material {
         material::find(self.disk(), &self.snapshots.words, request)
     }
 
-    /// The files and folders of the project that a text names, in its order. Blocks while files are read.
+    /// The files and folders of the project that a text names, in its order. Blocks while it reads files.
     pub fn named_files(&self, text: &str) -> Vec<String> {
         material::named_in(text, &self.snapshots.words.rank(&self.workspace, text))
     }
 
-    /// The project with what its commands may do now: a grant counts from the moment that it is given (spec 11.14).
+    /// The project with what its commands may do now. A grant applies from the moment when it is given (spec 11.14).
     pub fn workspace_for(&self, caller: Caller<'_>) -> Arc<Workspace> {
         let mut granted = self.workspace.granted().clone();
         self.grants.add_to(&mut granted, caller);
@@ -210,7 +211,7 @@ impl Services {
         self.observer.see(&Signal::Notice(text));
     }
 
-    /// Warns once a run that the window of a model is guessed, with the setting that says what it is.
+    /// Warns once per run that the window of a model is a guess, and names the setting for it.
     pub fn warn_unknown_window(&self, model: &ModelInfo) {
         if model.window.is_none() && self.unknown_windows.add(&model.id) {
             let (id, provider) = (&model.id, &model.provider);
@@ -221,14 +222,14 @@ impl Services {
         }
     }
 
-    /// Says which rules of the project have no room in the prompts for a model.
+    /// Reports which rules of the project do not fit into the prompts for a model.
     pub fn tell_of_rules(&self, model: &ModelInfo) {
         for omitted in omitted_rules(&self.workspace, model) {
             self.notice(&format!("note: {omitted}; shorten the file, or use a model with a larger window"));
         }
     }
 
-    /// Specifications of all registered tools, and of the calls of templates.
+    /// Specifications of all registered tools and of the calls of templates.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
         let templates = self.offer.iter().flat_map(|offer| offer.specs.iter().cloned());
         self.tools.values().map(|tool| tool.spec().clone()).chain(templates).collect()
@@ -238,7 +239,7 @@ impl Services {
         self.offer.as_ref()?.spec(name).cloned()
     }
 
-    /// Specifications of the tools in `names` that are registered and switched on, in that order.
+    /// Specifications of the tools in `names` that are registered and enabled, in that order.
     pub fn offered_tools(&self, names: &[String]) -> Vec<ToolSpec> {
         names
             .iter()
@@ -250,7 +251,7 @@ impl Services {
             .collect()
     }
 
-    /// What the machine must know of the tools.
+    /// What the machine must know about the tools.
     pub fn tool_policies(&self) -> BTreeMap<String, ToolPolicy> {
         let tools = self.tools.values().chain(&self.process_tools);
         let policy = |spec: &ToolSpec| {
@@ -264,11 +265,11 @@ impl Services {
     pub fn call_policies(&self) -> BTreeMap<String, ToolPolicy> {
         let templates = self.offer.iter().flat_map(|offer| &offer.specs);
         let templates = templates.map(|spec| (spec.name.clone(), ToolPolicy::from(spec)));
-        // A template never stands in the place of a tool.
+        // A template never replaces a tool.
         templates.chain(self.tool_policies()).collect()
     }
 
-    /// The skills on disk now, restricted to those the run offers. Issues of skill files are reported.
+    /// The current skills on disk, limited to those that the run offers. Reports issues of skill files.
     pub fn skills(&self, settings: &Settings) -> LoadedSkills {
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
@@ -286,8 +287,8 @@ impl Services {
         loaded
     }
 
-    /// Writes a skill down as it is now, so that the run keeps this version (spec 7.5). Returns its policy with the
-    /// hash under which [`Services::pinned`] finds it.
+    /// Stores the current version of a skill, so that the run keeps it (spec 7.5). Returns its policy with the hash
+    /// under which [`Services::pinned`] finds it.
     pub fn pin(&self, skill: &Skill, loaded: &LoadedSkills) -> Result<SkillPolicy, DriveFault> {
         let replaces = loaded.catalog.replaced(&skill.name).iter().map(|source| source.path.clone()).collect();
         let text = serde_json::to_vec(&Pinned { skill: skill.clone(), replaces }).map_err(DriveFault::defect)?;
@@ -295,7 +296,7 @@ impl Services {
         Ok(SkillPolicy { hash: Some(hash), ..skill.policy.clone() })
     }
 
-    /// The skill of a task as it was pinned; the built-in reader for a task without one.
+    /// The pinned skill of a task, or the built-in reader for a task without a skill.
     pub fn pinned(&self, policy: Option<&SkillPolicy>) -> Result<Skill, DriveFault> {
         let Some(hash) = policy.and_then(|policy| policy.hash.as_ref()) else { return Ok(reader_skill()) };
         let mut known = self.pinned_skills.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -308,9 +309,9 @@ impl Services {
         Ok(skill)
     }
 
-    /// The folder of a task's skill with files of its own, if it has one.
+    /// The folder of a task's skill, if the skill has its own files.
     pub fn skill_dir(&self, task: &TaskRun) -> Option<PathBuf> {
-        // Only the folder form has files, and finding the folder means to read every skill.
+        // Only the folder form has files, and to find the folder, every skill must be read.
         if self.pinned(task.skill.as_ref()).is_ok_and(|skill| skill.form != SkillForm::Folder) {
             return None;
         }
@@ -319,7 +320,7 @@ impl Services {
         load_skills(&self.skill_dirs, context).folder(task.task.skill.as_deref()?).map(PathBuf::from)
     }
 
-    /// A blob as text; invalid UTF-8 is replaced.
+    /// A blob as text. Invalid UTF-8 is replaced.
     pub fn text(&self, id: &BlobId) -> Result<String, StoreFault> {
         Ok(String::from_utf8_lossy(&self.store.blob(id)?).into_owned())
     }

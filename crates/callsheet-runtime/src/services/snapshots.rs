@@ -1,4 +1,4 @@
-//! What is made once for a run and kept from one reply to the next.
+//! What is computed once for a run and kept from one reply to the next.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,15 +6,15 @@ use callsheet_core::spec::ToolSpec;
 
 use crate::material::WordIndex;
 
-/// What readers and prompts need again and again, and what no event changes.
+/// What readers and prompts need repeatedly and no event changes.
 #[derive(Debug, Default)]
 pub struct Snapshots {
     pub(crate) tools: OnceLock<Vec<Arc<ToolSpec>>>,
-    /// What the files tell of a project that nobody describes, the same in all prompts.
+    /// The summary of the files of a project that nobody describes. All prompts use the same.
     pub(crate) overview: OnceLock<String>,
-    /// The same without the names at the top, for prompts that list all.
+    /// The same without the names at the top, for prompts that list all of them.
     pub(crate) overview_without_names: OnceLock<String>,
-    /// The paths that prompts list, the same in all of a run.
+    /// The paths that prompts list. All prompts of a run use the same.
     pub(crate) listed: OnceLock<Vec<String>>,
     /// The words of the project's files.
     pub(crate) words: WordIndex,

@@ -1,5 +1,5 @@
-//! A person's edit of `sheet.md` (spec 2.18): read like a sheet and matched with the tasks of the run. A sheet with
-//! errors changes nothing.
+//! A person's edit of `sheet.md` (spec 2.18). It is read like a sheet and matched with the tasks of the run. A sheet
+//! with errors changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,18 +25,18 @@ use super::text::{meant, sheet_text};
 
 /// A valid edit of the sheet.
 pub(crate) struct Edit {
-    /// What is to be recorded.
+    /// The event to record.
     pub(crate) event: Event,
-    /// In lines for a person.
+    /// Warnings, as lines for a person.
     warnings: Vec<String>,
     /// Of the file.
     pub(crate) hash: BlobId,
     text: Vec<u8>,
 }
 
-/// What a changed `sheet.md` comes to.
+/// The result of reading a changed `sheet.md`.
 pub(super) enum EditReading {
-    /// It says the same in other words; with what of it was done already.
+    /// It says the same in other words. Holds the tasks that were already done.
     Unchanged(Vec<String>),
     /// A valid edit.
     Valid(Box<Edit>),
@@ -47,24 +47,24 @@ pub(super) enum EditReading {
 /// An edit with errors.
 #[derive(Debug)]
 pub(crate) struct Refused {
-    /// The errors, in lines for a person.
+    /// The errors, as lines for a person.
     pub(crate) lines: Vec<String>,
-    /// Tasks that have not begun and that the edit changes or lacks.
+    /// Tasks that have not begun and that the edit changes or removes.
     pub(crate) touched: BTreeSet<Slug>,
 }
 
 impl Edit {
-    /// Reports what the edit did, and keeps its text if the list does not say all of it.
+    /// Reports the effect of the edit, and saves its text if the list does not contain all of it.
     pub(crate) fn report(&self, services: &Services, before: &Run, after: &Run) {
         services.notice(&difference(before, after));
         self.warnings.iter().for_each(|line| services.notice(line));
         if !before.has_rendered(&self.hash) {
-            keep(services, after, &self.text, "the list does not have all words of the edited sheet");
+            keep(services, after, &self.text, "the plan does not contain all words of the edited sheet");
         }
     }
 }
 
-/// Keeps a person's text beside the sheet that will be written over it, unless that has the same words.
+/// Saves a person's text beside the sheet before the sheet is overwritten, unless the new sheet has the same words.
 pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
     let words = String::from_utf8_lossy(text);
     if words.split_whitespace().eq(sheet_text(run).split_whitespace()) {
@@ -72,12 +72,12 @@ pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
     }
     match services.files.keep_edited(text) {
         Ok(file) => services.notice(&format!("{why}; your text is saved as {file}")),
-        // Then the sheet cannot be written over either.
+        // Then the sheet cannot be overwritten either.
         Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
     }
 }
 
-/// An edit as it was read for a run. Nothing is recorded or said of it yet.
+/// An edit that was read for a run. Nothing about it has been recorded or reported yet.
 struct Understood {
     list: AdoptedList,
     repairs: Vec<Repair>,
@@ -89,7 +89,7 @@ impl Understood {
     fn of(services: &Services, run: &Run, text: &str) -> Result<Self, DriveFault> {
         let settings = run.settings();
         let loaded = services.skills(settings);
-        // The sheet shows denied tasks: one that stands there unchanged is not listed again.
+        // The sheet shows denied tasks. A denied task that is still in the sheet unchanged is not listed again.
         let tasks = TaskIndex::default().of(run);
         let tasks: Vec<_> = tasks.iter().map(|task| Arc::new(KnownTask { denied: false, ..task.clone() })).collect();
         let catalog = loaded.catalog.skills().cloned().collect();
@@ -112,13 +112,13 @@ impl Understood {
         self.issues.iter().any(|issue| issue.severity == Severity::Error)
     }
 
-    /// Issues without those of tasks that stay as they are.
+    /// Issues without those of unchanged tasks.
     fn news(&self) -> impl Iterator<Item = &Issue> {
         self.issues.iter().filter(|issue| !is_of_unchanged(issue, &self.list))
     }
 }
 
-/// What the sheet as it was found is for `run`.
+/// What the sheet, as it was read, means for `run`.
 pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Result<EditReading, DriveFault> {
     let SheetFile { hash, bytes, .. } = found;
     let text = String::from_utf8_lossy(&bytes);
@@ -143,7 +143,7 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
     Ok(EditReading::Valid(Box::new(Edit { event, warnings: lines, hash, text: bytes })))
 }
 
-/// Tasks that have not begun and that a list changes or lacks.
+/// Tasks that have not begun and that a list changes or removes.
 fn touched(run: &Run, list: &AdoptedList) -> BTreeSet<Slug> {
     let stays =
         |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
@@ -151,23 +151,23 @@ fn touched(run: &Run, list: &AdoptedList) -> BTreeSet<Slug> {
     open.map(|task| task.task.slug.clone()).filter(|slug| !stays(slug)).collect()
 }
 
-/// What an edit of a sheet would come to.
+/// What an edit of a sheet would do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EditPreview {
-    /// Issues, each with its line and column from 1.
+    /// Issues, each with its line and column, counted from 1.
     pub issues: Vec<(u32, usize, Issue)>,
-    /// Tasks that it adds, changes and removes; `None`: it has errors, or says nothing new.
+    /// How many tasks it adds, changes and removes. `None` if it has errors or says nothing new.
     pub changes: Option<(usize, usize, usize)>,
 }
 
-/// Reads an edit of the sheet of `run` without taking it.
+/// Reads an edit of the sheet of `run` without applying it.
 ///
 /// # Errors
-/// What the store says.
+/// The store's fault.
 pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPreview, DriveFault> {
     let mut run = run.clone();
     if !run.may_edit() {
-        // It counts when the run is resumed.
+        // The edit applies when the run is resumed.
         let resumed = next(&run, events::RunResumed { settings: run.settings().clone() }.into());
         run.apply(&resumed).map_err(InputFault::NotResumable)?;
     }
@@ -194,7 +194,7 @@ pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPr
     Ok(EditPreview { issues, changes })
 }
 
-/// The entry that comes next, for a run that is only tried.
+/// The next entry, for a trial run.
 fn next(run: &Run, event: Event) -> LogEntry {
     LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event }
 }
@@ -208,7 +208,7 @@ fn adopted(
     Ok(events::ListAdopted { origin, list, repairs, issues }.into())
 }
 
-/// Names tasks that are listed below Tasks and are done.
+/// Reports tasks that are listed below Tasks although they are done.
 fn done_already(repairs: &[Repair]) -> Vec<String> {
     let echoes = repairs.iter().filter(|repair| repair.code == RepairCode::EchoDropped);
     let names: Vec<&str> = echoes.filter_map(|repair| repair.task.as_deref()).collect();
@@ -216,7 +216,7 @@ fn done_already(repairs: &[Repair]) -> Vec<String> {
     if names.is_empty() { Vec::new() } else { vec![line()] }
 }
 
-/// What a text of an earlier moment may show.
+/// What a text from an earlier moment may show.
 fn past(run: &Run) -> Past {
     let dropped = run.tasks().filter(|task| task.state() == State::Dropped);
     let wordings = run.done().map(|task| (task.task.slug.clone(), task.wordings()));
@@ -226,13 +226,13 @@ fn past(run: &Run) -> Past {
     }
 }
 
-/// Whether it is about a task that the edit leaves as it was: that was reported when the task came.
+/// Whether an issue is about a task that the edit does not change. That was reported when the task was added.
 fn is_of_unchanged(issue: &Issue, list: &AdoptedList) -> bool {
     let mut unchanged = list.steps.iter().flatten().filter(|planned| planned.unchanged);
     issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
 }
 
-/// What of an edit is not done, since the task has begun.
+/// The parts of an edit that are not applied, because the task has begun.
 fn running(run: &Run, list: &AdoptedList, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
     let issue = |name: &str, words: &str, span: Span| {
         let finding = Finding {
@@ -262,9 +262,9 @@ fn running(run: &Run, list: &AdoptedList, spans: &BTreeMap<Slug, Span>) -> Vec<I
     issues
 }
 
-/// Goals, steps and tasks are those of the run.
+/// Whether goals, steps and tasks equal those of the run.
 fn says_the_same(run: &Run, list: &AdoptedList) -> bool {
-    // What is done is read as it is and not listed.
+    // Done tasks are read as they are and not listed.
     let open = |slug: &&Slug| run.task(slug).is_some_and(|task| task.state() != State::Done);
     let steps: Vec<Vec<&Slug>> = run.steps().iter().map(|step| step.iter().filter(open).collect()).collect();
     let mut listed: Vec<Vec<&Slug>> =

@@ -1,4 +1,4 @@
-//! A sheet file that a run begins with (spec 2.2).
+//! A sheet file with which a run begins (spec 2.2).
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{IssueCode, Severity};
@@ -14,7 +14,7 @@ use crate::reading;
 use crate::reading::list::reconcile;
 use crate::services::Services;
 
-/// A sheet file as read.
+/// A sheet file after reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetReading {
     /// Its list, with all repairs and issues in line order.
@@ -25,12 +25,12 @@ pub struct SheetReading {
     pub no_longer_relevant: Vec<String>,
 }
 
-/// Reads a sheet file, with the request that is given with it.
+/// Reads a sheet file, together with the request that was given with it.
 pub(crate) fn read_sheet(services: &Services, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let loaded = services.skills(settings);
     let catalog = loaded.catalog.skills().cloned().collect();
     let mut context = reading::list_context(services, &Run::new(), KnownTasks::default(), settings, catalog);
-    // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
+    // References may name headings of the request (spec 5.1): of the given one, else of the sheet's own.
     context.prompts.extend(prompt.map(str::to_owned));
     let mut reading = reading::read_with(services, text, &mut context, reply::read_sheet);
     if let Some(prompt) = reading.value.prompt.clone().filter(|_| context.prompts.is_empty()) {
@@ -42,7 +42,7 @@ pub(crate) fn read_sheet(services: &Services, text: &str, prompt: Option<&str>, 
     SheetReading { list, prompt: value.prompt, no_longer_relevant: value.beside.no_longer_relevant }
 }
 
-/// The fact of a list that the host read or made.
+/// The fact for a list that the host read or created.
 pub(crate) fn adopt_host_list(
     services: &Services,
     run: &Run,
@@ -60,7 +60,7 @@ pub(crate) fn adopt_host_list(
     Ok(events::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues }.into())
 }
 
-/// Reads a sheet file without starting anything. Without a request given with it, the sheet has to say what it is for
+/// Reads a sheet file without starting anything. If no request is given with it, the sheet must say what it is for
 /// (spec 2.2).
 pub fn check_sheet(services: &Services, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let given = prompt.filter(|prompt| !prompt.trim().is_empty());

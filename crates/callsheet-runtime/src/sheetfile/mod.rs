@@ -1,4 +1,4 @@
-//! The sheet file: what a run begins with, what the host writes, and what a person edits or a command must not.
+//! The sheet file: what a run begins with, what the host writes, what a person may edit, and what a command may not.
 
 mod edit;
 mod given;

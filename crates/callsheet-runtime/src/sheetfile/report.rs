@@ -1,10 +1,11 @@
-//! What people read of an edit: where an issue is in the file, and what the edit changed.
+//! Text for people about an edit: where an issue is in the file, and what the edit changed.
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::counted;
 
-/// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
+/// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item that the issue is about, else of the first
+/// word.
 pub(super) fn line_of(file: &str, text: &str, issue: &Issue) -> String {
     let (line, column) = place_of(text, issue);
     let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
@@ -29,7 +30,7 @@ pub(super) fn place_of(text: &str, issue: &Issue) -> (u32, usize) {
     })
 }
 
-/// What an edit did, in one line.
+/// The effect of an edit in one line.
 pub(super) fn difference(before: &Run, after: &Run) -> String {
     let (added, changed, removed) = counts(before, after);
     let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
@@ -37,7 +38,7 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
     format!("Edit detected: {added} added, {changed} changed, {removed} removed{marks}")
 }
 
-/// Tasks that an edit added, changed and removed.
+/// Numbers of tasks that an edit added, changed and removed.
 pub(super) fn counts(before: &Run, after: &Run) -> (usize, usize, usize) {
     let (mut added, mut changed, mut removed) = (0, 0, 0);
     for task in after.tasks() {

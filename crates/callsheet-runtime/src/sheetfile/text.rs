@@ -7,16 +7,16 @@ use callsheet_format::sheet::SheetTask;
 
 use crate::shown::{Shown, edited};
 
-/// Characters of the words that say how a task ended.
+/// Most characters of the words about how a task ended.
 const MAX_STATE: usize = 300;
 
-/// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended. What a
-/// reader cannot see has marks, and known keys are masked.
+/// The saved sheet (spec 3.4): the prompt, the goals, and every task of the plan in its step, with how it ended.
+/// Invisible characters are marked, and known keys are masked.
 pub fn sheet_text(run: &Run) -> String {
     Shown::text(&words(run)).into_string()
 }
 
-/// What a person made of the sheet: lines that they left as they saw them are those of the run.
+/// What a person meant with a sheet: lines that they left as shown are those of the run.
 pub(super) fn meant(run: &Run, text: &str) -> String {
     edited(&words(run), Shown::text, text)
 }
@@ -32,7 +32,7 @@ fn words(run: &Run) -> String {
     sheet::render_sheet(run.prompt(), run.goals(), &steps, run.no_longer_relevant())
 }
 
-/// How a task ended, in one line; empty if it has not.
+/// How a task ended, in one line. Empty if it has not ended.
 fn state(run: &Run, task: &TaskRun) -> String {
     let words = match &task.phase {
         TaskPhase::Done(_) => "done".to_owned(),

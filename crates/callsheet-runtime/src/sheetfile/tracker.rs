@@ -1,5 +1,5 @@
-//! What is known of `sheet.md` from one look to the next (spec 2.18): an edit is read once it is whole, reported once,
-//! and never written over unread.
+//! What is known about `sheet.md` between checks (spec 2.18). An edit is read when it is complete, reported once, and
+//! never overwritten unread.
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
@@ -10,28 +10,28 @@ use crate::services::Services;
 
 use super::edit::{Edit, EditReading, Refused, keep, read_edit};
 
-/// Milliseconds after which a file that changes again is sure to have another mark.
+/// Milliseconds after which a further change certainly gives the file another mark.
 const MARKED_MS: u64 = 100;
 
-/// What the file holds, as far as it was looked at.
+/// The known content of the file.
 #[derive(Default)]
 enum Content {
-    /// Nothing of a person.
+    /// No text of a person.
     #[default]
     Host,
-    /// An edit that was seen once: an editor may still be writing it.
+    /// An edit that was seen once. An editor may still be writing it.
     Changing(BlobId),
-    /// An edit that was the same at two looks.
+    /// An edit that was the same in two checks.
     Settled(BlobId),
-    /// An edit that changes nothing: the host may write over it.
+    /// An edit that changes nothing, so the host may overwrite it.
     Unchanged(BlobId),
-    /// An edit with errors, which people heard of. It is left as it is until it is fixed.
+    /// An edit with errors, which were reported. It stays until it is fixed.
     Rejected(BlobId),
-    /// An edit that does not fit the run as it is, which people heard of. It is tried again.
+    /// An edit that does not fit the current run, which was reported. It is tried again.
     Unfit(BlobId),
 }
 
-/// What a look at the sheet found.
+/// The result of checking the sheet.
 pub(crate) enum Look {
     /// There is nothing to read.
     Nothing,
@@ -44,9 +44,9 @@ pub(crate) enum Look {
 /// What the host finds before it writes the sheet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The file holds words of a person that nobody has read.
+    /// The file contains text of a person that nobody has read.
     Edited,
-    /// The file holds the text already.
+    /// The file already contains the text.
     Current,
     /// The text may be written.
     Free,
@@ -56,16 +56,16 @@ pub(crate) enum Place {
 #[derive(Default)]
 pub(crate) struct SheetTracker {
     content: Content,
-    /// The last rendering is known to be on disk.
+    /// Whether the last rendering is known to be on disk.
     written: bool,
-    /// The file as it was when it held nothing to read: it is not opened again before it changes.
+    /// The mark of the file when it contained nothing to read. It is not opened again until it changes.
     checked: Option<SheetMark>,
-    /// It had not changed for so long then that a later change gave it another mark.
+    /// Whether it had been unchanged long enough at that time that a later change gives it another mark.
     sure: bool,
 }
 
 impl SheetTracker {
-    /// Looks at the sheet once a tick: editors write in pieces, so an edit counts once it was the same at two ticks.
+    /// Checks the sheet once per tick. Editors write in pieces, so an edit counts when it was the same in two ticks.
     pub(crate) fn tick(&mut self, services: &Services, run: &Run) {
         self.doubt();
         let found = self.unread(services, run).map(|found| found.hash);
@@ -78,7 +78,7 @@ impl SheetTracker {
         };
     }
 
-    /// The edit that is settled, if there is one.
+    /// The finished edit, if there is one.
     pub(crate) fn settled(&mut self, services: &Services, run: &Run) -> Look {
         let Some(found) = self.look(services, run) else { return Look::Nothing };
         match &self.content {
@@ -87,14 +87,14 @@ impl SheetTracker {
         }
     }
 
-    /// The sheet, if it holds what a person wrote and the run has not read. What is written while a command runs is not
-    /// a person's (spec 11.11).
+    /// The sheet, if it contains text of a person that the run has not read. Text written while a command runs does not
+    /// count as a person's (spec 11.11).
     pub(crate) fn unread(&mut self, services: &Services, run: &Run) -> Option<SheetFile> {
         self.doubt();
         self.look(services, run)
     }
 
-    /// A file that had just been written is opened again, once a tick and before somebody is asked. What comes in
+    /// Makes a file that was just written be opened again, once per tick and before somebody is asked. Anything in
     /// between would not count before the next tick anyway.
     fn doubt(&mut self) {
         if !self.sure {
@@ -116,7 +116,7 @@ impl SheetTracker {
         None
     }
 
-    /// The sheet that stands there for `run`, settled or not; `None` if it holds nothing to read.
+    /// The current sheet of `run`, finished or not. `None` if it contains nothing to read.
     pub(crate) fn unread_at_rest(&self, services: &Services, run: &Run) -> Option<SheetFile> {
         if !run.has_rendered_any() || !run.may_edit() {
             return None;
@@ -124,16 +124,16 @@ impl SheetTracker {
         on_disk(services).filter(|found| !self.is_read(run, found))
     }
 
-    /// Whether the file still holds an edit with errors.
+    /// Whether the file still contains an edit with errors.
     pub(crate) fn stands_rejected(&self, services: &Services) -> bool {
         let Content::Rejected(hash) = &self.content else { return false };
         on_disk(services).is_some_and(|found| found.hash == *hash)
     }
 
-    /// Reads what a person wrote, for `run`; `None` if it changes nothing; or it has errors.
+    /// Reads a person's text for `run`. `None` if it changes nothing or has errors.
     ///
     /// # Errors
-    /// What the store says.
+    /// The store's fault.
     pub(crate) fn read(
         &mut self,
         services: &Services,
@@ -155,27 +155,29 @@ impl SheetTracker {
         }
     }
 
-    /// Notes an edit with errors, which is not read again before it changes.
+    /// Notes an edit with errors, which is not read again until it changes.
     pub(crate) fn reject(&mut self, services: &Services, hash: BlobId, errors: &[String]) {
-        services.notice("the edited sheet has errors; what it changes or lacks does not start before they are fixed:");
+        services.notice(
+            "the edited sheet has errors; the tasks that it changes or removes do not start until you fix them:",
+        );
         errors.iter().for_each(|line| services.notice(line));
         self.content = Content::Rejected(hash);
     }
 
-    /// Notes an edit that does not fit the run as it is, which is said once.
+    /// Notes an edit that does not fit the current run. This is reported once.
     pub(crate) fn does_not_fit(&mut self, services: &Services, hash: BlobId) {
         if !matches!(&self.content, Content::Unfit(known) if *known == hash) {
-            services.notice("the edited sheet does not match the current run; the list is unchanged");
+            services.notice("the edited sheet does not match the current run; the plan is unchanged");
         }
         self.content = Content::Unfit(hash);
     }
 
-    /// Notes that the run has the edit.
+    /// Notes that the edit was applied to the run.
     pub(crate) fn applied(&mut self) {
         self.content = Content::Host;
     }
 
-    /// What stands in the place of a rendering of this hash.
+    /// What is in the place of a rendering with this hash.
     pub(crate) fn place(&self, services: &Services, run: &Run, rendering: &BlobId) -> Place {
         match on_disk(services) {
             Some(found) if found.hash == *rendering => Place::Current,
@@ -184,7 +186,7 @@ impl SheetTracker {
         }
     }
 
-    /// Writes a rendering that is recorded.
+    /// Writes a recorded rendering.
     pub(crate) fn write(&mut self, files: &RunFiles, text: &str, place: Place) {
         let written = match place {
             Place::Edited => return,
@@ -193,35 +195,35 @@ impl SheetTracker {
         };
         self.written = written.is_ok();
         if place == Place::Free && matches!(self.content, Content::Unchanged(_)) {
-            // A text that said nothing new then may say something when it stands there again.
+            // A text that said nothing new then may say something if it appears again.
             self.content = Content::Host;
         }
         trace_fault(written);
     }
 
-    /// Whether the file holds no words of a person that the run has not read.
+    /// Whether the file contains no text of a person that the run has not read.
     fn is_read(&self, run: &Run, found: &SheetFile) -> bool {
         let is_unchanged = matches!(&self.content, Content::Unchanged(hash) if *hash == found.hash);
         is_unchanged || is_of_host(run, found, self.written)
     }
 }
 
-/// Whether the sheet of a run holds words of a person that the run has not read.
+/// Whether the sheet of a run contains text of a person that the run has not read.
 pub fn is_edited(files: &RunFiles, run: &Run) -> bool {
     files.sheet().ok().flatten().is_some_and(|found| !is_of_host(run, &found, false))
 }
 
-/// Whether the host wrote what the file holds: what it was to hold last, or what it held before and was not written
-/// over, since the host was killed in between or could not write. A text of before that came into the file later is of
-/// a person, who took an edit back or put a task back. `written`: the last one is known to have been on disk. Of a log
-/// without renderings nobody can tell.
+/// Whether the host wrote the content of the file: either the last rendering, or an earlier one that was not
+/// overwritten because the host was killed in between or could not write. An earlier rendering that came into the file
+/// later is from a person, who undid an edit or put a task back. `written` means that the last rendering is known to
+/// have been on disk. For a log without renderings, nobody can tell.
 fn is_of_host(run: &Run, found: &SheetFile, written: bool) -> bool {
     let Some((last, at)) = run.last_sheet() else { return true };
     let left_over = || !written && run.has_rendered(&found.hash) && found.changed_ms <= at;
     found.hash == *last || left_over()
 }
 
-/// `sheet.md`, if it can be read.
+/// `sheet.md`, if it is readable.
 fn on_disk(services: &Services) -> Option<SheetFile> {
     match services.files.sheet() {
         Ok(found) => found,

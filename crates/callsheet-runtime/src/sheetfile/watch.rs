@@ -1,5 +1,6 @@
-//! Sheets while a command runs (spec 11.11): what is written to one then is not a person's. It is put back when the
-//! command has ended, what it said is kept beside it, and people hear of it. While a command runs no edit is applied.
+//! Watches sheets while a command runs (spec 11.11): changes to a sheet during that time are not a person's. They are
+//! undone when the command has ended, their text is saved beside the sheet, and people are told. While a command runs,
+//! no edit is applied.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::replay::replay;
 use crate::services::{Command, Services};
 use crate::shown::Shown;
 
-/// Where the words of an ignored edit are kept.
+/// The file that keeps the words of an ignored edit.
 const IGNORED: &str = "sheet-ignored.md";
 
 /// The sheets of all runs of the project as they were when a command began.
@@ -29,7 +30,7 @@ impl SheetWatch {
         Self { before, _command: command }
     }
 
-    /// Puts back what was written meanwhile by anybody but the drivers of the runs.
+    /// Undoes what anybody except the drivers of the runs wrote in the meantime.
     pub fn settle(&self, services: &Services) {
         for (id, files) in runs(services) {
             let before = self.before.get(&id).and_then(Option::as_ref);
@@ -44,7 +45,7 @@ impl SheetWatch {
             let shown = |sheet: &SheetFile| Shown::text(&String::from_utf8_lossy(&sheet.bytes)).into_string();
             let words = now.map(|now| files.write(IGNORED, shown(&now).as_bytes(), false)).and_then(Result::ok);
             let done = match before {
-                // An older text of the host would say that a person took something back.
+                // An older text of the host would mean that a person undid something.
                 Some(sheet) if !is_last(&run, sheet) && run.has_rendered(&sheet.hash) => {
                     files.write_sheet(&sheet_text(&run)).map(drop)
                 }
@@ -52,22 +53,22 @@ impl SheetWatch {
                 None => files.remove("sheet.md"),
             };
             trace_fault(done);
-            // One that is gone says nothing.
+            // A missing sheet says nothing.
             if let Some(path) = words {
                 services.notice(&format!(
-                    "ignored a change of {id}'s sheet.md, because a command was running; the changed text is in {path}"
+                    "ignored a change to {id}'s sheet.md, because a command was running; the changed text is in {path}"
                 ));
             }
         }
     }
 }
 
-/// It is what the host wrote last.
+/// Whether it is what the host wrote last.
 fn is_last(run: &Run, sheet: &SheetFile) -> bool {
     run.last_sheet().is_some_and(|(last, _)| *last == sheet.hash)
 }
 
-/// The runs that the store knows, whatever folders a command makes.
+/// The runs that the store knows, whatever folders a command creates.
 fn runs(services: &Services) -> Vec<(RunId, RunFiles)> {
     let ids = services.store.runs().unwrap_or_default().into_iter().map(|run| run.run);
     ids.filter_map(|id| RunFiles::new(&services.workspace, &id).ok().map(|files| (id, files))).collect()

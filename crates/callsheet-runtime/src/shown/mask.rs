@@ -1,10 +1,10 @@
-//! Known keys, by their values: wherever one stands in what is shown, its name stands instead.
+//! Known keys, by value. Wherever one occurs in shown text, its name replaces it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock};
 
-/// Bytes below which a value is no key: masking it would hide words that everybody uses.
+/// A shorter value, in bytes, is not a key: masking it would hide ordinary words.
 const SHORTEST: usize = 8;
 
 /// How each mask begins.
@@ -16,7 +16,7 @@ struct Masker(BTreeMap<String, String>);
 
 static KNOWN: RwLock<Masker> = RwLock::new(Masker(BTreeMap::new()));
 
-/// Masks these values from now on. `name`: what stands instead, such as the variable that holds the key.
+/// Masks these values from now on. `name` is the replacement, such as the variable that holds the key.
 pub fn keep_secret(values: impl IntoIterator<Item = (String, String)>) {
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     values.into_iter().for_each(|(name, value)| known.add(&name, &value));
@@ -53,7 +53,7 @@ pub fn mask_bytes(bytes: &[u8]) -> Cow<'_, [u8]> {
 }
 
 impl Masker {
-    /// The value as it is, and as it stands in JSON, in HTML and in addresses.
+    /// Adds the value unchanged, and in its forms in JSON, HTML and addresses.
     fn add(&mut self, name: &str, value: &str) {
         let value = value.trim();
         if value.len() < SHORTEST {
@@ -75,7 +75,7 @@ impl Masker {
 
     fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut masked = Cow::Borrowed(text);
-        // Of two values of which one begins with the other, the longer one comes first.
+        // If one value begins with another, the longer one comes first.
         for (form, mask) in self.0.iter().rev() {
             if masked.contains(form.as_str()) {
                 masked = Cow::Owned(masked.replace(form.as_str(), mask));

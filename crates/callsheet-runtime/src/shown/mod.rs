@@ -1,6 +1,6 @@
-//! The one door to each surface for foreign text: what models, tools, files, servers and projects say. It leaves with
-//! known keys masked and with a mark for every character that a reader cannot see. A surface prints [`Shown`], which only
-//! the doors make, so that a new one cannot forget them. The record keeps the bytes as they are.
+//! The only way for foreign text to a surface: for what models, tools, files, servers and projects say. It masks known
+//! keys and marks every invisible character. A surface prints [`Shown`], which only these functions create, so new code
+//! cannot forget them. The record keeps the bytes unchanged.
 
 mod mask;
 
@@ -21,22 +21,22 @@ impl Shown {
         Self(readable(&mask(text)))
     }
 
-    /// The same for what a person approves: hidden characters of pictures have marks, too.
+    /// The same for what a person approves. Hidden characters within emoji are marked, too.
     pub fn exact(text: &str) -> Self {
         Self(visible(&mask(text)))
     }
 
-    /// For programs: JSON on one line or several, which says the same to them.
+    /// For programs: JSON on one or several lines, with the same meaning.
     pub fn json(text: &str) -> Self {
         Self(visible_json(&mask(text)))
     }
 
-    /// For a browser: a page or a piece of one, whose texts are escaped already.
+    /// For a browser: a page or a part of one, whose texts are already escaped.
     pub fn html(page: &str) -> Self {
         Self(hidden_marks_in_html(&mask(page)))
     }
 
-    /// For a Markdown file that another program draws: it holds no HTML, and loads no picture.
+    /// For a Markdown file that another program renders. It contains no HTML and loads no picture.
     pub fn markdown(text: &str) -> Self {
         Self(inert(&readable(&mask(text))))
     }
@@ -58,7 +58,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// What a person made of a text that they were shown: lines that they left as they saw them are those of `original`.
+/// What a person meant with a text that they were shown: lines that they left as shown are those of `original`.
 pub fn edited(original: &str, shown: fn(&str) -> Shown, text: &str) -> String {
     let seen = shown(original);
     let changed: Vec<(&str, &str)> =

@@ -1,4 +1,4 @@
-//! Skills shipped with Callsheet: the files of `skills/`.
+//! Bundled skills: the files of `skills/`.
 
 use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::SkillFile;
@@ -23,7 +23,7 @@ bundled!(
     "write_document",
 );
 
-/// The shipped skill files, sorted by name.
+/// The bundled skill files, sorted by name.
 pub fn bundled_files() -> Vec<SkillFile> {
     FILES
         .iter()

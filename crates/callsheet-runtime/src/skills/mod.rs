@@ -1,6 +1,6 @@
-//! Skill files of all layers (spec 7.5): directories are read anew on each call, so that plan, iteration and
-//! continuation see what is on disk now. Tasks keep the version they started with through `SkillPolicy` and the blob
-//! of the skill's text.
+//! Skill files of all layers (spec 7.5). Each call reads the directories again, so that plan, iteration and
+//! continuation see the current files. Tasks keep the version with which they started, through `SkillPolicy` and the
+//! blob of the skill's text.
 
 mod bundled;
 mod scan;
@@ -16,7 +16,7 @@ pub use bundled::bundled_files;
 
 use crate::trust::{LeftOut, Trusted, folded};
 
-/// Where skills are looked for.
+/// Where skills are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillDirs {
     /// The project's root; its `.callsheet/skills/` and `.agents/skills/` are read.
@@ -32,21 +32,21 @@ pub struct SkillDirs {
 pub struct LoadedSkills {
     /// The catalog.
     pub catalog: Catalog,
-    /// Issues of files and layers; errors leave only their own skill out.
+    /// Issues of files and layers. An error leaves out only its own skill.
     pub issues: Vec<SkillIssue>,
-    /// Skills of the project that wait for trust (spec 12.7).
+    /// Skills of the project that are not used until they are trusted (spec 12.7).
     pub left_out: Vec<LeftOut>,
     folders: BTreeMap<String, PathBuf>,
 }
 
 impl LoadedSkills {
-    /// The folder of a skill in folder form, whose files its own runs may read (spec 7.1).
+    /// The folder of a skill in folder form. Its own runs may read the files in it (spec 7.1).
     pub fn folder(&self, name: &str) -> Option<&Path> {
         self.folders.get(name).map(PathBuf::as_path)
     }
 }
 
-/// Reads every layer. Blocking: a few small files.
+/// Reads every layer: a few small files. Blocks.
 pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills {
     let mut issues = Vec::new();
     let mut files = Vec::new();
@@ -91,7 +91,8 @@ fn is_project(skill: &Skill) -> bool {
     skill.source.layer < SkillLayer::User
 }
 
-/// A skill of a project that could act, or that stands in for one of `names`, and is not trusted as it is.
+/// A skill of a project that is left out because its current text is not trusted and it could act or replaces one of
+/// `names`.
 fn waits(
     skill: &Skill,
     found: &scan::ScannedSkill,
@@ -112,8 +113,8 @@ fn waits(
     waits.then(|| LeftOut { path, hash: BlobId::of(content), kind: "skill", names, gains })
 }
 
-/// Issues of skill files named by a person: files, folders in folder form, and directories of skills, where two of one
-/// name are an error.
+/// Issues of skill files that a person names: files, folders in folder form, and directories of skills, in which two
+/// skills with one name are an error.
 pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue> {
     let mut issues = Vec::new();
     for path in paths {
@@ -145,7 +146,7 @@ pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue
     issues
 }
 
-/// The built-in instructions for tasks without a skill (spec 7.8): no tools, never refined.
+/// The built-in instructions for tasks without a skill (spec 7.8). It has no tools and is never refined.
 pub fn reader_skill() -> Skill {
     static READ: LazyLock<Skill> = LazyLock::new(read_reader);
     READ.clone()

@@ -9,19 +9,19 @@ use callsheet_format::skill::{MAX_SKILL_BYTES, SkillFile, SkillIssue};
 
 use super::unreadable;
 
-/// A directory with more entries holds something else than skills.
+/// A directory with more entries contains something other than skills.
 const MAX_ENTRIES: usize = 1_000;
 
 /// A file and, in folder form, its folder.
 pub(super) struct ScannedSkill {
     pub(super) file: SkillFile,
     pub(super) folder: Option<PathBuf>,
-    /// Where the file is; empty for a bundled one.
+    /// Path of the file. Empty for a bundled one.
     pub(super) path: PathBuf,
 }
 
-/// Skill files directly in `dir`, sorted by name; a directory that is not there has none. Paths are shown relative to
-/// `shown_from` where they can be.
+/// Skill files directly in `dir`, sorted by name. A missing directory has none. Paths are shown relative to
+/// `shown_from` if possible.
 pub(super) fn scan(
     dir: &Path,
     layer: SkillLayer,
@@ -101,7 +101,7 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
     }
 }
 
-/// The text of a file, one byte more than the limit at most, so that core can refuse it by size.
+/// The text of a file, at most one byte more than the limit, so that core can refuse it by size.
 fn text(path: &Path) -> Result<String, String> {
     let limit = u64::try_from(MAX_SKILL_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let file = crate::paths::open_regular_file(path).map_err(|fault| format!("cannot be read: {fault}"))?;

@@ -26,7 +26,7 @@ const MAX_BYTES: u64 = 1 << 20;
 /// Most files of one folder.
 const MAX_FILES: usize = 1_000;
 
-/// The templates that come with Callsheet.
+/// The built-in templates.
 const BUILT_IN: &[(&str, &str)] = &[
     ("bundled: changelog.yaml", include_str!("../../../../templates/changelog.yaml")),
     ("bundled: default_atomic.yaml", include_str!("../../../../templates/default_atomic.yaml")),
@@ -38,22 +38,22 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("bundled: triage.yaml", include_str!("../../../../templates/triage.yaml")),
 ];
 
-/// Whether a template file comes with Callsheet.
+/// Whether a template file is built in.
 pub(crate) fn is_bundled(file: &str) -> bool {
     BUILT_IN.iter().any(|(name, _)| *name == file)
 }
 
-/// Whether a file holds templates, by its ending: XML or the short form.
+/// Whether a file contains templates, by its extension: XML or the short form.
 pub fn is_template_file(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "xml") || path.to_str().is_some_and(is_yaml)
 }
 
-/// Where templates are looked for.
+/// Where templates are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplateDirs {
     /// The project's root; its `.callsheet/templates/` is read.
     pub project: Option<PathBuf>,
-    /// The user's templates folder.
+    /// The user's skills folder. An untrusted template cannot take a name from it.
     pub user: Option<PathBuf>,
     /// The user's skills folder, whose names no untrusted template takes.
     pub skills: Option<PathBuf>,
@@ -61,7 +61,7 @@ pub struct TemplateDirs {
     pub trusted: Trusted,
 }
 
-/// A file that cannot be read.
+/// An unreadable file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableTemplate {
     /// Which.
@@ -70,18 +70,18 @@ pub struct UnreadableTemplate {
     pub reason: String,
 }
 
-/// A library and the files that are no part of it.
+/// A library, and the files that do not belong to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadedTemplates {
     /// The library.
     pub library: Library,
     /// Files that cannot be read.
     pub unreadable: Vec<UnreadableTemplate>,
-    /// Files of the project that wait for trust (spec 12.7).
+    /// Files of the project that are not used until they are trusted (spec 12.7).
     pub left_out: Vec<LeftOut>,
 }
 
-/// What is to be said about the files a person named.
+/// The report about files that a person named.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CheckedTemplates {
     /// Every issue, file by file.
@@ -99,8 +99,8 @@ impl TemplateDirs {
     }
 }
 
-/// Reads and checks every layer. `known` is what else templates are checked against; schemas and paths are looked up
-/// here. Blocking: a few small files.
+/// Reads and checks every layer: a few small files. Blocks. `known` is what else templates are checked against; schemas
+/// and paths are looked up here.
 pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> LoadedTemplates {
     let mut found = CollectedFiles::default();
     found.layers(dirs, &known.specs);
@@ -108,8 +108,8 @@ pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> L
     LoadedTemplates { library, unreadable: found.unreadable, left_out: found.left_out }
 }
 
-/// Reads and checks the files and folders that a person names, beside the library in force: what they call is found
-/// there. Only the files named are reported on.
+/// Reads and checks the files and folders that a person names, together with the current library, which contains what
+/// they call. Reports only on the named files.
 pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> CheckedTemplates {
     let mut found = CollectedFiles::default();
     for path in paths {
@@ -127,7 +127,7 @@ pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, 
     CheckedTemplates { issues, unreadable, files: named.len() }
 }
 
-/// Reads and checks one file in the text that an editor has of it, beside the library in force.
+/// Reads and checks the text of one file in an editor, together with the current library.
 pub fn check_template_text(
     path: &Path,
     text: &str,
@@ -137,7 +137,7 @@ pub fn check_template_text(
 ) -> Vec<Issue> {
     let mut found = CollectedFiles::default();
     let file = path.display().to_string();
-    // What is on disk under this name is not read again.
+    // The file on disk with this name is not read as well.
     found.places.insert(file.clone(), path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
     found.files.push(TemplateFile { layer: Layer::Project, file: file.clone(), bytes: text.as_bytes().to_vec() });
     found.layers(dirs, &known.specs);
@@ -149,15 +149,15 @@ pub fn check_template_text(
 #[derive(Default)]
 struct CollectedFiles {
     files: Vec<TemplateFile>,
-    /// Where each file that is shown under a name really is.
+    /// The real path of each file, by its shown name.
     places: BTreeMap<String, PathBuf>,
     unreadable: Vec<UnreadableTemplate>,
     left_out: Vec<LeftOut>,
 }
 
 impl CollectedFiles {
-    /// Every layer; a file that was taken before is not taken again. Files of the project that could act are left out
-    /// unless they are trusted.
+    /// Reads every layer. A file is read only once. Files of the project that could act are left out unless they are
+    /// trusted.
     fn layers(&mut self, dirs: &TemplateDirs, tools: &[ToolSpec]) {
         let named = self.files.len();
         for (layer, folder) in dirs.folders() {
@@ -246,7 +246,7 @@ impl CollectedFiles {
         Library::load(&self.files, &known, strict)
     }
 
-    /// The template files directly in a folder, sorted by name; a folder that is not there has none.
+    /// The template files directly in a folder, sorted by name. A missing folder has none.
     fn scan(&mut self, folder: &Path, layer: Layer, shown_from: Option<&Path>) {
         let mut tell = |reason: String| {
             self.unreadable.push(UnreadableTemplate { file: folder.display().to_string(), reason });
@@ -284,7 +284,7 @@ impl CollectedFiles {
     }
 }
 
-/// The bytes of a file below `folder`, one more than the limit at most, so that core can refuse it by size.
+/// The bytes of a file below `folder`, at most one more than the limit, so that core can refuse it by size.
 fn confined(path: &Path, folder: &Path) -> Result<Vec<u8>, String> {
     let inside = |fault: std::io::Error| format!("cannot be read: {fault}");
     let (real, root) = (path.canonicalize().map_err(inside)?, folder.canonicalize().map_err(inside)?);

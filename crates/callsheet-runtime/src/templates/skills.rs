@@ -1,4 +1,4 @@
-//! Templates as skills (spec "Templates" 16): what a planner reads of one, and what a refinement gives it.
+//! Templates as skills (spec "Templates" 16): what a planner reads about one, and what a refinement provides.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,25 @@ use callsheet_core::template::{Node, Query, Template, ValueType, match_templates
 use callsheet_format::template::print_templates;
 use serde_json::{Map, Value, json};
 
-/// What a model reads when it refines a call of a template.
+/// The text for a model that refines a call of a template.
 const REFINEMENT: &str = include_str!("../../prompts/template_skill.md");
 
-/// Templates of a project as they are offered beside its skills.
+/// Templates of a project, offered beside its skills.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TemplateCatalog {
-    /// Every template with all that it calls; a run of one begins with a copy.
+    /// Every template with everything that it calls. A run of a template begins with a copy.
     pub tree: Tree,
-    /// One skill a template.
+    /// One skill per template.
     pub skills: Vec<Skill>,
-    /// What a call of one takes, by name.
+    /// The arguments of each template's call, by name.
     pub specs: Vec<ToolSpec>,
-    /// Templates that have errors and are not offered, each with the first of them.
+    /// Templates that have errors and are not offered, each with its first error.
     pub broken: BTreeMap<String, String>,
 }
 
 impl TemplateCatalog {
-    /// The templates of a library in `tree`; `writes` knows which tools write. Those that only others call, and those
-    /// whose names are tools, are left out.
+    /// The templates of a library in `tree`. `writes` says which tools change files. Templates that only others call,
+    /// and templates with the name of a tool, are left out.
     pub fn new(tree: Tree, writes: &dyn Fn(&str) -> bool) -> Self {
         let offered = |template: &&Template| {
             let name = template.name.as_str();
@@ -43,13 +43,13 @@ impl TemplateCatalog {
         Self { skills, specs, tree, broken: BTreeMap::new() }
     }
 
-    /// Candidates for a request that no template takes by itself (spec "Templates" 10), the best first.
+    /// Suggestions for a request for which no template is chosen automatically (spec "Templates" 10), the best first.
     pub fn suggestions(&self, request: &str) -> Vec<String> {
         let offered = self.tree.templates.values().filter(|template| self.spec(&template.name).is_some());
         match_templates(offered, &Query::of_text(request)).into_iter().map(|row| row.template).collect()
     }
 
-    /// What a call of a template takes.
+    /// The arguments of a template's call.
     pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
         self.specs.iter().find(|spec| spec.name == name)
     }
@@ -110,7 +110,7 @@ fn skill(template: &Template, writes: bool) -> Skill {
     }
 }
 
-/// The arguments of a call; values of other types are refused before anything runs.
+/// The arguments of a call. Values of other types are refused before anything runs.
 fn spec(template: &Template) -> ToolSpec {
     let inputs = template.takes();
     let properties: Map<String, Value> = inputs
@@ -130,7 +130,7 @@ fn spec(template: &Template) -> ToolSpec {
         parameters: json!({
             "type": "object", "properties": properties, "required": required, "additionalProperties": false,
         }),
-        // What it does to the world waits at gates of its own.
+        // Its effects wait at their own gates.
         effect: ToolEffect::Read,
         repeat: RepeatClass::Idempotent,
         exclusive: false,

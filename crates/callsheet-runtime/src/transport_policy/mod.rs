@@ -1,4 +1,4 @@
-//! Budgets at the edge: how many calls a provider gets at once, and repeated sends inside one attempt.
+//! Limits at the edge: how many calls a provider gets at once, and repeated sends within one attempt.
 
 mod pauses;
 mod retry;

@@ -1,4 +1,4 @@
-//! Pauses of providers: a provider that asks to wait means all calls, not only the one that it told.
+//! Pauses of providers. If a provider asks to wait, all calls to it wait, not only the one that was told.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,20 +14,20 @@ pub struct Pauses(Arc<Mutex<BTreeMap<String, Pause>>>);
 struct Pause {
     /// When it began.
     from_ms: u64,
-    /// Until when nobody calls.
+    /// The time before which nobody calls.
     until_ms: u64,
-    /// Pauses in a row.
+    /// Number of consecutive pauses.
     count: u32,
 }
 
 impl Pauses {
-    /// How long a call of this provider has to wait now.
+    /// How long a call to this provider must wait now.
     pub fn left(&self, provider: &str, now_ms: u64) -> Duration {
         let until = self.locked().get(provider).map_or(0, |pause| pause.until_ms);
         Duration::from_millis(until.saturating_sub(now_ms))
     }
 
-    /// Waits until the provider may be called. A pause that grows meanwhile is waited for as well.
+    /// Waits until the provider may be called. If the pause is extended in the meantime, waits for that too.
     pub async fn over(&self, provider: &str, clock: &dyn Clock) {
         let mut waited = 0;
         loop {
@@ -41,8 +41,8 @@ impl Pauses {
         }
     }
 
-    /// A call that was sent at `sent_ms` was told to wait. Calls that were sent before the pause began do not make it one
-    /// more in a row. Returns how many there are, from 1.
+    /// Records that a call sent at `sent_ms` was told to wait. A call that was sent before the pause began does not add
+    /// to the number of consecutive pauses. Returns this number, from 1.
     pub fn in_a_row(&self, provider: &str, sent_ms: u64, now_ms: u64) -> u32 {
         let mut pauses = self.locked();
         let pause = pauses.entry(provider.to_owned()).or_default();
@@ -53,14 +53,15 @@ impl Pauses {
         pause.count
     }
 
-    /// The provider is not called before this; a longer pause stays.
+    /// Sets the time before which the provider is not called. A longer pause stays.
     pub fn extend(&self, provider: &str, until_ms: u64) {
         let mut pauses = self.locked();
         let pause = pauses.entry(provider.to_owned()).or_default();
         pause.until_ms = pause.until_ms.max(until_ms);
     }
 
-    /// The provider answered a call that was sent at `sent_ms`: what was sent after the last pause began ends the row.
+    /// Records that the provider answered a call sent at `sent_ms`. A call that was sent after the last pause began
+    /// ends the sequence of pauses.
     pub fn answered(&self, provider: &str, sent_ms: u64) {
         if let Some(pause) = self.locked().get_mut(provider).filter(|pause| sent_ms >= pause.from_ms) {
             pause.count = 0;

@@ -1,5 +1,5 @@
-//! Repeated sends inside one attempt (spec 12.1): a communication failure is tried again a few times, and a provider that
-//! is busy is waited for as long as the call has time.
+//! Repeated sends within one attempt (spec 12.1): a communication failure is retried a few times, and a busy provider
+//! is waited for as long as the call has time.
 
 use std::future::Future;
 use std::hash::{BuildHasher, Hasher};
@@ -13,15 +13,15 @@ use crate::ports::{Clock, ModelFault};
 /// How often and how long. The defaults are those of spec 12.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetryPolicy {
-    /// Sends that may fail by communication, at least 1.
+    /// Most sends that may fail because of communication. At least 1.
     pub sends: u32,
-    /// Wait before the second send; each later one waits four times as long.
+    /// Wait before the second send. Each later wait is four times as long.
     pub first_wait: Duration,
-    /// Share by which a wait varies either way.
+    /// By which share a wait varies in either direction.
     pub spread: f64,
-    /// Longest wait of our own.
+    /// Longest wait that the provider did not ask for.
     pub longest: Duration,
-    /// Another model can be asked: a busy provider is not waited for longer than for one that fails.
+    /// Whether another model can be asked. Then a busy provider is waited for no longer than one that fails.
     pub has_other: bool,
 }
 
@@ -32,16 +32,16 @@ impl Default for RetryPolicy {
     }
 }
 
-/// How it came out.
+/// The outcome of sending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent<T> {
-    /// What the last send gave.
+    /// The result of the last send.
     pub result: Result<T, ModelFault>,
-    /// Sends that were made.
+    /// Number of sends.
     pub sends: u32,
 }
 
-/// A provider as calls share it.
+/// A provider, shared by its calls.
 pub struct Line<'a> {
     /// Its name.
     pub provider: &'a str,
@@ -49,21 +49,21 @@ pub struct Line<'a> {
     pub pauses: &'a Pauses,
     /// Time.
     pub clock: &'a dyn Clock,
-    /// When the call has no time left.
+    /// When the call runs out of time.
     pub until_ms: u64,
 }
 
-/// What is told of the sends of a call.
+/// What is reported about the sends of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told<'a> {
-    /// This send failed and is tried again after the wait.
+    /// This send failed and is repeated after the wait.
     Again(u32, Duration, &'a str),
-    /// The provider asked other calls to wait, so this one waits, too.
+    /// The provider asked other calls to wait, so this one waits too.
     Held(Duration),
 }
 
 impl RetryPolicy {
-    /// The wait after failed send number `send`, from 1. `draw` is a random number from 0 to 1.
+    /// The wait after failed send number `send`, counted from 1. `draw` is a random number from 0 to 1.
     pub fn wait(&self, send: u32, draw: f64) -> Duration {
         let wait = self.first_wait.saturating_mul(4_u32.saturating_pow(send.saturating_sub(1))).min(self.longest);
         let factor = 1.0 + self.spread.clamp(0.0, 1.0) * (draw.clamp(0.0, 1.0) * 2.0 - 1.0);
@@ -71,8 +71,8 @@ impl RetryPolicy {
     }
 }
 
-/// Sends until it succeeds, fails otherwise, or the sends or the time of the call are used up. A cancelled wait ends with
-/// `Cancelled`.
+/// Sends until it succeeds, fails in another way, or has used up the sends or the time of the call. A cancelled wait
+/// ends with `Cancelled`.
 pub async fn send<T, F, R>(
     policy: &RetryPolicy,
     line: &Line<'_>,
@@ -113,7 +113,8 @@ where
                 line.pauses.extend(line.provider, until);
                 let given_up = policy.has_other && refusals >= policy.sends;
                 if given_up || until >= line.until_ms {
-                    let message = format!("{message}; it asks for {} s, which this call does not have", seconds(wait));
+                    let message =
+                        format!("{message}; it asks to wait {} s, but this call has less time left", seconds(wait));
                     let message = if given_up { result_words(&result) } else { message };
                     return Sent { result: Err(ModelFault::Busy { message, wait: Some(wait) }), sends };
                 }
@@ -137,7 +138,7 @@ fn seconds(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_millis() > 0))
 }
 
-/// Waits for the end of the provider's pause. Gives the fault that ends the call meanwhile.
+/// Waits for the end of the provider's pause. Returns the fault if something ends the call in the meantime.
 async fn held(
     line: &Line<'_>,
     cancel: &CancellationToken,
@@ -157,7 +158,7 @@ async fn held(
     }
 }
 
-/// A random number from 0 to 1, from the seed the standard library gives each hasher.
+/// A random number from 0 to 1, from the seed that the standard library gives each hasher.
 pub fn jitter() -> f64 {
     let number = std::hash::RandomState::new().build_hasher().finish();
     f64::from(u32::try_from(number >> 32).unwrap_or(0)) / f64::from(u32::MAX)
@@ -174,7 +175,7 @@ mod tests {
     use super::{Line, Pauses, RetryPolicy, Sent, Told, jitter, send};
     use crate::ports::{Clock, ModelFault};
 
-    /// A clock that goes on by what is slept, and remembers it.
+    /// A clock that advances by the time slept, and records it.
     #[derive(Default)]
     struct Waits(Mutex<Vec<Duration>>);
 
@@ -246,7 +247,10 @@ mod tests {
         assert_eq!((result, waits), (Sent { result: Ok(1), sends: 5 }, vec![1, 4, 16, 60]));
         let (result, waits) = plainly(&[busy(Some(3_600)), Ok(1)]).await;
         let words = result.result.unwrap_err().to_string();
-        assert_eq!((words.as_str(), result.sends), ("busy; it asks for 3600 s, which this call does not have", 1));
+        assert_eq!(
+            (words.as_str(), result.sends),
+            ("busy; it asks to wait 3600 s, but this call has less time left", 1)
+        );
         assert!(waits.is_empty());
     }
 

@@ -1,5 +1,6 @@
-//! Slot pools: each provider serves a set number of calls at once. Of those that wait, the one that was started first is
-//! served first, whichever had its prompt ready sooner: a server with one slot works through a sheet in its order.
+//! Slot pools: each provider serves a fixed number of calls at once. Of the waiting calls, the one that was started
+//! first is served first, even if another had its prompt ready sooner. So a server with one slot works through a sheet
+//! in its order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,11 +29,11 @@ struct Pool {
     waiting: BTreeMap<Turn, oneshot::Sender<Permit>>,
 }
 
-/// A place in the line, in the order in which they were given out.
+/// A position in the queue, in the order in which positions were assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Turn(u64);
 
-/// One call may be made while this is held.
+/// Allows one call while it is held.
 #[derive(Debug)]
 pub struct Permit {
     provider: String,
@@ -40,8 +41,8 @@ pub struct Permit {
 }
 
 impl Slots {
-    /// Pools of the given sizes, and of `default` slots for providers that are not named. A size of 0 counts as 1:
-    /// a provider that serves nothing would hold a run for ever.
+    /// Pools with the given sizes, and with `default` slots for other providers. A size of 0 counts as 1, because a
+    /// provider that serves nothing would block a run for ever.
     pub fn new(sizes: BTreeMap<String, usize>, default: usize) -> Self {
         Self {
             default,
@@ -52,17 +53,18 @@ impl Slots {
         }
     }
 
-    /// The pauses that providers asked for.
+    /// The pauses that providers requested.
     pub fn pauses(&self) -> &Pauses {
         &self.pauses
     }
 
-    /// A place behind all that were given out before.
+    /// A position after all that were assigned before.
     pub fn turn(&self) -> Turn {
         Turn(self.turns.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Waits for a slot of `provider`. Of those who wait the first turn is served first; each waits for one slot at a time.
+    /// Waits for a slot of `provider`. Of the waiting callers, the earliest turn is served first. Each waits for one
+    /// slot at a time.
     ///
     /// # Errors
     /// `None` if cancelled.
@@ -77,7 +79,7 @@ impl Slots {
             }
             pool.waiting.insert(turn, sender);
         }
-        // Who goes away drops the other end: what was given to it then goes to the next.
+        // A caller that leaves drops the other end; a slot that it was given then goes to the next caller.
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
@@ -100,7 +102,7 @@ impl Slots {
 }
 
 impl Drop for Permit {
-    /// The slot goes to the first of those who still wait, or is free.
+    /// The slot goes to the first waiting caller, or becomes free.
     fn drop(&mut self) {
         let next = {
             let mut pools = locked(&self.pools);
@@ -111,7 +113,7 @@ impl Drop for Permit {
             next
         };
         if let Some((_, waiting)) = next {
-            // One that has just gone away gives it back, which drops it once more.
+            // A caller that has just left returns the slot, which drops it once more.
             drop(waiting.send(Self { provider: std::mem::take(&mut self.provider), pools: Arc::clone(&self.pools) }));
         }
     }
@@ -143,7 +145,7 @@ mod tests {
                 sender.send(name).expect("open");
                 drop(permit);
             });
-            // Each task must be waiting before the next comes; the test's runtime has one thread.
+            // Each task must wait before the next one comes. The test's runtime has one thread.
             tokio::task::yield_now().await;
         }
         assert!(order.try_recv().is_err(), "nobody is served while the only slot is held");

@@ -1,9 +1,9 @@
-//! Variables that hold the keys of providers. No process that is started sees them.
+//! Variables that contain keys of providers. No started process sees them.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Withholds these variables from every process that is started from now on. Names are only ever added.
+/// Withholds these variables from every process that is started from now on. Names are only added.
 pub fn withhold(names: impl IntoIterator<Item = String>) {
     known().extend(names);
 }

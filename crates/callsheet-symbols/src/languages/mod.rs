@@ -24,15 +24,15 @@ use tree_sitter_language::LanguageFn;
 /// One language.
 #[derive(Clone, Copy)]
 pub(crate) struct Language {
-    /// Its name, for messages.
+    /// Its name for messages.
     pub(crate) name: &'static str,
-    /// Endings of its files, lowercase, without the dot.
+    /// Extensions of its files, in lower case, without the dot.
     pub(crate) extensions: &'static [&'static str],
     /// Its grammar.
     pub(crate) grammar: LanguageFn,
     /// The query that finds its symbols.
     pub(crate) query: &'static str,
-    /// The queries of its grammar that tell what pieces of code are, those of a language it extends first.
+    /// The queries of its grammar that classify pieces of code. The queries of a language that it extends come first.
     pub(crate) colours: &'static [&'static str],
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Language> {
     ALL.iter().copied().flatten()
 }
 
-/// The language of a path, by its ending.
+/// The language of a path, by its extension.
 pub(crate) fn of_path(path: &str) -> Option<&'static Language> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let (_, extension) = name.rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! `ask_user`: a question to the person. The host asks; the answer becomes the output of the call.
+//! `ask_user`: a question to the person. The host asks it; the answer becomes the output of the call.
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::ASK_USER;

@@ -1,5 +1,5 @@
-//! `check_changes`: a command of the user's configuration on a copy of the project with changes that are not on disk (spec
-//! 10.10). No model is offered it; what it starts is what the user set.
+//! `check_changes`: runs a command of the user's configuration on a copy of the project with changes that are not on
+//! disk (spec 10.10). No model is offered this tool; it starts only what the user configured.
 
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -21,10 +21,10 @@ use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::{of_command, reason, temporary};
 use crate::script::report;
 
-/// Bytes of a project that are copied at most.
+/// Most bytes of a project that are copied.
 const MOST: u64 = 1 << 30;
 
-/// Folders that are not copied: version control, and what Callsheet keeps.
+/// Folders that are not copied: version control, and Callsheet's own folder.
 const LEFT_OUT: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
 
 /// The tool.
@@ -37,11 +37,11 @@ struct Arguments {
     files: Vec<ChangedFile>,
 }
 
-/// A file as the changes leave it.
+/// A file after the changes.
 #[derive(Deserialize)]
 struct ChangedFile {
     path: String,
-    /// `None`: it is deleted.
+    /// `None` if the file is deleted.
     content: Option<String>,
 }
 
@@ -79,13 +79,13 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let Some((program, rest)) = wanted.argv.split_first().filter(|(program, _)| !program.is_empty()) else {
         return Err(Stop::failed("command-form", &[]));
     };
-    // Nobody has approved the changes that the command is about to run.
+    // Nobody has approved the changes whose code the command is about to run.
     if !holding().is_whole() && !context.workspace.granted().contained {
         return Err(Stop::failed("check-unheld", &[]));
     }
     let temporary = temporary(context)?;
     let folder = private_folder().map_err(|error| not_copied(&error))?;
-    // The project itself cannot be written: what the command makes goes with the copy.
+    // The project itself is not writable: what the command creates disappears with the copy.
     let copy = folder.path().join("project");
     let (from, to, ticket) =
         (context.workspace.root().to_path_buf(), copy.clone(), Ticket::new(context.cancel.clone()));
@@ -119,8 +119,8 @@ fn not_copied(error: &std::io::Error) -> Stop {
     Stop::failed("check-copy", &[("reason", error)])
 }
 
-/// Copies what is not ignored. A link is copied as it is. What a command that is at work exchanges meanwhile is left out, and
-/// a link that it puts on the way leads nowhere.
+/// Copies everything that is not ignored. A link is copied as a link. Whatever a running command replaces in the
+/// meantime is left out, and a link that it puts into a path leads nowhere.
 fn copy_project(from: &Path, to: &Path, ticket: &Ticket) -> Result<(), Stop> {
     let mut walk = WalkBuilder::new(from);
     walk.hidden(false).parents(false).require_git(false).git_global(false).follow_links(false);
@@ -170,7 +170,7 @@ fn copy_entry(from: &Path, kind: std::fs::FileType, target: &Path) -> io::Result
     io::copy(&mut file, &mut copy).map(drop)
 }
 
-/// Puts a changed file into the copy, never through a link.
+/// Writes a changed file into the copy, never through a link.
 fn put(copy: &Path, file: &ChangedFile) -> std::io::Result<()> {
     let relative = Path::new(&file.path);
     let mut target = copy.to_path_buf();
@@ -192,7 +192,7 @@ fn put(copy: &Path, file: &ChangedFile) -> std::io::Result<()> {
     if let Some(parent) = target.parent() {
         std::fs::create_dir_all(parent)?;
     }
-    // A file that is there keeps its rights.
+    // An existing file keeps its permissions.
     std::fs::write(&target, content)
 }
 
@@ -229,7 +229,7 @@ mod tests {
         assert!(put(&to, &changed("../out.txt", Some("x"))).is_err());
     }
 
-    /// A command of another run exchanges files and folders for links while the host copies them.
+    /// A command of another run replaces files and folders by links while the host copies them.
     /// covers: 10.10
     #[test]
     fn what_was_exchanged_for_a_link_is_not_copied() {
@@ -242,7 +242,7 @@ mod tests {
         std::os::unix::fs::symlink("id", root.join("secrets/link")).unwrap();
         std::os::unix::fs::symlink("../secrets", root.join("project/sub")).unwrap();
         std::os::unix::fs::symlink("../secrets/id", root.join("project/file")).unwrap();
-        // Each was found to be what it is in `secrets` before.
+        // Each name is listed with the type that it had before it became a link to `secrets`.
         for (name, found) in [("sub/id", "id"), ("file", "id"), ("sub/deep", "deep"), ("sub/link", "link")] {
             let kind = root.join("secrets").join(found).symlink_metadata().unwrap().file_type();
             let target = root.join("copy").join(name.replace('/', "-"));

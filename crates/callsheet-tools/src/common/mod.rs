@@ -1,4 +1,4 @@
-//! What several tools share: arguments, places, walks, capped output.
+//! Code that several tools share: arguments, places, walks, limited output.
 
 pub(crate) mod place;
 pub(crate) mod text;
@@ -17,14 +17,14 @@ use self::words::say;
 
 /// Why a call ends early.
 pub(crate) enum Stop {
-    /// The model can mend it; the text says how.
+    /// The model can fix the call; the text says how.
     Failed(String),
     /// The call could not be made.
     Fault(ToolFault),
 }
 
 impl Stop {
-    /// With the words of a key, see [`words::say`].
+    /// A failure with the words of a key, see [`words::say`].
     pub(crate) fn failed(key: &str, values: &[(&str, &dyn Display)]) -> Self {
         Self::Failed(say(key, values))
     }
@@ -36,7 +36,7 @@ impl From<ToolFault> for Stop {
     }
 }
 
-/// Puts an early end in its place in the port's result.
+/// Converts an early end into the port's result.
 pub(crate) fn settle(result: Result<ToolOutcome, Stop>) -> Result<ToolOutcome, ToolFault> {
     match result {
         Ok(outcome) => Ok(outcome),
@@ -45,7 +45,8 @@ pub(crate) fn settle(result: Result<ToolOutcome, Stop>) -> Result<ToolOutcome, T
     }
 }
 
-/// The spec of a tool from the files of its folder. `classes` are spec 11.1's, `aliases` those of "Templates" 14.
+/// The spec of a tool, from the files of its folder. `classes` are those of spec 11.1, `aliases` those of "Templates"
+/// 14.
 pub(crate) fn spec(
     name: &str,
     aliases: &[&str],
@@ -56,7 +57,7 @@ pub(crate) fn spec(
     ToolSpec {
         name: name.to_owned(),
         description: description.trim().to_owned(),
-        // The conformance suite compiles every schema, so a file that is no JSON never leaves a test run.
+        // The conformance suite compiles every schema, so a file that is not JSON never passes the tests.
         parameters: serde_json::from_str(schema).unwrap_or(Value::Null),
         effect: classes.0,
         repeat: classes.1,
@@ -65,7 +66,7 @@ pub(crate) fn spec(
     }
 }
 
-/// The type of a tool that only reads and may be called again: its spec from the files of its folder, and nothing else.
+/// Defines a tool that only reads and may be called again. It consists of its spec, from the files of its folder.
 macro_rules! reading_tool {
     ($tool:ident, $name:expr $(, $alias:literal)*) => {
         /// The tool.
@@ -90,7 +91,8 @@ macro_rules! reading_tool {
 }
 pub(crate) use reading_tool;
 
-/// Typed arguments. The caller has held them against the schema already; what the schema cannot say is said here.
+/// Typed arguments. The caller has already validated them against the schema; this reports what a schema cannot
+/// express.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Stop> {
     let empty = Value::Object(serde_json::Map::new());
     let given = if arguments.is_null() { &empty } else { arguments };
@@ -102,18 +104,18 @@ pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Sto
 pub(crate) struct Ticket(CancellationToken);
 
 impl Ticket {
-    /// For work that is over when the token is cancelled.
+    /// For work that stops when the token is cancelled.
     pub(crate) fn new(token: CancellationToken) -> Self {
         Self(token)
     }
 
-    /// Ends the work if nobody waits for it any more.
+    /// Stops the work if nobody waits for it any more.
     pub(crate) fn check(&self) -> Result<(), Stop> {
         if self.0.is_cancelled() { Err(Stop::Fault(ToolFault::Cancelled)) } else { Ok(()) }
     }
 }
 
-/// Runs file work beside the async runtime, within the call's time, until it is cancelled.
+/// Runs file work outside the async runtime, within the call's time, until it is cancelled.
 pub(crate) async fn blocking<F>(context: &ToolContext, work: F) -> Result<ToolOutcome, ToolFault>
 where
     F: FnOnce(&Ticket) -> Result<ToolOutcome, Stop> + Send + 'static,
@@ -122,7 +124,7 @@ where
         return Err(ToolFault::Cancelled);
     }
     let token = context.cancel.child_token();
-    // Whoever stops waiting, by whatever way, stops the work too.
+    // If the caller stops waiting, for whatever reason, the work stops too.
     let _stop_on_drop = token.clone().drop_guard();
     let ticket = Ticket::new(token);
     let task = tokio::task::spawn_blocking(move || settle(work(&ticket)));

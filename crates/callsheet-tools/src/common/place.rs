@@ -1,4 +1,4 @@
-//! Places that tools name, through the workspace's confinement (spec 5.6).
+//! Places that tools name, resolved within the workspace's confinement (spec 5.6).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::walk::walk;
 use super::words::say;
 use super::{Stop, Ticket};
 
-/// Candidates named for a file that is not there (spec 5.4).
+/// How many similar paths are suggested for a missing file (spec 5.4).
 const CANDIDATES: usize = 5;
 
 /// An existing file or folder that may be read.
@@ -19,11 +19,11 @@ const CANDIDATES: usize = 5;
 pub(crate) struct Place {
     workspace: Arc<Workspace>,
     located: Located,
-    /// Real absolute path.
+    /// Canonical absolute path.
     pub path: PathBuf,
-    /// The root it lies below, real and absolute.
+    /// The root that contains it, canonical and absolute.
     pub root: PathBuf,
-    /// As a model should name it: relative to the project, absolute elsewhere.
+    /// How a model should name it: relative to the project, or absolute elsewhere.
     pub shown: String,
 }
 
@@ -38,22 +38,22 @@ impl Place {
         Self { workspace: Arc::clone(workspace), located, path, root, shown }
     }
 
-    /// A path below as a model should name it.
+    /// How a model should name a path below it.
     pub(crate) fn show(&self, path: &Path) -> String {
         path.strip_prefix(self.workspace.root()).unwrap_or(path).display().to_string()
     }
 
-    /// Whether a real path lies inside a root that may be read.
+    /// Whether a canonical path is inside a root that may be read.
     pub(crate) fn contains(&self, target: &Path) -> bool {
         roots(&self.workspace).any(|root| target.starts_with(root))
     }
 
-    /// What is there now.
+    /// The type of the entry now.
     pub(crate) fn kind(&self) -> Result<EntryKind, Stop> {
         self.workspace.kind(&self.located).map_err(|fault| refusal(&fault))
     }
 
-    /// Opens it; the confinement is checked again on the opened parent.
+    /// Opens it. The confinement is checked again on the opened parent.
     pub(crate) fn open(&self) -> Result<File, Stop> {
         self.workspace.open(&self.located).map_err(|fault| refusal(&fault))
     }
@@ -69,7 +69,7 @@ fn roots(workspace: &Workspace) -> impl Iterator<Item = &Path> {
     std::iter::once(workspace.root()).chain(workspace.read_roots().iter().map(PathBuf::as_path))
 }
 
-/// The existing place that `path` means. A skill's own folder may be read by its runs (spec 7.1).
+/// The existing place that `path` names. A skill's runs may also read its own folder (spec 7.1).
 pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Result<Place, Stop> {
     let workspace = match &context.skill_dir {
         Some(folder) => {
@@ -80,7 +80,7 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
     };
     let beside_the_skill =
         context.skill_dir.as_ref().filter(|_| Path::new(path).is_relative()).map(|dir| dir.join(path));
-    // A skill names the files beside it as it sees them; the project comes first.
+    // A skill names the files beside it relative to its folder; the project has priority.
     let located =
         workspace.locate(path).or_else(|fault| match (fault, beside_the_skill.as_deref().and_then(Path::to_str)) {
             (PathFault::Missing(_), Some(beside)) => {
@@ -98,7 +98,7 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
     }
 }
 
-/// The canonical text of a path that may be written to.
+/// The canonical form of a path that may be written to.
 pub(crate) fn writable(context: &ToolContext, path: &str) -> Result<String, Stop> {
     match context.workspace.locate_writable(path) {
         Ok(located) => Ok(located.path().to_owned()),
@@ -147,7 +147,7 @@ fn candidates(workspace: &Arc<Workspace>, path: &str, ticket: &Ticket) -> Vec<St
     found.into_iter().take(CANDIDATES).map(|(_, shown)| shown).collect()
 }
 
-/// 0 for the same name, more for less likeness, `None` for none.
+/// 0 for the same name, a larger number for a less similar one, `None` for no similarity.
 fn likeness(wanted: &str, name: &str) -> Option<u8> {
     let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     let (wanted_stem, stem) = (stem(wanted), stem(name));

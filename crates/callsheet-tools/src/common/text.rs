@@ -1,8 +1,8 @@
-//! Output within bounds.
+//! Output with a size limit.
 
 use std::fmt::Write as _;
 
-/// Lines of output up to a number of bytes; what no longer fits is counted.
+/// Lines of output up to a number of bytes. Lines that no longer fit are counted.
 pub(crate) struct Capped {
     text: String,
     limit: usize,
@@ -10,12 +10,12 @@ pub(crate) struct Capped {
 }
 
 impl Capped {
-    /// At most `limit` bytes.
+    /// Keeps at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { text: String::new(), limit, full: false }
     }
 
-    /// Adds a line if it fits; after the first that did not, none is taken.
+    /// Adds a line if it fits. After the first line that did not fit, it adds none.
     pub(crate) fn line(&mut self, line: &str) -> bool {
         if self.full || self.text.len().saturating_add(line.len()).saturating_add(1) > self.limit {
             self.full = true;
@@ -26,12 +26,12 @@ impl Capped {
         true
     }
 
-    /// The lines that were taken.
+    /// The lines that were kept.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &str> {
         self.text.lines()
     }
 
-    /// The text with a note on what is missing, outside the limit.
+    /// The text and a note on what is missing. The note does not count towards the limit.
     pub(crate) fn with_note(mut self, note: &str) -> String {
         if !note.is_empty() {
             let _infallible = writeln!(self.text, "[{note}]");
@@ -41,7 +41,7 @@ impl Capped {
     }
 }
 
-/// At most `bytes` of `text`, ending at a character.
+/// At most `bytes` of `text`, ending at a character boundary.
 pub(crate) fn clip(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or_default()
 }

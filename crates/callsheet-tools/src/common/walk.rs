@@ -1,4 +1,4 @@
-//! Walking a project: the same order each time, ignore files respected, never outside.
+//! Walks a project: always in the same order, respecting ignore files, and never outside its roots.
 
 use std::path::{Path, PathBuf};
 
@@ -8,28 +8,28 @@ use ignore::{DirEntry, Walk, WalkBuilder};
 use super::place::Place;
 use super::{Stop, Ticket};
 
-/// Folders of version control and of Callsheet itself are never walked.
+/// Folders that are never walked: version control and Callsheet's own.
 const HIDDEN: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
 
-/// Something found below the start.
+/// An entry that a walk found.
 pub(crate) struct Found {
     /// Where it is.
     pub path: PathBuf,
-    /// As a model should name it.
+    /// How a model should name it.
     pub shown: String,
-    /// It is a directory.
+    /// Whether it is a directory.
     pub is_dir: bool,
 }
 
-/// Visits what is below `start`, in path order, down to `depth` levels. Links are followed only to places inside the
-/// roots of `start`.
+/// Visits everything below `start`, in path order, down to `depth` levels. It follows a link only if its target is
+/// inside the roots of `start`.
 pub(crate) fn walk(
     start: &Place,
     depth: Option<usize>,
     ticket: &Ticket,
     mut visit: impl FnMut(Found) -> Result<(), Stop>,
 ) -> Result<(), Stop> {
-    // Walked from the root, so that ignore files above the start hold too, without those above the root.
+    // The walk begins at the root, so that ignore files above the start apply, but those above the root do not.
     let mut seen = false;
     for entry in builder(&start.root, start, depth).flatten() {
         ticket.check()?;
@@ -41,7 +41,7 @@ pub(crate) fn walk(
     if seen {
         return Ok(());
     }
-    // The start itself is ignored. It was asked for by name, so it is shown.
+    // The start itself is ignored. It was requested by name, so it is shown.
     for entry in builder(&start.path, start, depth).flatten() {
         ticket.check()?;
         if entry.path() != start.path {

@@ -1,4 +1,4 @@
-//! What tools say to models: the words stand in `prompts/`, one file a tool and one for what they share.
+//! The texts that tools return to models. They are in `prompts/`: one file per tool, and one for shared texts.
 
 use std::fmt::Display;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ const FILES: &[&str] = &[
     include_str!("../prompts/write_file.txt"),
 ];
 
-/// The words of a key with its `{name}`s replaced by these values.
+/// The text of a key, with each `{name}` replaced by its value.
 pub(crate) fn say(key: &str, values: &[(&str, &dyn Display)]) -> String {
     fill(WORDS.get(key).unwrap_or(key), values)
 }

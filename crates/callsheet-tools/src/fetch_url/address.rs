@@ -1,8 +1,8 @@
-//! Which network addresses a page may come from (spec 5.7): the public ones.
+//! Which network addresses a page may come from (spec 5.7): only public ones.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is refused, as a key of the tool's words; `None`: it is a public one.
+/// Why an address is refused, as a key of the tool's texts. `None` if it is public.
 pub(crate) fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),
@@ -17,7 +17,7 @@ fn refusal_v4(address: Ipv4Addr) -> Option<&'static str> {
         [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => "fetch-at-private",
         [100, 64..=127, ..] => "fetch-at-carrier",
         [169, 254, ..] => "fetch-at-link-local-clouds",
-        // A cloud's own services answer here, on every machine of it.
+        // A cloud's own services answer here, on every machine of that cloud.
         [168, 63, 129, 16] => "fetch-at-metadata",
         [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => "fetch-at-reserved",
         [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "fetch-at-documentation",
@@ -35,7 +35,7 @@ fn refusal_v6(address: Ipv6Addr) -> Option<&'static str> {
     Some(match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 0] => "fetch-at-unspecified",
         [0, 0, 0, 0, 0, 0, 0, 1] => "fetch-at-loopback",
-        // An IPv4 address in another dress: mapped, compatible, translated (NAT64), 6to4.
+        // IPv4 addresses in another form: mapped, compatible, translated (NAT64), 6to4.
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             return v4(high, low);
         }

@@ -1,6 +1,6 @@
-//! Character references of HTML: the numeric ones and the names that prose uses.
+//! Character references of HTML: the numeric ones and the names that occur in prose.
 
-/// Names and what they stand for.
+/// Names and their characters.
 const NAMED: [(&str, &str); 46] = [
     ("amp", "&"),
     ("lt", "<"),
@@ -49,10 +49,10 @@ const NAMED: [(&str, &str); 46] = [
     ("zwj", ""),
     ("zwnj", ""),
 ];
-/// No reference is longer.
+/// Length of the longest reference.
 const LONGEST: usize = 12;
 
-/// The text with its references replaced; what is none stays as it is.
+/// The text with its references replaced. Anything else is unchanged.
 pub(super) fn decode(text: &str) -> String {
     let mut decoded = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,20 +1,20 @@
-//! HTML as readable text: headings, lists, links and tables in Markdown's dress, no scripts, no styles.
+//! Converts HTML to readable text: headings, lists, links and tables as Markdown, without scripts and styles.
 //!
-//! Pages are hostile. The reader makes one pass, looks only forward, does not recurse and keeps no tree, so neither
-//! deep nesting nor unclosed tags cost more than the page's length; that is why it is not a full HTML parser.
+//! Pages are hostile. The reader makes one pass, looks only forward, does not recurse and keeps no tree. Neither deep
+//! nesting nor unclosed tags cost more than the page's length. That is why this is not a full HTML parser.
 
 use reqwest::Url;
 
 use super::entities::decode;
 
-/// Links longer than this are left out; they carry data, not places.
+/// Longer links are omitted, because they carry data instead of leading to a place.
 const LONGEST_LINK: usize = 200;
-/// Deeper lists are indented no further.
+/// Lists that are nested deeper are not indented further.
 const DEEPEST_LIST: usize = 8;
-/// What stands in these is no text.
+/// The content of these elements is not text.
 const SKIPPED: [&str; 9] = ["script", "style", "template", "svg", "math", "iframe", "object", "canvas", "noembed"];
 
-/// The readable text of a page; relative links are resolved against `base`.
+/// The readable text of a page. Relative links are resolved against `base`.
 pub(super) fn readable_text(html: &str, base: Option<&Url>) -> String {
     let mut text = Text { base, ..Text::default() };
     let mut rest = html;
@@ -39,15 +39,15 @@ pub(super) fn readable_text(html: &str, base: Option<&Url>) -> String {
 
 /// What follows a `<`.
 enum Markup<'a> {
-    /// A comment, a doctype, a processing instruction; then the rest.
+    /// A comment, a doctype or a processing instruction, and the rest after it.
     Comment(&'a str),
     Tag {
         tag: Tag<'a>,
         rest: &'a str,
     },
-    /// The `<` is itself text.
+    /// The `<` itself is text.
     Text,
-    /// The page ends inside a tag; so does its text.
+    /// The page ends inside a tag, and its text ends there too.
     Unclosed,
 }
 
@@ -74,7 +74,7 @@ fn markup(after: &str) -> Markup<'_> {
     Markup::Tag { tag: Tag { name: name.to_ascii_lowercase(), closing, attributes }, rest }
 }
 
-/// Splits at the first `>` that stands in no quoted attribute value.
+/// Splits at the first `>` outside quoted attribute values.
 fn until_tag_ends(text: &str) -> Option<(&str, &str)> {
     let mut quote = None;
     for (at, byte) in text.bytes().enumerate() {
@@ -88,7 +88,7 @@ fn until_tag_ends(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The rest after the end tag of an element whose content is no text; all of `rest` for other elements.
+/// The rest after the end tag of an element whose content is not text. For other elements, all of `rest`.
 fn after_skipped<'a>(tag: &Tag<'_>, rest: &'a str) -> &'a str {
     if tag.closing || tag.attributes.ends_with('/') || !SKIPPED.contains(&tag.name.as_str()) {
         return rest;
@@ -136,11 +136,11 @@ fn attribute(attributes: &str, wanted: &str) -> Option<String> {
 struct Text<'a> {
     out: String,
     base: Option<&'a Url>,
-    /// White space that comes before the next character.
+    /// Whether white space comes before the next character.
     space: bool,
-    /// Line ends that come before the next character, at most two.
+    /// Line ends before the next character, at most two.
     lines: usize,
-    /// Inside `pre`.
+    /// Nesting depth of `pre`.
     literal: usize,
     lists: usize,
     /// Where the text of the open link began, and its address.
@@ -165,7 +165,7 @@ impl Text<'_> {
         }
     }
 
-    /// Writes the white space that is due.
+    /// Writes the pending white space.
     fn flush(&mut self) {
         if self.lines > 0 {
             self.out.truncate(self.out.trim_end_matches(' ').len());
@@ -180,7 +180,7 @@ impl Text<'_> {
         self.space = false;
     }
 
-    /// Something stands before on the line.
+    /// Whether the line already has content.
     fn in_line(&self) -> bool {
         self.lines == 0 && !self.out.is_empty() && !self.out.ends_with('\n')
     }
@@ -257,7 +257,7 @@ impl Text<'_> {
             return;
         }
         self.link = attribute(tag.attributes, "href").and_then(|href| self.resolve(&href)).map(|address| {
-            // What is due belongs before the link.
+            // Pending white space belongs before the link.
             if self.lines > 0 {
                 self.flush();
             }
@@ -293,7 +293,7 @@ impl Text<'_> {
 mod tests {
     use super::*;
 
-    /// Pages in `pages/`, each with its text beside it; `UPDATE_EXPECT=1` rewrites the texts.
+    /// Pages in `pages/` with their expected texts; `UPDATE_EXPECT=1` rewrites the texts.
     #[test]
     fn pages_read_as_their_texts_say() {
         let base = Url::parse("https://example.com/docs/index.html").unwrap();

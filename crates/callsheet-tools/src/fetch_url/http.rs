@@ -1,8 +1,8 @@
-//! Pages over HTTP behind the `Fetch` port (spec 5.7).
+//! Fetches pages over HTTP behind the `Fetch` port (spec 5.7).
 //!
-//! A host name is looked up once a hop, every address of it is checked, and the connection goes to exactly these
-//! addresses: the client's own resolver knows nothing but them. A name that answers differently the second time
-//! (DNS rebinding) is therefore never asked a second time.
+//! A host name is looked up once for each hop, every address is checked, and the connection goes to exactly these
+//! addresses: the client's own resolver knows no others. A name that would give another answer the second time (DNS
+//! rebinding) is therefore never looked up a second time.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -26,18 +26,18 @@ use super::address::refusal;
 use super::html::readable_text;
 use super::media;
 
-/// Bytes of a page.
+/// Most bytes of a page.
 const CAP: usize = 1_048_576;
-/// Time for a page, redirects included.
+/// Time limit for a page, including redirects.
 const TIME: Duration = Duration::from_secs(20);
-/// Redirects followed.
+/// Most redirects that are followed.
 const REDIRECTS: usize = 5;
 
 /// What a person allows.
 #[derive(Clone, Debug, Default)]
 pub struct HttpSettings {
-    /// Hosts that may have any address, as `host` or `host:port`: the exception to the refusal of loopback, link-local
-    /// and private addresses.
+    /// Hosts that may have any address, as `host` or `host:port`. They are exempt from the refusal of loopback,
+    /// link-local and private addresses.
     pub allow_hosts: Vec<String>,
 }
 
@@ -59,22 +59,22 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Fetches pages over HTTP and HTTPS. No proxy is used: behind one, the addresses could not be checked.
+/// Fetches pages over HTTP and HTTPS. It uses no proxy, because behind a proxy the addresses could not be checked.
 pub struct HttpFetch {
     settings: HttpSettings,
     lookup: Arc<dyn Lookup>,
     pins: Arc<Pins>,
-    /// Made at first use: it reads the machine's certificates.
+    /// Created at first use, because that reads the machine's certificates.
     client: OnceCell<Client>,
 }
 
 impl HttpFetch {
-    /// With the machine's resolver.
+    /// Uses the machine's resolver.
     pub fn new(settings: HttpSettings) -> Self {
         Self::with_lookup(settings, Arc::new(SystemLookup))
     }
 
-    /// With a resolver of one's own.
+    /// Uses this resolver.
     pub fn with_lookup(settings: HttpSettings, lookup: Arc<dyn Lookup>) -> Self {
         Self { settings, lookup, pins: Arc::default(), client: OnceCell::new() }
     }
@@ -100,7 +100,7 @@ impl HttpFetch {
         Err(refused("fetch-redirects", &[("count", &REDIRECTS), ("url", &url)]))
     }
 
-    /// Checks an address before anything is sent to it, and pins what it may be connected to.
+    /// Checks an address before anything is sent to it, and pins the addresses that the client may connect to.
     async fn admit(&self, url: &Url) -> Result<(), FetchFault> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("fetch-scheme", &[("url", url)]));
@@ -130,7 +130,7 @@ impl HttpFetch {
         if addresses.is_empty() {
             return Err(network("fetch-no-addresses", &[("host", &host)]));
         }
-        // One bad address among good ones is no accident.
+        // One bad address among good ones is not an accident, so the whole host is refused.
         if let Some((address, kind)) = addresses
             .iter()
             .filter(|_| !listed)
@@ -166,19 +166,19 @@ impl Fetch for HttpFetch {
 }
 
 fn client(pins: &Arc<Pins>) -> Result<Client, FetchFault> {
-    // Another part of the process may have chosen a provider already; any will do.
+    // Another part of the process may have chosen a provider already. Any provider will do.
     let _chosen = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .dns_resolver(Arc::clone(pins))
         .no_proxy()
-        // A small body could unpack to a huge one.
+        // A small compressed body could expand to a huge one.
         .no_gzip()
         .no_brotli()
         .no_deflate()
         .no_zstd()
         .redirect(redirect::Policy::none())
         .referer(false)
-        // A kept connection would go to an address of an earlier check.
+        // A kept-alive connection would use an address from an earlier check.
         .pool_max_idle_per_host(0)
         .connect_timeout(TIME)
         .user_agent(concat!("callsheet/", env!("CARGO_PKG_VERSION")))
@@ -186,7 +186,7 @@ fn client(pins: &Arc<Pins>) -> Result<Client, FetchFault> {
         .map_err(|error| network("fetch-no-client", &[("error", &error)]))
 }
 
-/// Where a response sends us; `None`: it is no redirect.
+/// Where a response redirects to. `None` if it is not a redirect.
 fn redirect_of(response: &Response, from: &Url) -> Result<Option<Url>, FetchFault> {
     let status = response.status().as_u16();
     if !matches!(status, 301 | 302 | 303 | 307 | 308) {
@@ -228,7 +228,7 @@ async fn page_of(mut response: Response, url: Url) -> Result<Page, FetchFault> {
     Ok(Page { url: url.into(), media_type, text, truncated })
 }
 
-/// The body up to the cap. What is beyond is never read.
+/// The body up to the cap. The rest is never read.
 async fn body(response: &mut Response) -> Result<(Vec<u8>, bool), FetchFault> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error))? {
@@ -245,7 +245,7 @@ fn header(headers: &HeaderMap, name: &str) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().trim().to_owned()
 }
 
-/// What fills the words of a fault.
+/// The values for the text of a fault.
 type Facts<'a> = &'a [(&'a str, &'a dyn Display)];
 
 fn refused(key: &str, facts: Facts<'_>) -> FetchFault {
@@ -256,7 +256,7 @@ fn network(key: &str, facts: Facts<'_>) -> FetchFault {
     FetchFault::Network(say(key, facts))
 }
 
-/// The innermost cause says what happened; the layers above repeat the address.
+/// The innermost cause says what happened; the outer ones repeat the address.
 fn broken(error: &reqwest::Error) -> FetchFault {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
@@ -265,7 +265,7 @@ fn broken(error: &reqwest::Error) -> FetchFault {
     FetchFault::Network(cause.to_string())
 }
 
-/// The only addresses the client knows, by host: those of the latest check. Every request is preceded by one.
+/// The only addresses that the client knows, by host: those of the latest check. A check precedes every request.
 #[derive(Debug, Default)]
 struct Pins(Mutex<BTreeMap<String, Vec<SocketAddr>>>);
 

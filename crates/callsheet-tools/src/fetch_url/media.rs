@@ -1,6 +1,6 @@
-//! Media types: which are text, and how their bytes are read.
+//! Media types: which ones are text, and how their bytes are decoded.
 
-/// The media type without parameters, lower case, and the charset if one is named.
+/// The media type without parameters in lower case, and the charset, if there is one.
 pub(super) fn parse(header: &str) -> (String, Option<String>) {
     let mut parts = header.split(';').map(str::trim);
     let media = parts.next().unwrap_or_default().to_ascii_lowercase();
@@ -35,15 +35,15 @@ pub(super) fn is_html(media: &str) -> bool {
     matches!(media, "text/html" | "application/xhtml+xml")
 }
 
-/// Whether bytes of an unnamed type may be taken for text.
+/// Whether bytes of an unknown type look like text.
 pub(super) fn looks_like_text(bytes: &[u8]) -> bool {
     !bytes.contains(&0) && std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// Bytes as text; what is invalid is replaced.
+/// Decodes bytes as text and replaces invalid ones.
 pub(super) fn decode(bytes: &[u8], charset: Option<&str>) -> String {
     match charset {
-        // The first 256 characters of Unicode are Latin 1; of Windows-1252 only a few quotes and dashes differ.
+        // The first 256 characters of Unicode are Latin-1; Windows-1252 differs only in a few quotes and dashes.
         Some("iso-8859-1" | "latin1" | "windows-1252") if std::str::from_utf8(bytes).is_err() => {
             bytes.iter().map(|byte| char::from(*byte)).collect()
         }

@@ -13,7 +13,7 @@ use crate::common::walk::{Found, walk};
 use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, reading_tool};
 
-/// Files shown at most.
+/// Most files shown.
 const FILES: usize = 200;
 
 reading_tool!(FindFiles, "find_files");
@@ -61,8 +61,8 @@ impl Tool for FindFiles {
     }
 }
 
-/// A pattern with a slash is held against the path below the start, or as the model writes it from the project root;
-/// one without against the file's name, wherever it is.
+/// A glob. A pattern with a slash is matched against the path below the start, and against the path from the project
+/// root. A pattern without a slash is matched against the file name, in any folder.
 pub(crate) struct Glob {
     matcher: GlobMatcher,
     by_name: bool,
@@ -79,7 +79,7 @@ impl Glob {
         Ok(Self { matcher: glob.compile_matcher(), by_name: !pattern.contains('/') })
     }
 
-    /// Whether a file fits.
+    /// Whether a file matches.
     pub(crate) fn fits(&self, start: &Place, found: &Found) -> bool {
         if self.by_name {
             return found.path.file_name().is_some_and(|name| self.matcher.is_match(name));

@@ -12,7 +12,7 @@ use crate::common::walk::walk;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, reading_tool};
 
-/// Names shown at most (spec 5.1, as for a referenced folder).
+/// Most names shown (spec 5.1, the same as for a referenced folder).
 const NAMES: usize = 200;
 
 reading_tool!(ListFiles, "list_files", "file_access");

@@ -1,18 +1,18 @@
-//! Which commands may name files (spec "Templates" 14): `ls find git rg fd`, without an option that writes or starts
-//! something. What is not understood is refused.
+//! Which commands may list files (spec "Templates" 14): `ls find git rg fd`, without options that write or start
+//! something. Anything unknown is refused.
 
-/// Options of a program that may not stand, by their long names. A longer or shorter spelling of one is refused too:
-/// some programs take abbreviations.
+/// Options of a program that are not allowed, by their long names. Shorter and longer spellings are refused too,
+/// because some programs accept abbreviations.
 const FIND: &[&str] = &["-exec", "-ok", "-delete", "-fprint", "-fls", "-files0"];
 const RG: &[&str] = &["--pre", "--hostname-bin", "--search-zip"];
 const FD: &[&str] = &["--exec", "--list-details", "--batch-size"];
 const GIT: &[&str] =
     &["--output", "--ext-diff", "--textconv", "--open-files-in-pager", "--show-signature", "--ext-grep", "--exec"];
 
-/// What `git` may do here: each lists paths, or can.
+/// The `git` commands that are allowed. Each of them can list paths.
 const GIT_COMMANDS: &[&str] = &["ls-files", "ls-tree", "grep", "diff", "log", "show"];
 
-/// Put between `git` and its command, so that a repository's own configuration starts nothing.
+/// Arguments between `git` and its command, so that a repository's own configuration starts nothing.
 const GIT_BEFORE: &[&str] = &[
     "--no-pager",
     "-c",
@@ -25,7 +25,7 @@ const GIT_BEFORE: &[&str] = &[
     "core.quotePath=false",
 ];
 
-/// Variables for `git`.
+/// Environment variables for `git`.
 pub(super) const GIT_VARIABLES: [(&str, &str); 5] = [
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -37,13 +37,13 @@ pub(super) const GIT_VARIABLES: [(&str, &str); 5] = [
 /// Why a command is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refused {
-    /// Its program is not on the list.
+    /// The program is not on the list.
     Program(String),
-    /// One of its words.
+    /// One of the words is not allowed.
     Word(String),
 }
 
-/// The words to start, or why not.
+/// The words to start, or why they are refused.
 pub(super) fn allowed(argv: &[String]) -> Result<Vec<String>, Refused> {
     let Some((program, rest)) = argv.split_first() else { return Err(Refused::Program(String::new())) };
     let refused = |word: &str| match program.as_str() {
@@ -75,8 +75,8 @@ pub(super) fn allowed(argv: &[String]) -> Result<Vec<String>, Refused> {
     }
 }
 
-/// A long option that is one of `long` or an abbreviation or extension of one, a group of short ones with one of
-/// `short`.
+/// Whether a word is a forbidden option: a long option that is one of `long`, abbreviated or extended, or a group of
+/// short options that contains one of `short`.
 fn forbids(word: &str, long: &[&str], short: &[char]) -> bool {
     let name = word.split('=').next().unwrap_or(word);
     if let Some(rest) = name.strip_prefix("--") {

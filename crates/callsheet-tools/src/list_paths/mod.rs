@@ -1,5 +1,5 @@
-//! `list_paths`: `file_paths` by command (spec "Templates" 5, 14). No shell, nothing can be written, nothing is started
-//! but the one program. No model is offered it.
+//! `list_paths`: `file_paths` from a command (spec "Templates" 5, 14). It uses no shell, writes nothing and starts only
+//! this one program. No model is offered it.
 
 mod allowed;
 

@@ -1,7 +1,7 @@
 //! `read_file`: a text file, or some lines of it.
 //!
-//! Lines carry no numbers: a model copies what it reads into exact excerpts, and a number copied along makes them
-//! wrong. Where only a part is shown, the note at the end says which lines they are.
+//! Lines have no numbers: a model copies what it reads into exact excerpts, and a copied number would break them. If
+//! only a part is shown, the note at the end says which lines these are.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -18,7 +18,7 @@ use crate::common::text::clip;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 
-/// Bytes shown at most.
+/// Most bytes shown.
 const CAP: usize = 102_400;
 
 reading_tool!(ReadFile, READ_FILE, "file_access", "text_editor");
@@ -80,14 +80,14 @@ enum Halt {
     Stop(Stop),
 }
 
-/// The lines asked for, as far as they fit.
+/// The requested lines, as far as they fit.
 struct LinesRead {
     text: String,
-    /// The last line in `text`, 0 for none.
+    /// The last line in `text`, or 0 if there is none.
     last: u64,
-    /// Lines of the file.
+    /// Number of lines of the file.
     total: u64,
-    /// The last line in `text` is not whole.
+    /// Whether the last line in `text` is incomplete.
     broken: bool,
     cap: usize,
 }
@@ -99,7 +99,7 @@ impl LinesRead {
         let mut line = Vec::new();
         loop {
             line.clear();
-            // A line is read up to what could be shown of it and the rest skipped, so memory stays bounded.
+            // A line is read up to the length that could be shown, and the rest is skipped, so memory stays bounded.
             let taken = file.by_ref().take(cap as u64 + 1).read_until(b'\n', &mut line).map_err(Halt::Io)?;
             if taken == 0 {
                 return Ok(part);
@@ -118,14 +118,14 @@ impl LinesRead {
         }
     }
 
-    /// Adds a line; false if it did not fit.
+    /// Adds a line. Returns false if it did not fit.
     fn add(&mut self, line: &str) -> bool {
         let fits = self.text.len() + line.len() <= self.cap;
         if fits {
             self.text.push_str(line);
             self.last = self.total;
         } else if self.text.is_empty() {
-            // Nothing would be shown at all: the beginning is better.
+            // Otherwise nothing would be shown, so the beginning is better.
             self.text.push_str(clip(line, self.cap));
             self.last = self.total;
             self.broken = true;

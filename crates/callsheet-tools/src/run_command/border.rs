@@ -1,4 +1,4 @@
-//! What a command may do: what it sees, what it may change, and what it may connect to.
+//! What a command may do: what it sees, what it may change, and where it may connect.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use super::limits::Limits;
 use super::released::Freed;
 use super::worktree::Worktree;
 
-/// What lies below a home of programs, of what they fetched, and of git's settings, but no secrets. Commands read it.
+/// Folders and files of a home that hold programs, their downloads and git's settings, but no secrets. Commands can
+/// read them.
 pub(super) const OF_TOOLS: [&str; 35] = [
     ".asdf",
     ".bun",
@@ -54,27 +55,28 @@ pub(super) const OF_TOOLS: [&str; 35] = [
 /// What a command sees and may change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct View {
-    /// It reads these besides the folders of the system.
+    /// What it can read besides the folders of the system.
     pub shown: Vec<PathBuf>,
-    /// It may change these.
+    /// What it may change.
     pub writable: Vec<PathBuf>,
-    /// It only reads these, wherever they lie.
+    /// What it can only read, wherever it is.
     pub closed: Vec<PathBuf>,
-    /// Folders that it may change but not move.
+    /// Folders whose content it may change, but which it may not move.
     pub steady: Vec<PathBuf>,
-    /// It sees nothing of these, wherever they lie.
+    /// What it cannot see at all, wherever it is.
     pub hidden: Vec<PathBuf>,
-    /// What commands of any project can change or could, this one among them: no link that lies there leads to what is shown.
+    /// What commands of any project, including this one, can change or could ever change. A link there must not lead to
+    /// what is shown.
     pub changeable: Vec<PathBuf>,
-    /// What of it commands of this project can change.
+    /// The part of it that commands of this project can change.
     pub own: Vec<PathBuf>,
-    /// Where it is noted what commands of any project can change.
+    /// Where the list of what commands of any project can change is kept.
     pub noted: Option<PathBuf>,
-    /// Its home: empty but for what is shown, and gone with the command.
+    /// Its home folder. It is empty except for what is shown, and disappears with the command.
     pub home: Option<PathBuf>,
 }
 
-/// Variables that name folders of programs which the user chose. Commands read them.
+/// Variables that name folders of programs that the user chose. Commands can read these folders.
 const OF_PROGRAMS: [&str; 10] = [
     "CONDA_PREFIX",
     "DOTNET_ROOT",
@@ -99,22 +101,22 @@ pub(crate) struct Confined {
     pub(super) hosts: Vec<String>,
     /// How much it may use.
     pub(super) limits: Limits,
-    /// It is not started where the system cannot hold it to this.
+    /// Whether to refuse to start it if the system cannot enforce this.
     pub(super) required: bool,
-    /// The project whose protected part is compared and put back after it.
+    /// The project whose protected part is compared and put back after the command.
     pub(super) guarded: Option<PathBuf>,
-    /// What of it the command may change, by paths below the project.
+    /// What the command may change in the protected part, as paths below the project.
     pub(super) released: Freed,
-    /// Where it is noted what was protected before.
+    /// Where the state of the protected part before the command is noted.
     pub(super) notes: Option<PathBuf>,
 }
 
 impl Confined {
-    /// It may change the project, but for its protected part, and temporary files.
+    /// It may change the project, except for its protected part, and temporary files.
     pub(crate) fn to(workspace: &Workspace) -> Self {
         let (root, granted) = (workspace.root(), workspace.granted());
         let mut confined = Self::at(root, workspace);
-        // Programs that lie in the project are a part of it, such as those of an environment of Python.
+        // Programs inside the project belong to it, such as those of a Python environment.
         confined.view.shown.retain(|path| !path.canonicalize().is_ok_and(|real| real.starts_with(root)));
         let worktree = Worktree::of(root);
         confined.view.shown.extend(worktree.iter().map(|worktree| worktree.common.clone()));
@@ -133,7 +135,7 @@ impl Confined {
         confined
     }
 
-    /// It may change this copy of the project, which nobody needs afterwards, and temporary files.
+    /// It may change this temporary copy of the project, and temporary files.
     pub(crate) fn to_copy(copy: &Path, workspace: &Workspace) -> Self {
         Self::at(copy, workspace)
     }
@@ -143,8 +145,8 @@ impl Confined {
         Self { connects: true, ..Self::seen(view, workspace) }
     }
 
-    /// It may change nothing but temporary files, and open no socket. `required`: it runs what an author wrote and nobody
-    /// was asked about, so it must be held to it.
+    /// It may change nothing but temporary files, and open no socket. With `required`, it runs what an author wrote
+    /// without asking anybody, so the system must be able to enforce this.
     pub(crate) fn reading(workspace: &Workspace, required: bool) -> Self {
         let mut view = view(workspace);
         view.shown.push(workspace.root().to_path_buf());
@@ -152,27 +154,27 @@ impl Confined {
         Self { required, ..Self::seen(view, workspace) }
     }
 
-    /// It sees this and does nothing else.
+    /// It sees this and may do nothing else.
     fn seen(view: View, workspace: &Workspace) -> Self {
         let limits = Limits::of(workspace.granted());
         let (hosts, released) = (Vec::new(), Freed::default());
         Self { view, connects: false, hosts, limits, required: false, guarded: None, released, notes: None }
     }
 
-    /// It reads this too.
+    /// It can read this too.
     pub(crate) fn seeing(mut self, path: &Path) -> Self {
         self.view.shown.push(path.to_path_buf());
         self
     }
 
-    /// The same with a temporary folder where the system gives a command none of its own.
+    /// Adds a temporary folder, if the system gives the command none of its own.
     pub(crate) fn with(mut self, temporary: &Temporary) -> Self {
         self.view.writable.extend(temporary.path().map(Path::to_path_buf));
         self
     }
 }
 
-/// What every command sees of the user's files: programs, and what the user granted.
+/// The part of the user's files that every command sees: programs, and what the user granted.
 fn view(workspace: &Workspace) -> View {
     let home = std::env::home_dir().filter(|home| home.is_absolute());
     let of_tools = home.iter().flat_map(|home| OF_TOOLS.iter().map(move |name| home.join(name)));
@@ -195,7 +197,7 @@ fn view(workspace: &Workspace) -> View {
     }
 }
 
-/// What commands of this project can change, canonical.
+/// What commands of this project can change, as canonical paths.
 fn own(workspace: &Workspace) -> Vec<PathBuf> {
     let mut folders = vec![workspace.root().to_path_buf()];
     folders.extend(workspace.granted().writable.iter().cloned());
@@ -203,23 +205,23 @@ fn own(workspace: &Workspace) -> Vec<PathBuf> {
     folders
 }
 
-/// A new temporary folder, which its owner alone looks into, whatever the process's mask is.
+/// A new temporary folder that only its owner can read, whatever the process's umask.
 pub(crate) fn private_folder() -> io::Result<TempDir> {
     use std::os::unix::fs::PermissionsExt;
     tempfile::Builder::new().prefix("callsheet-").permissions(std::fs::Permissions::from_mode(0o700)).tempdir()
 }
 
-/// The folder of a command's temporary files where the system gives it none of its own.
+/// The folder for a command's temporary files, if the system gives it none of its own.
 pub(crate) struct Temporary(Option<TempDir>);
 
 impl Temporary {
-    /// A new one, if it is needed.
+    /// Creates one, if it is needed.
     pub(crate) fn new() -> io::Result<Self> {
         let needed = !holding().is_whole();
         Ok(Self(if needed { Some(private_folder()?) } else { None }))
     }
 
-    /// Where it is, which a command has to be told.
+    /// Its path, which the command must be told.
     pub(crate) fn path(&self) -> Option<&Path> {
         self.0.as_ref().map(TempDir::path)
     }

@@ -1,5 +1,5 @@
-//! The namespaces of a command made by `bwrap`, for an ordinary user whose system lets it make them and nobody else. It gets
-//! the same list of mounts; what runs inside it has no rights, so nothing is mounted later.
+//! Creates the namespaces of a command with `bwrap`, for an ordinary user whose system allows only `bwrap` to create
+//! them. It gets the same list of mounts. What runs inside has no rights, so nothing can be mounted later.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -15,12 +15,12 @@ use super::border::View;
 use super::limits::there_is;
 use super::root::{Layer, Part};
 
-/// Where it may be. The rules of a system that lets it make namespaces name one of these places.
+/// Where `bwrap` can be installed. The rules of a system that lets it create namespaces name one of these paths.
 const PLACES: [&str; 4] =
     ["/usr/bin/bwrap", "/usr/local/bin/bwrap", "/run/wrappers/bin/bwrap", "/run/current-system/sw/bin/bwrap"];
-/// Where this program lies inside.
+/// The path of this program inside.
 const INSIDE: &str = "/run/callsheet";
-/// What is unshared, how it ends, and what is there besides the list.
+/// What is unshared, how it ends, and what exists besides the list.
 const FIRST: [&str; 11] = [
     "--unshare-all",
     "--unshare-user",
@@ -35,23 +35,24 @@ const FIRST: [&str; 11] = [
     "/dev",
 ];
 
-/// The program, if it can be of use: root needs none.
+/// The `bwrap` program, if it can help. Root does not need it.
 pub(super) fn program() -> Option<PathBuf> {
     let ordinary = !rustix::process::getuid().is_root();
     PLACES.iter().map(PathBuf::from).find(|place| ordinary && place.is_file())
 }
 
-/// A command that starts this program again in the view, with the word `word`. Descriptors stay open until it is started.
+/// A command that starts this program again inside the view, with the argument `word`. Descriptors stay open until it
+/// is started.
 pub(super) struct Bwrap {
     pub(super) command: Command,
     _open: Vec<OwnedFd>,
 }
 
 impl Bwrap {
-    /// Makes it.
+    /// Builds the command.
     ///
     /// # Errors
-    /// What is closed to the command was exchanged meanwhile.
+    /// Something that is closed to the command was replaced in the meantime.
     pub(super) fn of(program: &Path, view: &View, word: &str) -> io::Result<Self> {
         let mut arguments: Vec<OsString> = FIRST.iter().map(OsString::from).collect();
         let mut open = Vec::new();
@@ -92,7 +93,7 @@ impl Bwrap {
     }
 }
 
-/// The arguments for one mount. What is not there any more is left out, unless the command could have put something else there.
+/// The arguments for one mount. A missing path is left out, unless the command could have put something else there.
 fn mount(layer: &Layer, open: &mut Vec<OwnedFd>) -> io::Result<Vec<OsString>> {
     if layer.part == Part::Empty {
         let size = there_is().unwrap_or(1 << 30) / 5;

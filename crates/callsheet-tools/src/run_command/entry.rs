@@ -1,4 +1,4 @@
-//! What is at a path, kept so that it can be compared and put back.
+//! Records what is at a path, so that it can be compared and put back.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,21 +12,21 @@ use serde::{Deserialize, Serialize};
 
 use super::protected::{MODE, OWNER, set_mode};
 
-/// All that is protected.
+/// Everything that is protected, by path.
 pub(super) type Snapshot = BTreeMap<PathBuf, Entry>;
 
-/// One of them.
+/// One protected path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub(super) enum Entry {
     Folder(u32),
     File(u32, Vec<u8>),
     Link(PathBuf),
-    /// Neither, or not to be read: its mode and number.
+    /// Something else, or not readable: its mode and inode number.
     Other(u32, u64),
 }
 
-/// The same as it is written, whatever letters it holds.
+/// The serialised form, which keeps every byte of a name.
 #[derive(Serialize, Deserialize)]
 enum Written {
     Folder(u32),
@@ -60,7 +60,7 @@ impl From<Written> for Entry {
     }
 }
 
-/// Makes an entry where nothing is, or where it is a folder or a file already.
+/// Creates an entry where there is nothing, or where there is already a folder or file.
 pub(super) fn put(path: &Path, entry: &Entry) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -76,7 +76,7 @@ pub(super) fn put(path: &Path, entry: &Entry) -> io::Result<()> {
     }
 }
 
-/// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
+/// Writes a file beside its place and moves it there, so a partial write never replaces the file.
 fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
     let beside = || -> io::Result<()> {
         let parent = path.parent().unwrap_or(path);
@@ -87,7 +87,7 @@ fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
         Ok(())
     };
     match beside() {
-        // On a full disk there is still the room that the changed file has.
+        // On a full disk, the space of the changed file itself is still available.
         Err(error) if error.kind() == io::ErrorKind::StorageFull => fs::write(path, bytes).and(set_mode(path, mode)),
         done => done,
     }
@@ -101,7 +101,7 @@ pub(super) fn is_folder(entry: &Entry) -> Option<u32> {
     }
 }
 
-/// What a path is; folders that were widened to look into them count with the modes they had.
+/// What is at a path now. Folders that were widened so that they can be read count with their original modes.
 pub(super) fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Entry> {
     let metadata = path.symlink_metadata().ok()?;
     let mode = metadata.permissions().mode() & MODE;
@@ -117,7 +117,7 @@ pub(super) fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Ent
     })
 }
 
-/// Whether a path is what it was. A file is read only if it has the length it had, and never as a whole.
+/// Whether a path is unchanged. A file is read only if it still has its length, and never all at once.
 pub(super) fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) -> bool {
     let Ok(metadata) = path.symlink_metadata() else { return false };
     match was {
@@ -153,7 +153,7 @@ fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
 mod tests {
     use super::*;
 
-    /// A command of another run exchanges a folder or a file for a link while the host looks: the host never follows it.
+    /// A command of another run replaces a folder or a file by a link while the host looks. The host never follows it.
     /// covers: 11.10
     #[test]
     fn a_link_that_was_put_on_the_way_is_not_followed() {

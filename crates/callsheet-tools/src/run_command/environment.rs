@@ -1,9 +1,9 @@
-//! What a command sees of the environment: the variables that are listed here, and those that the user names in
-//! `tools.env`. A variable that nobody listed may hold a secret or lead to a program of the user.
+//! Which environment variables a command sees: those listed here, and those that the user names in `tools.env`. Any
+//! other variable may contain a secret or lead to a program of the user.
 
 use std::ffi::{OsStr, OsString};
 
-/// Variables that name programs, languages and places, none of which is a secret.
+/// Variables that name programs, languages and places. None of them is a secret.
 const LISTED: [&str; 46] = [
     "PATH",
     "HOME",
@@ -52,14 +52,14 @@ const LISTED: [&str; 46] = [
     "GEM_PATH",
     "DOTNET_ROOT",
 ];
-/// Names of languages for kinds of text.
+/// Prefix of the variables that set the language for each kind of text.
 const LISTED_BEGINNING: &str = "LC_";
 
-/// Makes programs give plain text and never wait at a terminal that is not there.
+/// Makes programs print plain text and never wait for a terminal that does not exist.
 const PLAIN: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
-/// The variables that are listed, and those that the user granted by name.
+/// The listed variables, and those that the user granted by name.
 pub(crate) fn listed(granted: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
     let withheld = callsheet_runtime::transport_policy::withheld();
     std::env::vars_os().filter(move |(name, _)| {
@@ -68,13 +68,13 @@ pub(crate) fn listed(granted: &[String]) -> impl Iterator<Item = (OsString, OsSt
     })
 }
 
-/// The environment of a command, for plain output.
+/// The environment of a command, set up for plain output.
 pub(crate) fn of_command(granted: &[String]) -> impl Iterator<Item = (OsString, OsString)> {
     let plain = PLAIN.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     listed(granted).chain(plain)
 }
 
-/// Those variables among the listed ones that `names` holds too, and those of languages.
+/// Those of the listed variables that `names` contains too, and the language variables.
 pub(crate) fn only(names: &[&str]) -> Vec<(OsString, OsString)> {
     let wanted = |name: &OsStr| names.iter().any(|wanted| name == *wanted) || is_of_language(name);
     std::env::vars_os().filter(|(name, _)| wanted(name)).collect()

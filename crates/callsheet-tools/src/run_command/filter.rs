@@ -1,8 +1,8 @@
-//! The filter of system calls: what no command needs, and what one that only reads does not need.
+//! The system call filter: calls that no command needs, and calls that a command that only reads does not need.
 
 #[cfg(not(target_pointer_width = "64"))]
 pub(super) fn forbid(_only_reads: bool) -> Result<bool, std::convert::Infallible> {
-    // The filter is not made for these processors.
+    // The filter does not support these processors.
     Ok(false)
 }
 
@@ -19,11 +19,11 @@ mod calls {
         SeccompFilter, SeccompRule, TargetArch, apply_filter,
     };
 
-    /// Set in the numbers of calls of a second table that some kernels for x86-64 have.
+    /// This bit marks numbers of a second table of calls that some kernels for x86-64 have.
     const SECOND_TABLE: i64 = 0x4000_0000;
 
-    /// What looks into other processes, changes the system, or opens a part of the kernel that programs of users have no
-    /// use for. A namespace of users would give rights back that the command gave up.
+    /// Calls that look into other processes, change the system, or open a part of the kernel that user programs do not
+    /// need. A user namespace would restore rights that the command gave up.
     const OF_NOBODY: [c_long; 38] = [
         libc::SYS_ptrace,
         libc::SYS_process_vm_readv,
@@ -65,8 +65,8 @@ mod calls {
         libc::SYS_quotactl,
     ];
 
-    /// What a script that only reads has no use for. Where it has no namespace of messages, memory and messages of System V
-    /// are those of all the user's programs.
+    /// Calls that a script that only reads does not need. Without an IPC namespace, System V memory and messages belong
+    /// to all the user's programs.
     const OF_WRITERS: [c_long; 28] = [
         libc::SYS_shmget,
         libc::SYS_shmat,
@@ -93,13 +93,14 @@ mod calls {
         libc::SYS_removexattr,
         libc::SYS_lremovexattr,
         libc::SYS_fremovexattr,
-        // fchmodat2, setxattrat and removexattrat: these numbers are the same everywhere, and newer than some libraries.
+        // fchmodat2, setxattrat and removexattrat. These numbers are the same everywhere, and newer than some
+        // libraries.
         452,
         463,
         466,
     ];
 
-    /// The same by their old names, and file_setattr.
+    /// The same calls by their old names, and file_setattr.
     #[cfg(target_arch = "x86_64")]
     const OF_OLD: [c_long; 8] = [
         libc::SYS_chmod,
@@ -114,18 +115,18 @@ mod calls {
     #[cfg(not(target_arch = "x86_64"))]
     const OF_OLD: [c_long; 1] = [469];
 
-    /// Requests to `ioctl` that set attributes of a file.
+    /// `ioctl` requests that set attributes of a file.
     const SET_ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401c_5820];
-    /// Requests to `ioctl` that type into a terminal or change what reads it.
+    /// `ioctl` requests that type into a terminal or change what reads it.
     const OF_TERMINALS: [u64; 3] = [0x5412, 0x541c, 0x5423];
 
-    /// Families of sockets that a command may open: its own processes, both internets, and what tells of interfaces.
+    /// Socket families that a command may open: local sockets, both internet protocols, and information on interfaces.
     const FAMILIES: [libc::c_int; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    /// The part of the type of a socket that says what it is.
+    /// The bits of a socket's type that say which kind it is.
     const TYPE: u64 = 0xf;
 
-    /// Calls that give a file a mode, with the place of the mode among their arguments, and that of the flags which say whether
-    /// it counts. A new folder gets no such bits from its mode.
+    /// Calls that set the mode of a file, with the index of the mode among their arguments and the index of the flags
+    /// that say whether it applies. A new folder cannot get such bits from its mode.
     const MODES: [(c_long, u8, Option<u8>); 5] = [
         (libc::SYS_fchmod, 1, None),
         (libc::SYS_fchmodat, 2, None),
@@ -133,7 +134,7 @@ mod calls {
         (libc::SYS_mknodat, 2, None),
         (libc::SYS_openat, 3, Some(2)),
     ];
-    /// The same by their old names.
+    /// The same calls by their old names.
     #[cfg(target_arch = "x86_64")]
     const OLD_MODES: [(c_long, u8, Option<u8>); 4] = [
         (libc::SYS_chmod, 1, None),
@@ -143,11 +144,11 @@ mod calls {
     ];
     #[cfg(not(target_arch = "x86_64"))]
     const OLD_MODES: [(c_long, u8, Option<u8>); 0] = [];
-    /// Flags of a call that makes a file, with a name or without one.
+    /// Flags of a call that creates a file, with a name or without one.
     const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
-    /// Calls that say when, where and before whom a process runs, with the place of the process among their arguments. 0 is
-    /// the one that calls; another could be the one that looks at what the command uses.
+    /// Calls that set when, where and with which priority a process runs, with the index of the process argument. 0
+    /// means the caller. Another process could be the one that measures what the command uses.
     const OF_OTHERS: [(c_long, u8); 7] = [
         (libc::SYS_prlimit64, 0),
         (libc::SYS_sched_setscheduler, 0),
@@ -157,15 +158,15 @@ mod calls {
         (libc::SYS_setpriority, 1),
         (libc::SYS_ioprio_set, 1),
     ];
-    /// Those that can mean a group or all of a user, with the number that means one process.
+    /// Those of them that can affect a group or all processes of a user, with the number that means one process.
     const OF_MANY: [(c_long, u64); 2] = [(libc::SYS_setpriority, 0), (libc::SYS_ioprio_set, 1)];
 
     type Rules = Vec<(c_long, Vec<SeccompRule>)>;
 
-    /// Refuses these calls to the thread and whatever it starts.
+    /// Forbids these calls for the thread and everything that it starts.
     pub(in super::super) fn forbid(only_reads: bool) -> Result<bool, Error> {
         apply(rules(only_reads)?, libc::EPERM)?;
-        // A program that cannot ask in the new way asks in the old one, whose arguments can be read here.
+        // A program whose new call fails falls back to the old one, whose arguments the filter can read.
         apply(vec![(libc::SYS_clone3, Vec::new()), (libc::SYS_openat2, Vec::new())], libc::ENOSYS)?;
         Ok(true)
     }
@@ -177,7 +178,7 @@ mod calls {
         for (call, rules) in rules.into_iter().flat_map(twice) {
             let whole = rules.is_empty() || all.get(&call).is_some_and(Vec::is_empty);
             let known = all.entry(call).or_default();
-            // One that is refused whatever its arguments are stays so.
+            // A call that is always refused stays so.
             if whole { known.clear() } else { known.extend(rules) }
         }
         let refused = SeccompAction::Errno(error.unsigned_abs());
@@ -200,7 +201,7 @@ mod calls {
         if only_reads {
             rules.extend(OF_WRITERS.into_iter().chain(OF_OLD).map(|call| (call, Vec::new())));
             requests.extend(SET_ATTRIBUTES);
-            // One of such a pair can send to a socket of another program.
+            // One end of such a pair can send to a socket of another program.
             let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| is(1, SeccompCmpOp::MaskedEq(TYPE), flag(kind)));
             let loose = loose.into_iter().map(|kind| rule([kind?])).collect::<Result<_, _>>()?;
             rules.push((libc::SYS_socketpair, loose));
@@ -213,7 +214,7 @@ mod calls {
         Ok(rules)
     }
 
-    /// Calls that would make a program which runs as its owner or its group for everybody.
+    /// Calls that would create a set-user-ID or set-group-ID program.
     fn setting_user() -> Result<Rules, BackendError> {
         let mut rules: Rules = Vec::new();
         for (call, mode, flags) in MODES.into_iter().chain(OLD_MODES) {
@@ -231,7 +232,7 @@ mod calls {
         Ok(rules)
     }
 
-    /// Sockets that are refused: of other families, and those of the internets that make packets of their own.
+    /// Sockets that are refused: other families, and internet sockets that build their own packets.
     fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
         let other = FAMILIES.iter().map(|family| is(0, SeccompCmpOp::Ne, flag(*family)));
         let mut rules = vec![rule(other.collect::<Result<Vec<_>, _>>()?)?];

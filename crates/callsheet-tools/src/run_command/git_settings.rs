@@ -1,5 +1,5 @@
-//! Which files the settings of git name: those that it includes, and the folder of its hooks. Git itself says it, since it
-//! alone knows what it will read.
+//! Which files the settings of git name: included files and the hooks folder. This code asks git, because only git
+//! knows what it will read.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use callsheet_runtime::paths::{host_program, plain, real};
 
-/// How long git may take to read its settings: a pipe among them would be waited for.
+/// How long git may take to read its settings. A pipe among them would block it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The setting that names the folder of hooks.
+/// The setting that names the hooks folder.
 const HOOKS: &str = "core.hookspath";
-/// Repositories in a project whose settings are read.
+/// Most repositories in a project whose settings are read.
 const MOST: usize = 64;
 
-/// Variables that git needs to say which settings it reads, and those that are settings of which we look at.
+/// Variables that git needs to find its settings, and those that contain settings themselves.
 pub(super) fn variables() -> Vec<(String, OsString)> {
     let names = ["PATH", "HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
     let known = names.into_iter().filter_map(|name| Some((name.to_owned(), std::env::var_os(name)?)));
@@ -37,8 +37,8 @@ pub(super) fn variables() -> Vec<(String, OsString)> {
     known.chain([count]).chain(given).collect()
 }
 
-/// The files and folders that decide what git runs in a project. `inside`: what is protected in it; `common`: the folder
-/// that a linked worktree shares; `changeable`: where commands write, so no git from there is asked.
+/// The files and folders that decide what git runs in a project. `inside` is what is protected in it. `common` is the
+/// folder that a linked worktree shares. `changeable` is where commands write, so no git from there is used.
 pub(super) fn of(
     root: &Path,
     common: Option<&Path>,
@@ -55,16 +55,16 @@ pub(super) fn of(
         named(root, &within, around.iter().chain(inside.iter().filter(is_settings)).map(PathBuf::as_path), changeable);
     // A variable can set it, too.
     all.extend(read(&listed, &root.join(".git/config"), root, &within).hooks);
-    // Settings that are not there yet count once they are.
+    // Settings files that do not exist yet will count once they exist.
     all.extend(around.iter().filter(|file| !file.exists()).cloned());
-    // A link on the way counts by its own path and by where it leads.
+    // A link in a path counts both by its own path and by its target.
     let led: Vec<PathBuf> = all.iter().map(|path| real(path)).collect();
     all.extend(led);
     all.iter().map(|path| plain(path)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Files with settings that git reads for a project besides those in it: those that git itself names there, and those that a
-/// linked worktree shares (`common`). `listed`: what git says of its settings in the project.
+/// Settings files that git reads for a project besides those in it: the files that git itself names there, and those
+/// that a linked worktree shares (`common`). `listed` is git's list of settings in the project.
 fn around(root: &Path, common: Option<&Path>, listed: &[u8]) -> BTreeSet<PathBuf> {
     let home = std::env::home_dir();
     let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
@@ -74,23 +74,23 @@ fn around(root: &Path, common: Option<&Path>, listed: &[u8]) -> BTreeSet<PathBuf
     let system = Some(PathBuf::from("/etc/gitconfig"));
     let mut found: BTreeSet<PathBuf> = users.into_iter().chain([shared, system]).flatten().collect();
     let origins = listed.split(|byte| *byte == 0).step_by(2).filter_map(|origin| origin.strip_prefix(b"file:"));
-    // Git names files of a repository from its top, wherever that is.
+    // Git names files of a repository relative to its top folder.
     found.extend(
         origins.flat_map(|origin| tops(root, root).map(move |top| plain(&top.join(OsStr::from_bytes(origin))))),
     );
     found
 }
 
-/// The files and folders that decide what git runs in a project, as far as these files with settings name them, or files that
-/// they include, now or under a condition. `changeable`: where commands write, so no git from there is asked.
-/// `within`: the tops of repositories in the project.
+/// The files and folders that decide what git runs in a project, as far as these settings files name them, directly or
+/// in files that they include, unconditionally or not. `changeable` is where commands write, so no git from there is
+/// used. `within` holds the top folders of repositories in the project.
 fn named<'a>(
     root: &Path,
     within: &[&Path],
     settings: impl Iterator<Item = &'a Path>,
     changeable: &[PathBuf],
 ) -> Vec<PathBuf> {
-    // A link to settings is one that git follows.
+    // Git follows a link to settings.
     let mut open: VecDeque<PathBuf> = settings.filter(|file| file.is_file()).map(Path::to_path_buf).collect();
     if open.is_empty() {
         return Vec::new();
@@ -108,7 +108,7 @@ fn named<'a>(
     named.into_iter().collect()
 }
 
-/// The settings of a file and of all that it includes; without a file, all that git reads in a folder.
+/// The settings of a file and of everything that it includes. Without a file, everything that git reads in a folder.
 fn list(git: &Path, file: Option<&Path>, folder: &Path) -> Vec<u8> {
     let mut command = Command::new(git);
     command.args(["config", "--list", "--show-origin", "--includes", "--null"]).current_dir(folder);
@@ -126,22 +126,23 @@ fn list(git: &Path, file: Option<&Path>, folder: &Path) -> Vec<u8> {
         let _late = sender.send(bytes);
     });
     let bytes = listed.recv_timeout(PATIENCE).unwrap_or_default();
-    // One that has ended meanwhile is no error. No thread is left: this process is about to fork.
+    // It is no error if the process has ended in the meantime. No thread remains: this process is about to fork.
     let _gone = child.kill();
     let _reaped = child.wait();
     let _ended = reader.join();
     bytes
 }
 
-/// What settings name.
+/// What the settings name.
 #[derive(Default)]
 struct Named {
     included: Vec<PathBuf>,
     hooks: Vec<PathBuf>,
 }
 
-/// Origins and settings come in turn, each ended by a zero byte; a setting is a name, a line end and a value. What is
-/// included only now and then counts too, and what is not there yet decides as well once it is there.
+/// Parses git's list. Origins and settings alternate, each ended by a zero byte. A setting is a name, a line end and a
+/// value. A conditional include counts too, and so does a file that does not exist yet, because it decides once it
+/// exists.
 fn read(listed: &[u8], file: &Path, root: &Path, within: &[&Path]) -> Named {
     let mut named = Named::default();
     let mut parts = listed.split(|byte| *byte == 0);
@@ -166,8 +167,8 @@ fn is_include(name: &str) -> bool {
     name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path"))
 }
 
-/// The folders at which hooks of these settings can run: that of the project, those of repositories around it, and that whose
-/// files their repository holds.
+/// The folders in which hooks of these settings can run: the project, repositories around it, and the folder whose
+/// files the repository holds.
 fn tops<'a>(file: &'a Path, root: &'a Path) -> impl Iterator<Item = &'a Path> {
     let folder = file.ancestors().find(|way| way.file_name().is_some_and(|name| name == ".git"));
     let own = folder.and_then(Path::parent).filter(|top| *top != root);

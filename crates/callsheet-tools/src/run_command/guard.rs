@@ -1,5 +1,5 @@
-//! What no command may change in a project, since it decides what runs later or what a model is told: hooks and
-//! configuration of git, and Callsheet's own files but the views, at any depth. It is compared after the command and put
+//! What no command may change in a project, because it decides what runs later or what a model is told: git's hooks and
+//! configuration, and Callsheet's own files except the views, at any depth. It is compared after the command and put
 //! back.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,62 +24,63 @@ use super::protected::{OWN, OWNER, ProtectedPaths, folder_mode, followed, set_mo
 use super::released::{Freed, Released};
 use super::worktree::Worktree;
 
-/// The longest that removing may take.
+/// How long removing may take.
 const REMOVING: Duration = Duration::from_secs(10);
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
     root: PathBuf,
     before: Snapshot,
-    /// The folders on the way, with their modes: who may not look into them cannot compare.
+    /// The folders above, with their modes. If a folder cannot be read, its content cannot be compared.
     ways: BTreeMap<PathBuf, u32>,
-    /// Where links of the protected part led to, and whether that is a folder of git. Links that a command makes are never
-    /// followed: what they lead to is the project's.
+    /// The targets of links in the protected part, and whether each is a git folder. Links that a command creates are
+    /// never followed, because their targets belong to the project.
     linked: BTreeMap<PathBuf, bool>,
-    /// Folders of a repository elsewhere that commits write to: no link in them may be new.
+    /// Folders of a repository elsewhere that commits write to. No new link may remain in them.
     written: Vec<PathBuf>,
-    /// What could make a folder a repository together with others, and was there.
+    /// Entries that existed before and could turn a folder into a repository together with others.
     makings: BTreeSet<PathBuf>,
-    /// What settings of git name.
+    /// What git's settings name.
     pub(super) named: Vec<PathBuf>,
-    /// What of it commands may change.
+    /// The part that commands may change.
     released: Released,
-    /// Whether the project is small enough to be searched for others within it.
+    /// Whether the project is small enough to search it for nested projects.
     nested: bool,
     /// The sheets of runs.
     #[cfg(target_os = "linux")]
     sheets: Snapshot,
 }
 
-/// What a command changed although no command may, by its paths below the project.
+/// What a command changed although no command may, as paths below the project.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Restored {
-    /// All of it.
+    /// All changed paths.
     pub changed: Vec<String>,
     /// What could not be put back.
     pub open: Vec<String>,
-    /// What a person could let commands change, so that this would not be put back.
+    /// What a person could grant, so that it would not be put back.
     pub grantable: Vec<String>,
-    /// What was moved aside, in words, since nobody was left inside to put it back.
+    /// What was moved aside, in words, because no process was left inside to put it back.
     pub left: Vec<String>,
-    /// Under which names stands what was moved aside and could not be removed in time.
+    /// The names under which things remain that were moved aside and could not be removed in time.
     pub rest: Vec<String>,
 }
 
 impl Guard {
-    /// Looks at a project; the path is canonical. `released`: paths below it that commands may change.
+    /// Looks at a project with a canonical path. `released` holds paths below it that commands may change.
     pub(super) fn of(root: &Path, released: &Freed, changeable: &[PathBuf]) -> Self {
         Self::looking(ProtectedPaths::new(root), root, released, changeable, Vec::new())
     }
 
-    /// The same when other commands can be at work in the project, or were: what they made or changed was not there before.
+    /// The same when other commands may be running in the project or have run there. What they created or changed does
+    /// not count as existing before.
     #[cfg(target_os = "linux")]
     pub(super) fn knowing(root: &Path, released: &Freed, changeable: &[PathBuf], known: &Known) -> Self {
         let look = if known.searched { ProtectedPaths::again(root, true) } else { ProtectedPaths::new(root) };
         let mut guard = Self::looking(look, root, released, changeable, known.named.clone());
         for noted in known.at_work.iter().filter(|noted| noted.concerns(root) && guard.nested) {
             let there = Path::new(&noted.root);
-            // What the other command could not change, or may, is as it is.
+            // What the other command could not change, or was allowed to change, is taken as it is.
             let (free, inside) = (Released::of(there, &noted.released), |path: &Path| path.starts_with(there));
             let before: BTreeMap<&Path, _> = noted.before.iter().map(|(path, was)| (Path::new(path), was)).collect();
             let stays = |path: &Path| !inside(path) || before.contains_key(path) || free.covers(path);
@@ -139,7 +140,7 @@ impl Guard {
         guard
     }
 
-    /// Protects what links of the protected part lead to, which may lead to others.
+    /// Protects the targets of links in the protected part, and the targets of links in those.
     fn follow_links(&mut self, look: &mut ProtectedPaths<'_>) {
         let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
         while let Some(path) = open.pop() {
@@ -162,7 +163,7 @@ impl Guard {
         }
     }
 
-    /// Protects the links on the way to a path, and where they lead, unless that is a folder of git.
+    /// Protects the links in a path, and their targets, except for git folders.
     fn follow(&mut self, look: &mut ProtectedPaths<'_>, path: &Path, of_git: bool) {
         let (links, last) = followed(&self.root, path);
         for way in links.into_iter().chain(last.filter(|_| !of_git)) {
@@ -172,8 +173,8 @@ impl Guard {
         }
     }
 
-    /// Closes the protected part in what a command sees, so that it can be neither written nor moved away. Returns what of
-    /// it a person could let commands change.
+    /// Closes the protected part in what a command sees, so that the command can neither write nor move it. Returns the
+    /// part that a person could grant.
     #[cfg(target_os = "linux")]
     pub(super) fn close(&self, view: &mut View) -> Vec<String> {
         let as_whole = |path: &Path| self.before.contains_key(path) && !self.released.leads_from(path);
@@ -193,13 +194,13 @@ impl Guard {
         names
     }
 
-    /// Whether a person let commands commit to the repository of a linked worktree.
+    /// Whether a person allowed commands to commit to the repository of a linked worktree.
     #[cfg(target_os = "linux")]
     fn writes_to(&self, view: &View, common: &Path) -> bool {
         view.writable.iter().any(|folder| folder.starts_with(common) || common.starts_with(folder))
     }
 
-    /// The outermost of these that are the project's and not Callsheet's.
+    /// The outermost of these paths that belong to the project and not to Callsheet.
     fn grantable<'a>(&self, paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
         let of_project = |path: &&PathBuf| path.starts_with(&self.root) && !self.ways.contains_key(*path);
         let mut outer: BTreeSet<PathBuf> = BTreeSet::new();
@@ -211,7 +212,7 @@ impl Guard {
         self.names(&outer)
     }
 
-    /// Puts back what was changed since.
+    /// Puts back what changed since.
     pub(super) fn restore(&self) -> Restored {
         let mut widened = BTreeMap::new();
         let mut changed = self.open_ways(&mut widened);
@@ -221,7 +222,7 @@ impl Guard {
             widened.entry(folder.clone()).or_insert(*mode);
         }
         let mut aside = Vec::new();
-        // A folder in the place of a file need not be protected by its name.
+        // A folder that took the place of a file need not have a protected name.
         let there = |path: &&PathBuf| seen.paths.contains(*path) || self.before.contains_key(*path);
         for path in changed.iter().rev().filter(there) {
             widen(path.parent(), &mut widened);
@@ -262,13 +263,13 @@ impl Guard {
         paths.iter().map(name).collect()
     }
 
-    /// Makes the folders on the way folders that can be looked into as before. Returns those that were not.
+    /// Makes the folders above readable as before. Returns those that were not.
     fn open_ways(&self, widened: &mut BTreeMap<PathBuf, u32>) -> BTreeSet<PathBuf> {
         let mut changed = BTreeSet::new();
-        // The outer ones come first.
+        // Outer folders come first.
         for (way, mode) in self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)) {
             if folder_mode(way).is_none() {
-                // Something else in its place leads elsewhere.
+                // If something else took its place, the path leads elsewhere.
                 widen(way.parent(), widened);
                 let _not_there = fs::remove_file(way);
                 told(way, fs::create_dir_all(way));
@@ -279,9 +280,9 @@ impl Guard {
         changed
     }
 
-    /// What is not as it was, and what is seen now.
+    /// What differs from before, and what exists now.
     fn changed(&self) -> Seen {
-        // What is in a new folder goes with it, so that nobody makes the host list it.
+        // The content of a new folder is removed with the folder, so a command cannot make the host list it.
         let into = |path: &Path| {
             let was_there = self.before.get(path).and_then(is_folder).is_some();
             was_there || self.released.leads_from(path) || self.holds_own(path)
@@ -294,7 +295,7 @@ impl Guard {
         self.written.iter().for_each(|folder| look.links(folder));
         let now = look.paths.iter().filter(|path| !self.released.covers(path));
         let paths: BTreeSet<&PathBuf> = self.before.keys().chain(now).collect();
-        // What is reached by a link that was not there is not seen.
+        // What is reached only through a new link is ignored.
         let differs = |path: &&PathBuf| {
             let same = |entry: &Entry| look.paths.contains(*path) && is_at(path, entry, &look.widened);
             let new_way = || self.released.leads_from(path) && folder_mode(path).is_some();
@@ -304,13 +305,13 @@ impl Guard {
         Seen { changed, paths: look.paths, widened: look.widened }
     }
 
-    /// Removes what was not there, or is something else now. A folder is moved aside in one step, and removed when all is put
-    /// back.
+    /// Removes what is new or has become something else. A folder is moved aside in one step, and removed when
+    /// everything is put back.
     fn clear(&self, path: &Path, aside: &mut Vec<PathBuf>) -> io::Result<()> {
         let Ok(now) = path.symlink_metadata() else { return Ok(()) };
         let stays = match self.before.get(path) {
             Some(Entry::Folder(_)) => now.is_dir(),
-            // A file takes the place of another at once.
+            // A file replaces another file directly.
             Some(Entry::File(..)) => now.is_file(),
             Some(_) | None => false,
         };
@@ -325,7 +326,7 @@ impl Guard {
         }
     }
 
-    /// What is to be looked at if nobody can put anything back.
+    /// What to look at if no process is left to put anything back.
     #[cfg(target_os = "linux")]
     pub(super) fn noted(&self) -> Noted {
         let open = |path: &Path, entry: &Entry| (!is_closed(&self.root, path)).then(|| entry.clone());
@@ -339,8 +340,8 @@ impl Guard {
         }
     }
 
-    /// Sets aside the sheets that were written since, for when nobody is left who can tell by whom (spec 11.11). A run that
-    /// is taken up writes its sheet anew.
+    /// Moves aside the sheets that were written since, because nobody is left who knows who wrote them (spec 11.11). A
+    /// resumed run writes its sheet again.
     #[cfg(target_os = "linux")]
     pub(super) fn set_aside(&self) {
         for (sheet, now) in sheets(&self.root) {
@@ -350,8 +351,8 @@ impl Guard {
         }
     }
 
-    /// What is protected behind a path that leads elsewhere in the project, and whether it is a folder of git. What holds
-    /// the protected part of the project itself is not.
+    /// The protected target of a path that leads elsewhere in the project, and whether it is a git folder. A target
+    /// that contains the protected part of the project itself does not count.
     fn behind(&self, path: &Path) -> Option<(PathBuf, bool)> {
         let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
         let skills = path.file_name().is_some_and(|name| name == ".agents");
@@ -369,29 +370,29 @@ impl Guard {
         self.is_inside(&real).then_some((real, of_git))
     }
 
-    /// Whether a real path lies in the project and holds no protected part of the project itself.
+    /// Whether a canonical path is in the project and does not contain the protected part of the project itself.
     fn is_inside(&self, real: &Path) -> bool {
         let holds = [".git", ".callsheet", ".agents/skills"].iter().any(|own| self.root.join(own).starts_with(real));
         real.starts_with(&self.root) && !holds
     }
 
-    /// Whether it is a folder in which this program itself writes.
+    /// Whether this program itself writes in this folder.
     fn holds_own(&self, path: &Path) -> bool {
         OWN.iter().any(|own| self.root.join(own).starts_with(path))
     }
 }
 
-/// What is seen of a project after a command.
+/// The state of a project after a command.
 struct Seen {
-    /// What is not as it was.
+    /// What differs from before.
     changed: BTreeSet<PathBuf>,
-    /// All that is protected and there.
+    /// Everything protected that exists.
     paths: BTreeSet<PathBuf>,
-    /// Folders that were opened to look into them, with the modes they had.
+    /// Folders that were made readable, with their original modes.
     widened: BTreeMap<PathBuf, u32>,
 }
 
-/// Moves a folder to a new name in the folder that it is in.
+/// Renames a folder within its parent folder.
 fn move_beside(path: &Path) -> io::Result<PathBuf> {
     let parent = path.parent().unwrap_or(path);
     let place = tempfile::Builder::new().prefix(".callsheet-removed-").tempdir_in(parent)?;
@@ -405,12 +406,12 @@ fn told(path: &Path, done: io::Result<()>) {
     }
 }
 
-/// Whether a folder on the way is one, and as open to its owner as it was.
+/// Whether a path is a folder that is as accessible to its owner as before.
 fn is_open(way: &Path, mode: u32) -> bool {
     folder_mode(way).is_some_and(|now| now & OWNER == mode & OWNER)
 }
 
-/// Lets this process change what is in a folder.
+/// Lets this process change the content of a folder.
 fn widen(folder: Option<&Path>, widened: &mut BTreeMap<PathBuf, u32>) {
     let Some((folder, mode)) = folder.and_then(|folder| Some((folder, folder_mode(folder)?))) else { return };
     if mode & OWNER != OWNER && set_mode(folder, mode | OWNER).is_ok() {
@@ -418,7 +419,7 @@ fn widen(folder: Option<&Path>, widened: &mut BTreeMap<PathBuf, u32>) {
     }
 }
 
-/// Gives folders their modes back, the inner ones first.
+/// Restores the modes of folders, inner ones first.
 fn narrow(widened: &BTreeMap<PathBuf, u32>) {
     for (folder, mode) in widened.iter().rev().filter(|(folder, _)| folder_mode(folder).is_some()) {
         told(folder, set_mode(folder, *mode));

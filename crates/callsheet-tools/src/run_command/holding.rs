@@ -1,34 +1,34 @@
-//! What the system holds a command to, as tried on this machine, not as hoped.
+//! What the system enforces for a command, tested on this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use super::sandbox::{self, Enforcement};
 
-/// What holds a command on this machine.
+/// What confines a command on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
-    /// Whether a command gets a file system, processes and a network of its own, and from which program if not from this one;
-    /// the error says why not.
+    /// Whether a command gets its own file system, processes and network, and which program creates them if not this
+    /// one. The error says why not.
     pub apart: Result<Option<PathBuf>, String>,
-    /// Writing outside of what was granted is refused by a second wall.
+    /// How far the second barrier refuses to write outside of what was granted.
     pub writes: Enforcement,
-    /// A command can be kept from changing anything by the second wall alone.
+    /// Whether the second barrier alone can keep a command from changing anything.
     pub reads_only: bool,
 }
 
-/// One line of what is held, for a person.
+/// One line about what is enforced, for a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// What it is about.
+    /// The subject.
     pub about: &'static str,
-    /// Whether it is held.
+    /// Whether it is enforced.
     pub held: bool,
-    /// In words.
+    /// The text.
     pub text: String,
 }
 
-/// Tries once and remembers.
+/// Tests once and remembers the result.
 pub fn holding() -> &'static Holding {
     static HOLDING: OnceLock<Holding> = OnceLock::new();
     HOLDING.get_or_init(|| Holding { apart: apart(), writes: sandbox::writes(), reads_only: sandbox::can_only_read() })
@@ -50,22 +50,22 @@ fn apart() -> Result<Option<PathBuf>, String> {
 }
 
 impl Holding {
-    /// Whether a command can do what was approved and nothing else.
+    /// Whether a command can do only what was approved.
     pub fn is_whole(&self) -> bool {
         self.apart.is_ok()
     }
 
-    /// The program that makes the namespaces of commands, if it is not this one.
+    /// The program that creates the namespaces of commands, if it is not this one.
     pub fn through(&self) -> Option<&Path> {
         self.apart.as_ref().ok()?.as_deref()
     }
 
-    /// Whether scripts that only read can be held to it, so that they need no approval.
+    /// Whether the system can enforce that a script only reads, so that it needs no approval.
     pub fn holds_readers(&self) -> bool {
         self.is_whole() || self.reads_only
     }
 
-    /// What is held and what is not, line by line.
+    /// What is enforced and what is not, line by line.
     pub fn lines(&self) -> Vec<Held> {
         let apart = self.is_whole();
         let line = |about, held: bool, if_held: &str, if_not: &str| Held {
@@ -76,16 +76,16 @@ impl Holding {
         let writes = match (apart, self.writes) {
             (true, _) | (false, Enforcement::Full) => (true, ""),
             (false, Enforcement::Partial) => {
-                (false, "this kernel's Landlock is old and leaves some ways to change files elsewhere open")
+                (false, "the old Landlock of this kernel leaves some ways to change files elsewhere")
             }
             (false, Enforcement::None) => (false, "commands can write wherever you can"),
         };
         let border = match self.through() {
-            None => "commands run in namespaces of their own".to_owned(),
-            Some(program) => format!("commands run in namespaces that {} makes", program.display()),
+            None => "commands run in their own namespaces".to_owned(),
+            Some(program) => format!("commands run in namespaces that {} creates", program.display()),
         };
         vec![
-            line("border", apart, &border, "commands get no namespaces of their own"),
+            line("border", apart, &border, "commands do not get their own namespaces"),
             line(
                 "writing",
                 writes.0,
@@ -102,25 +102,25 @@ impl Holding {
             line(
                 "sockets",
                 apart,
-                "commands cannot reach programs of yours that listen, but for sockets in the project or a granted folder",
-                "commands can talk to programs of yours that listen, such as an agent for keys",
+                "commands cannot connect to your programs, except through sockets in the project or a granted folder",
+                "commands can connect to your programs, such as a key agent",
             ),
             line(
                 "metadata",
                 apart,
-                "modes, owners and times outside of the project stay as they are",
+                "commands cannot change modes, owners and times outside of the project",
                 "commands can change modes and times of your files",
             ),
             line(
                 "scripts that only read",
                 self.holds_readers(),
                 "they change nothing, open no socket, and run without approval",
-                "they need approval like those that write",
+                "they need approval like scripts that change files",
             ),
             line(
                 "processes",
                 apart,
-                "commands see no processes but their own, which end with them",
+                "commands see only their own processes, which end with them",
                 "commands see your other processes",
             ),
         ]

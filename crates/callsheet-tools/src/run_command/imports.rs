@@ -1,4 +1,4 @@
-//! Files that rules for models bring in by lines `@path`: who writes those writes rules.
+//! Files that rules for models include with lines `@path`. Whoever writes these files writes rules.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -8,15 +8,15 @@ use callsheet_runtime::rules::{MOST_BYTES, imported};
 
 use super::protected::is_rules;
 
-/// Files that are read for such lines.
+/// Most files that are searched for such lines.
 const MOST: usize = 200;
 
-/// What files of rules among these paths bring in, and what that brings in, be it there or not.
+/// The files that rules among these paths include, directly or indirectly, whether they exist or not.
 pub(super) fn brought_in(root: &Path, paths: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
     let mut open: Vec<PathBuf> = paths.iter().filter(|path| is_rules(path)).cloned().collect();
     let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
     while let Some(file) = open.pop().filter(|_| seen.len() < MOST) {
-        // Rules can be a link; what they bring in cannot.
+        // Rules can be a link; included files cannot.
         let is_text = file.metadata().is_ok_and(|known| known.is_file() && known.len() <= MOST_BYTES);
         let folder = file.strip_prefix(root).ok().and_then(Path::parent).and_then(Path::to_str);
         let Some(folder) = folder.filter(|_| is_text && seen.insert(file.clone())) else { continue };
@@ -57,7 +57,7 @@ mod tests {
             ".git/remotes/origin",
             "Target/AGENTS.md",
         ];
-        // These three make `src` a repository, and without one of them it is none.
+        // These three entries make `src` a repository. If one is missing, it is not a repository.
         fs::create_dir_all(root.join("src/objects")).unwrap();
         fs::write(root.join("src/config"), "the person's").unwrap();
         fs::create_dir_all(root.join("src/refs")).unwrap();

@@ -1,4 +1,4 @@
-//! How much memory and processor time all processes of a command may use together.
+//! Limits on the memory and processor time that all processes of a command use together.
 
 use std::fs;
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Limits {
     /// Bytes of memory.
     pub(super) memory: Option<u64>,
-    /// Seconds of processor time. Without a limit of its own it is bounded by the time limit and the processors.
+    /// Seconds of processor time. Without this limit, the time limit and the number of processors bound it.
     pub(super) cpu: Option<u64>,
 }
 
-/// What a command used more of than it may, with the limit in bytes or seconds.
+/// The limit that a command exceeded, in bytes or seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Over {
     Memory(u64),
@@ -22,7 +22,7 @@ pub(crate) enum Over {
 }
 
 impl Limits {
-    /// What the user set; of memory, three quarters of what there is.
+    /// The user's settings. The default for memory is three quarters of what exists.
     pub(crate) fn of(granted: &Granted) -> Self {
         let set = granted.memory_mb.map(|mb| mb.saturating_mul(1 << 20));
         Self { memory: set.or_else(|| Some(there_is()? / 4 * 3)), cpu: granted.cpu_seconds }
@@ -36,7 +36,7 @@ pub(super) fn there_is() -> Option<u64> {
     machine.into_iter().chain(container).min()
 }
 
-/// The bytes behind a name in a file of the system.
+/// The bytes after a name in a system file.
 pub(super) fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().trim_end_matches("kB").trim().parse().ok().map(|kb: u64| kb.saturating_mul(1024))

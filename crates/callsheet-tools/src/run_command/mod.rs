@@ -44,25 +44,25 @@ pub use process::kill_all;
 #[cfg(target_os = "linux")]
 pub use supervisor::{supervise, supervise_with};
 
-/// Only where children can be adopted does a process supervise a command.
+/// A process supervises commands only where it can adopt children, so here it does nothing.
 #[cfg(not(target_os = "linux"))]
 pub fn supervise() -> Option<std::process::ExitCode> {
     None
 }
 
-/// Only where a process supervises commands can it be killed.
+/// A supervising process, which could be killed, exists only on other systems.
 #[cfg(not(target_os = "linux"))]
 pub fn set_aside_left(_folder: &std::path::Path, _project: &std::path::Path) -> Vec<String> {
     Vec::new()
 }
 
-/// Whether a text names a host that can be granted. Only where commands have a network of their own is it read.
+/// Whether a text names a host that can be granted. Used only where commands have their own network.
 #[cfg(not(target_os = "linux"))]
 pub fn is_host(text: &str) -> bool {
     !text.is_empty()
 }
 
-/// Only where children can be adopted does a process supervise a command.
+/// A process supervises commands only where it can adopt children, so here it does nothing.
 #[cfg(not(target_os = "linux"))]
 pub fn supervise_with(_program: &std::path::Path) {}
 
@@ -102,7 +102,7 @@ impl RunCommand {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
         let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
         let mut spec = spec(RUN_COMMAND, &["bash", "run_script"], description, schema, classes);
-        // Two commands in one tree get in each other's way: builds, installs, version control.
+        // Two commands in one folder tree interfere with each other: builds, installs, version control.
         spec.exclusive = true;
         Self(spec)
     }
@@ -177,8 +177,8 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     }
 }
 
-/// Fails if the command cannot start whatever earlier tasks make in the project: a program that is named by a path may still
-/// come.
+/// Fails if the command can never start, whatever earlier tasks create in the project. A program that is named by a
+/// path may still appear.
 fn startable(given: &Value, workspace: &Workspace) -> Result<(), Stop> {
     let wanted: Arguments = arguments(given)?;
     let argv = argv(&wanted.call.command)?;
@@ -190,7 +190,8 @@ fn startable(given: &Value, workspace: &Workspace) -> Result<(), Stop> {
     Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason)]))
 }
 
-/// Whether a folder of the search path of commands has a program of this name. A folder below the project may get one.
+/// Whether a folder of the commands' search path has a program of this name. A folder below the project may still get
+/// one.
 fn is_on_path(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.is_relative() || folder.join(program).is_file())
@@ -200,13 +201,14 @@ fn may_run(workspace: &Workspace) -> Result<(), Stop> {
     if workspace.holds_kept() { Err(Stop::failed("command-holds-kept", &[])) } else { Ok(()) }
 }
 
-/// Where a command may write besides the project, if one may run at all.
+/// Where a command may write besides the project, if a command may run at all.
 pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
     may_run(&context.workspace)?;
     Temporary::new().map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
 }
 
-/// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
+/// Marks a command as failed that changed what no command may change, whatever it reported. The change has already been
+/// put back as far as possible.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
     let Restored { changed, open, grantable, left, rest } = &ended.restored;
@@ -225,12 +227,12 @@ pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(
     Err(Stop::Fault(ToolFault::Told { person, model: words.join("\n") }))
 }
 
-/// How a person lets commands change what is protected.
+/// How a person lets commands change a protected path.
 fn grantable_words(paths: &[String]) -> String {
     say("command-closed", &[("paths", &paths.join(", ")), ("words", &command_text(paths))])
 }
 
-/// A program and its arguments: those that are listed, or the shell with its line.
+/// A program and its arguments: the given ones, or the shell with its line.
 fn argv(command: &CommandLine) -> Result<Vec<String>, Stop> {
     match command {
         CommandLine::Words(words) if words.first().is_some_and(|program| !program.trim().is_empty()) => {
@@ -253,16 +255,16 @@ pub(crate) fn reason(error: &std::io::Error) -> String {
     }
 }
 
-/// Folders below a home folder in which tools keep what they fetched.
+/// Folders below a home in which tools keep their downloads.
 const CACHES: [&str; 3] = [".cache", ".cargo", ".npm"];
 
-/// A command that failed is told of what it was refused and how a person allows it.
+/// Tells a failed command what it was refused and how a person can allow it.
 fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> ToolOutcome {
     let ToolOutcome::Output(mut text) = outcome else { return outcome };
     let home = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
     let granted = &context.workspace.granted().writable;
     let said = [&ended.stderr, &ended.stdout];
-    // What tools keep below a granted folder stays closed until it is granted itself.
+    // What tools keep below a granted folder stays closed until it is granted separately.
     let refused = said.iter().any(|text| text.contains("Read-only file system"));
     let of_tools = OF_TOOLS.iter().map(|name| home.join(name)).filter(|tool| {
         refused && !tool.ends_with("bin") && granted.iter().any(|folder| folder != tool && tool.starts_with(folder))
@@ -295,7 +297,7 @@ fn with_grants(outcome: ToolOutcome, ended: &Ended, context: &ToolContext) -> To
     ToolOutcome::Output(text)
 }
 
-/// A program that ran and said no is output, not a failed call: what it said is what the model needs.
+/// A program that ran and reported failure is output, not a failed call: the model needs what it printed.
 fn report(ended: &Ended) -> ToolOutcome {
     let how = match ended.end {
         End::Code(code) => say("command-code", &[("code", &code)]),
@@ -317,7 +319,7 @@ fn report(ended: &Ended) -> ToolOutcome {
     if stopped { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
 }
 
-/// What a command used too much of, with the setting that bounds it.
+/// Which limit a command exceeded, and the setting for it.
 pub(crate) fn over_words(over: Over) -> String {
     match over {
         Over::Memory(bytes) => say("command-memory", &[("mb", &(bytes >> 20))]),

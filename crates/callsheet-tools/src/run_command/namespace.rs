@@ -1,5 +1,5 @@
-//! The namespaces of a command: its own users, mounts, processes, network and messages. What runs in them ends with the
-//! first process in there, and that ends with the process outside that started it, however it ends.
+//! The namespaces of a command: its own users, mounts, processes, network and IPC. Everything in them ends with their
+//! first process, and that process ends with the process outside that started it, in whatever way that one ends.
 
 use std::fs;
 use std::io;
@@ -18,18 +18,18 @@ use rustix::thread::{
 
 use super::border::View;
 
-/// The end of a process between here and the namespaces that could not make them.
+/// Exit code of the process in between if it could not create the namespaces.
 const FAILED: i32 = 125;
-/// Processes of a command at once.
+/// Most processes of a command at once.
 const PROCESSES: u64 = 4096;
-/// Bytes of a file that a command writes.
+/// Most bytes of a file that a command writes.
 const FILE_BYTES: u64 = 32 << 30;
 
-/// Starts `first` as the first process in new namespaces. The process that is returned ends when nothing is left in them.
-/// The calling process must have one thread.
+/// Starts `first` as the first process in new namespaces. The returned process ends when nothing is left in them. The
+/// calling process must have one thread.
 ///
 /// # Errors
-/// No process can be started. That namespaces are refused, `refused` is told.
+/// No process can be started. If the system refuses namespaces, `refused` is called.
 pub(super) fn start(
     view: &View,
     first: impl FnOnce(Rank) -> io::Result<()>,
@@ -65,12 +65,12 @@ pub(super) fn wait(process: Pid) {
     while waitpid(Some(process), WaitOptions::empty()).is_err_and(|error| error == Errno::INTR) {}
 }
 
-/// Starts a copy of this process, which does what it is given and ends with its code.
+/// Forks this process. The child runs the closure and exits with its code.
 fn fork(child: impl FnOnce() -> i32) -> io::Result<Pid> {
     #[expect(unsafe_code, reason = "no library offers a safe fork")]
-    // SAFETY: after a fork only what is safe in a signal handler may run in the child of a process with several threads,
-    // since another thread may hold a lock. This process has one thread: it was started to supervise, and `start` is called
-    // before it starts others. So the child may do anything.
+    // SAFETY: after a fork in a process with several threads, the child may do only what is safe in a signal handler,
+    // because another thread may hold a lock. This process has one thread: it was started to supervise, and `start` is
+    // called before it starts others. So the child may do anything.
     let process = unsafe { libc::fork() };
     match process {
         -1 => Err(io::Error::last_os_error()),
@@ -79,12 +79,12 @@ fn fork(child: impl FnOnce() -> i32) -> io::Result<Pid> {
     }
 }
 
-/// Enters new namespaces, as the same user. Processes that are started from here on are in one of their own.
+/// Enters new namespaces as the same user. Processes started from here on are in their own process namespace.
 fn unshare() -> io::Result<()> {
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
     let others = UnshareFlags::NEWNS | UnshareFlags::NEWPID | UnshareFlags::NEWIPC | UnshareFlags::NEWNET;
     if enter(UnshareFlags::NEWUSER | others).is_err() {
-        // Where no namespaces of users are to be had, root needs none to make the others.
+        // If the system has no user namespaces, root can create the others without one.
         return enter(others);
     }
     fs::write("/proc/self/setgroups", "deny")?;
@@ -100,26 +100,27 @@ fn enter(flags: UnshareFlags) -> io::Result<()> {
     }
 }
 
-/// Makes the inside what a command may have.
+/// Sets up the inside with what a command may have.
 fn prepare_inside(view: &View) -> io::Result<Rank> {
     raise_loopback()?;
-    // Every port inside is the command's own, also the low ones.
+    // Every port inside belongs to the command, including the low ones.
     fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0")?;
-    // What holds it cannot be opened inside.
+    // This file cannot be opened any more once the command is confined.
     let rank = Rank::own()?;
     view.enter()?;
     settle_inside()?;
     Ok(rank)
 }
 
-/// Which process the system ends first where memory runs out: the command, and never the one that puts back what it changed.
+/// Which process the system ends first if memory runs out: the command, and never the process that puts back what it
+/// changed.
 pub(super) struct Rank {
     file: fs::File,
     own: String,
 }
 
 impl Rank {
-    /// That of this process.
+    /// The rank of this process.
     pub(super) fn own() -> io::Result<Self> {
         let mut file = fs::OpenOptions::new().read(true).write(true).open("/proc/self/oom_score_adj")?;
         let mut own = String::new();
@@ -127,9 +128,9 @@ impl Rank {
         Ok(Self { file, own })
     }
 
-    /// Starts a process that goes first.
+    /// Starts a process that is ended first.
     pub(super) fn spawn_first(&self, command: &mut Command) -> io::Result<Child> {
-        // A child inherits the rank. Before it runs the program it gives this process its own rank back.
+        // A child inherits the rank. Before it runs the program, it restores the rank of this process.
         let (file, own) = (self.file.try_clone()?, self.own.clone().into_bytes());
         #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
         // SAFETY: the closure makes one system call, `pwrite`, which neither allocates nor locks, with a descriptor and bytes
@@ -139,26 +140,26 @@ impl Rank {
         }
         self.file.write_at(b"1000", 0)?;
         let child = command.spawn();
-        // It may have failed before that.
+        // The child may have failed before that.
         self.file.write_at(self.own.as_bytes(), 0)?;
         child
     }
 }
 
-/// The rest, which needs no rights.
+/// The rest of the setup, which needs no rights.
 pub(super) fn settle_inside() -> io::Result<()> {
     limit()?;
     drop_capabilities()?;
     set_no_new_privs(true)?;
-    // Else a command could reach into the process that reports how it ended.
+    // Otherwise a command could reach into the process that reports how it ended.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
 
-/// No process inside has a right that its user does not have.
+/// Removes every right that the user does not have from the processes inside.
 fn drop_capabilities() -> io::Result<()> {
     for bit in 0..64 {
-        // The kernel knows fewer.
+        // The kernel knows fewer capabilities.
         let _unknown = remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit));
     }
     clear_ambient_capability_set()?;
@@ -170,7 +171,7 @@ fn limit() -> io::Result<()> {
     for (resource, limit) in [
         (Resource::Nproc, PROCESSES),
         (Resource::Fsize, FILE_BYTES),
-        // Above 0, since a program of the system that takes what is left of crashed ones is not kept off by 0.
+        // More than 0, because 0 does not stop a system program that collects core dumps.
         (Resource::Core, 1),
     ] {
         let most = rustix::process::getrlimit(resource).maximum.unwrap_or(u64::MAX).min(limit);

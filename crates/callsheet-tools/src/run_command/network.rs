@@ -1,7 +1,7 @@
-//! The network of a command: none but its own processes, and hosts that the user granted, which it reaches through a proxy.
+//! The network of a command: only its own processes, and hosts that the user granted, which it reaches through a proxy.
 //!
-//! The command has a network of its own without a way out. Its first process listens there and hands the listening
-//! sockets to the process outside, which accepts what connects to them and connects on.
+//! The command has its own network without a way out. Its first process listens there and passes the listening sockets
+//! to the process outside, which accepts connections and forwards them.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, IoSlice, IoSliceMut, Read, Write};
@@ -20,11 +20,11 @@ use rustix::net::{
 
 use crate::fetch_url::address::refusal;
 
-/// Hosts of this machine that can be granted by port: 64 at most, which one message can carry.
+/// Most hosts on this machine that can be granted by port. One message can carry 64.
 const PORTS: usize = 64;
-/// Bytes of the head of a request.
+/// Most bytes of the head of a request.
 const HEAD: u64 = 16 * 1024;
-/// Connections of a command at once.
+/// Most connections of a command at once.
 const CONNECTIONS: usize = 256;
 /// How long a host may take to answer a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -32,11 +32,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// A host that the user granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct HostGrant {
-    /// Its name in small letters.
+    /// Its name in lower case.
     name: String,
-    /// All hosts below the name count too.
+    /// Whether all hosts below the name count too.
     below: bool,
-    /// `None`: those of the web.
+    /// `None` means the ports of the web.
     port: Option<u16>,
 }
 
@@ -79,10 +79,10 @@ fn local_ports(grants: &[HostGrant]) -> Vec<u16> {
     grants.iter().filter_map(HostGrant::local_port).take(PORTS).collect()
 }
 
-/// Listens inside and hands the sockets out. Returns the variables that lead programs to the proxy.
+/// Listens inside and passes the sockets out. Returns the variables that point programs to the proxy.
 ///
 /// # Errors
-/// A port cannot be listened on, or the process outside is gone.
+/// It cannot listen on a port, or the process outside has gone.
 pub(super) fn open(hosts: &[String], outside: &UnixStream) -> io::Result<Vec<(&'static str, String)>> {
     let proxy = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let address = format!("http://{}", proxy.local_addr()?);
@@ -104,18 +104,18 @@ pub(super) fn open(hosts: &[String], outside: &UnixStream) -> io::Result<Vec<(&'
         .collect())
 }
 
-/// The way out of a command's network, held open by the process outside.
+/// The way out of a command's network. The process outside keeps it open.
 #[derive(Default)]
 pub(super) struct WayOut {
     refused: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl WayOut {
-    /// Serves what the first process inside listens on. Reads one byte, with which the sockets come.
+    /// Serves the sockets on which the first process inside listens. Reads one byte, which arrives with the sockets.
+    /// `grantable` says whether a person's grant would apply to the command.
     ///
     /// # Errors
-    /// It handed out nothing: it ended.
-    /// `grantable`: a grant of a person would count for the command.
+    /// The first process ended and passed nothing.
     pub(super) fn serve(hosts: &[String], grantable: bool, inside: &UnixStream) -> io::Result<Self> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(PORTS + 1))];
         let mut message = RecvAncillaryBuffer::new(&mut space);
@@ -134,7 +134,7 @@ impl WayOut {
         Ok(this)
     }
 
-    /// Hosts that the command asked for in vain, with their ports.
+    /// Hosts that the command asked for and did not get, with their ports.
     pub(super) fn refused(&self) -> Vec<String> {
         self.refused.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
@@ -151,7 +151,7 @@ fn accept(listener: TcpListener, serve: impl Fn(TcpStream) -> io::Result<()> + S
             open.fetch_add(1, Ordering::SeqCst);
             let (serve, open) = (Arc::clone(&serve), Arc::clone(&open));
             std::thread::spawn(move || {
-                // A connection that breaks is the command's to see.
+                // If a connection breaks, the command notices it.
                 let _broken = serve(client);
                 open.fetch_sub(1, Ordering::SeqCst);
             });
@@ -168,7 +168,7 @@ fn pass_on(client: TcpStream, port: u16) -> io::Result<()> {
 struct Wanted {
     host: String,
     port: u16,
-    /// The request as the host is to get it; `None`: the connection itself was asked for.
+    /// The request as the host gets it. `None` if the client asked for the connection itself.
     request: Option<String>,
 }
 
@@ -242,13 +242,13 @@ fn proxied(
         None => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
         Some(request) => server.write_all(request.as_bytes())?,
     }
-    // What came with the head belongs to the host.
+    // What arrived together with the head is for the host.
     server.write_all(reader.buffer())?;
     drop(reader);
     both_ways(client, server)
 }
 
-/// A person copies the command that grants a host, so nothing but the name of one is put into it.
+/// A person may copy the suggested command that grants a host, so it contains nothing but a host name.
 fn refuse(client: &mut TcpStream, host: &str, refused: &Mutex<BTreeSet<String>>) -> io::Result<()> {
     if !is_host(host) {
         return say(
@@ -262,7 +262,7 @@ fn refuse(client: &mut TcpStream, host: &str, refused: &Mutex<BTreeSet<String>>)
     say(client, "403 Forbidden", &format!("commands may not connect to this host; {advice}"))
 }
 
-/// Connects to an address that was looked at, so that the name cannot lead elsewhere in between.
+/// Connects to an address that was checked, so the name cannot lead elsewhere in between.
 fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
     for at in (host, port).to_socket_addrs()? {
@@ -286,7 +286,8 @@ fn is_private(ip: IpAddr) -> bool {
     refusal(ip).is_some()
 }
 
-/// Whether an address is one of this machine, which may be a public one: from there it is reached from itself. Nothing is sent.
+/// Whether an address belongs to this machine. It can be a public address that this machine can reach from itself.
+/// Nothing is sent.
 fn is_own(at: SocketAddr) -> bool {
     let any: IpAddr = if at.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let from = || {
@@ -342,14 +343,14 @@ mod tests {
         for text in ["", "*.", "a b", "a/b", "host:port", "host:99999"] {
             assert_eq!(HostGrant::read(text), None, "{text}");
         }
-        // What would do more than name a host where a person copies it, and what no grant could cover.
+        // Texts that would do more than name a host if a person copied them, and texts that no grant could cover.
         for text in ["$(id):80", "a;b:80", "`id`", "--everywhere", "::1:80", "localhost"] {
             assert!(!is_host(text), "{text}");
         }
         assert_eq!(local_ports(&grants(&["localhost:5432".to_owned(), "localhost".to_owned()])), [5432]);
     }
 
-    /// Each address of this machine counts, as its loopback addresses do, which stand here for a public one.
+    /// Every address of this machine counts. Loopback addresses stand here for a public one.
     #[test]
     fn an_address_of_this_machine_is_known_by_itself() {
         let at = |text: &str| SocketAddr::new(text.parse().unwrap(), 80);
@@ -357,7 +358,7 @@ mod tests {
         assert!(connect("127.0.0.1", 9).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied));
     }
 
-    /// Only where a grant would count is one advised.
+    /// A grant is suggested only if it would apply.
     #[test]
     fn a_refused_host_names_a_grant_only_to_what_has_grants() {
         for grantable in [true, false] {

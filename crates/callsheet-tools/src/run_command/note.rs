@@ -1,5 +1,6 @@
-//! What was protected in a project before a command, noted in the user's state folder while it runs. If the process that
-//! supervises it is killed, nobody puts back what the command left: the next start in the project does, by the note.
+//! A note of what was protected in a project before a command, kept in the user's state folder while the command runs.
+//! If the supervising process is killed, nobody puts back what the command left. The next start in the project then
+//! does, with the help of the note.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -19,24 +20,24 @@ use super::guard::Guard;
 use super::protected::ProtectedPaths;
 use super::released::{Freed, Released};
 
-/// Between two signs of life.
+/// Time between two signs of life.
 const BEAT: Duration = Duration::from_secs(1);
-/// How long after the last sign of life a command can still have been at work.
+/// How long after the last sign of life a command may still have been running.
 const SLACK: Duration = Duration::from_secs(10);
-/// The folder of a project into which is moved what a command may have left.
+/// The folder of a project that receives what a command may have left.
 const ASIDE: &str = "callsheet-set-aside";
 
-/// How the name of a note ends.
+/// Ending of a note's file name.
 const NOTE: &str = ".json";
-/// Held while somebody looks at the project.
+/// Locked while a process looks at the project.
 const LOCK: &str = "lock";
 
-/// A note that stands.
+/// A note on disk.
 pub(super) struct Note {
     /// Locked as long as the supervisor or the first process of the command lives.
     file: fs::File,
     path: PathBuf,
-    /// The thread that shows signs of life. It ends with this, since it too has the lock.
+    /// The thread that shows signs of life. It ends with this value, because it also holds the lock.
     beat: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
@@ -49,20 +50,20 @@ impl Drop for Note {
     }
 }
 
-/// What it says.
+/// The content of a note.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Noted {
     /// The project.
     pub root: OsString,
-    /// What was there, each with what it was if the command can change it.
+    /// The protected paths that existed. If the command can change one, its content too.
     pub before: Vec<(OsString, Option<Entry>)>,
-    /// Where links led to, and whether that is a folder of git.
+    /// The targets of links, and whether each is a git folder.
     pub linked: Vec<(OsString, bool)>,
-    /// What the command may change, by paths below the project.
+    /// What the command may change, as paths below the project.
     pub released: Freed,
-    /// What could make a folder a repository together with others.
+    /// Entries that could turn a folder into a repository together with others.
     pub makings: Vec<OsString>,
-    /// Whether the whole project was looked at.
+    /// Whether the whole project was searched.
     pub nested: bool,
 }
 
@@ -73,21 +74,21 @@ fn write(places: &Places, folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of a project from other commands.
+/// What other commands tell about a project.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Known {
-    /// What those that are at work found before.
+    /// What running commands found before they started.
     pub at_work: Vec<Noted>,
-    /// It was small enough once to be searched for others within it, and is searched since then, however large a command
-    /// makes it.
+    /// Whether the project was once small enough to be searched for nested projects. From then on it is always
+    /// searched, however large a command makes it.
     pub searched: bool,
-    /// What settings of git name that cannot be read where this is looked at.
+    /// What git's settings name that cannot be read where the check runs.
     pub named: Vec<PathBuf>,
 }
 
 impl Noted {
-    /// Whether what it says holds in a project: it is the same one, or one of them lies in the other. One that was too large to
-    /// be searched says nothing of others within it.
+    /// Whether the note applies to a project: it is the same project, or one contains the other. A note of a project
+    /// that was too large to search says nothing about nested projects.
     pub(super) fn concerns(&self, project: &Path) -> bool {
         let own = Path::new(&self.root);
         own == project || own.starts_with(project) || self.nested && project.starts_with(own)
@@ -113,7 +114,7 @@ fn notes(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Note {
-    /// Looks at a project and notes it before a command is started. Of two that are started at once, one knows of the other.
+    /// Looks at a project and writes a note before a command starts. If two start at once, one knows of the other.
     pub(super) fn take(
         folder: &Path,
         project: &Path,
@@ -137,7 +138,7 @@ impl Note {
         Ok((known, guard, note))
     }
 
-    /// Notes this before a command is started.
+    /// Writes a note before a command starts.
     fn put(folder: &Path, noted: &Noted) -> io::Result<Self> {
         create_private_folder(folder)?;
         let (mut file, path) = tempfile::Builder::new().suffix(NOTE).tempfile_in(folder)?.keep()?;
@@ -146,7 +147,7 @@ impl Note {
         Ok(Self { file, path, beat: None })
     }
 
-    /// Shows from here on that the command is at work.
+    /// Shows from now on that the command is running.
     pub(super) fn beat(&mut self) -> io::Result<()> {
         let file = self.file.try_clone()?;
         let (beats, over) = channel();
@@ -159,24 +160,24 @@ impl Note {
         Ok(())
     }
 
-    /// All is put back.
+    /// Everything has been put back.
     pub(super) fn over(self) {
         let _gone = fs::remove_file(&self.path);
     }
 }
 
-/// Moves aside what commands may have left whose supervisor was killed, and says so, line by line. What a person made since
-/// stays where it is.
+/// Moves aside what commands with a killed supervisor may have left, and returns a line about each. What a person
+/// created since stays.
 pub fn set_aside_left(folder: &Path, project: &Path) -> Vec<String> {
     let mut lines = Vec::new();
     for path in notes(folder) {
         let Ok(file) = fs::File::open(&path) else { continue };
-        // A command that is at work has the lock.
+        // A running command holds the lock.
         if file.try_lock().is_err() {
             continue;
         }
         let last = file.metadata().and_then(|found| found.modified()).unwrap_or_else(|_| SystemTime::now());
-        // One that was cut off belongs to a command that was never started.
+        // A truncated note belongs to a command that never started.
         let noted: Option<Noted> = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if noted.as_ref().is_some_and(|noted| noted.root != project) {
             continue;
@@ -191,11 +192,11 @@ pub fn set_aside_left(folder: &Path, project: &Path) -> Vec<String> {
 /// What a command may have left.
 #[derive(Default)]
 struct Left {
-    /// New, and made while it ran.
+    /// New, and created while the command ran.
     made: BTreeSet<PathBuf>,
-    /// New, and made since.
+    /// New, and created after the command.
     later: BTreeSet<PathBuf>,
-    /// There before, and not as it was.
+    /// Existed before, and has changed.
     changed: BTreeSet<PathBuf>,
 }
 
@@ -232,7 +233,7 @@ impl Left {
 
     fn settle(&self, project: &Path) -> Vec<String> {
         let name = |path: &Path| path.strip_prefix(project).unwrap_or(path).display().to_string();
-        let why = "a command may have made it whose supervisor was killed";
+        let why = "a command whose supervisor was killed may have created it";
         let moved = |path: &PathBuf| match move_aside(project, path) {
             Ok(to) => format!("moved {} to {}: {why}; move it back if it is yours", name(path), name(&to)),
             Err(error) => {
@@ -243,9 +244,9 @@ impl Left {
         let said = [
             (
                 &self.later,
-                "was made after a command whose supervisor was killed, and stays: look at it if it is not yours",
+                "was created after a command whose supervisor was killed, and stays; look at it if it is not yours",
             ),
-            (&self.changed, "was changed while a command ran whose supervisor was killed, or since: look at it"),
+            (&self.changed, "was changed during or after a command whose supervisor was killed; look at it"),
         ];
         for (paths, words) in said {
             lines.extend(paths.iter().map(|path| format!("{} {words}", name(path))));
@@ -254,7 +255,8 @@ impl Left {
     }
 }
 
-/// Moves something of a project into its own folder for that, whatever links were put on the way meanwhile.
+/// Moves something of a project into the folder for set-aside files, whatever links were put into its path in the
+/// meantime.
 fn move_aside(project: &Path, path: &Path) -> io::Result<PathBuf> {
     let folder = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -301,7 +303,7 @@ mod tests {
         assert!(known.at_work.is_empty() && !known.searched);
         fs::create_dir_all(root.join(".husky")).unwrap();
         fs::remove_file(root.join("deep/CLAUDE.md")).unwrap();
-        // What this link leads to is the project's, and stays.
+        // The target of this link belongs to the project, and stays.
         std::os::unix::fs::symlink("lib", root.join(".agents")).unwrap();
         for name in [".envrc", ".husky/pre-commit", "lib/AGENTS.md", "new.md"] {
             fs::write(root.join(name), "evil").unwrap();
@@ -342,7 +344,7 @@ mod tests {
             fs::write(root.join(name), "new").unwrap();
         }
         assert_eq!(set_aside_left(&notes, &root), [] as [&str; 0], "the command is at work");
-        // As if it had ended long ago; what is made from here on is the person's.
+        // As if the command had ended long ago. What is created from here on belongs to the person.
         let noted: Noted = serde_json::from_slice(&fs::read(&note.path).unwrap()).unwrap();
         let left = Left::of(&root, &noted, SystemTime::now() - Duration::from_secs(3600));
         assert!(left.made.is_empty() && left.later.len() == 3, "{:?}", left.later);
@@ -360,7 +362,7 @@ mod tests {
         assert!(root.join("callsheet-set-aside/1-.husky/deep/x").exists() && root.join("free").exists());
         assert!(!root.join(".envrc").exists() && root.join(".vscode/a").exists());
         assert_eq!(set_aside_left(&notes, &root), [] as [&str; 0]);
-        // Whatever lies in the way, nothing leaves the project.
+        // Whatever is in the way, nothing leaves the project.
         let note = Note::put(&notes, &Guard::of(&root, &Freed::default(), &[]).noted()).unwrap();
         fs::write(root.join(".mcp.json"), "new").unwrap();
         fs::remove_dir_all(root.join(ASIDE)).unwrap();

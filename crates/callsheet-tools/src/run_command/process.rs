@@ -1,4 +1,4 @@
-//! One process and all it starts, ended as a whole: under a process that supervises it, else as a group of its own.
+//! One process and everything that it starts, ended together: under a supervising process, or else as a process group.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +21,7 @@ use super::limits::Over;
 use super::sandbox::{self, Enforcement, Restriction};
 use super::stream::Stream;
 
-/// Time between asking a group to end and ending it.
+/// Time between asking a group to end and killing it.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// Time for the last output of a process that has ended.
 pub(super) const LAST_OUTPUT: Duration = Duration::from_millis(500);
@@ -33,9 +33,9 @@ pub(crate) enum End {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Stopped by us, out of time.
+    /// Callsheet stopped it because its time ran out.
     TimedOut,
-    /// Stopped by us, since it used too much.
+    /// Callsheet stopped it because it used too much.
     Over(Over),
 }
 
@@ -44,15 +44,15 @@ pub(crate) struct Ended {
     pub end: End,
     pub stdout: String,
     pub stderr: String,
-    /// A stream was longer than what is kept of it.
+    /// Whether a stream was longer than what was kept of it.
     pub truncated: bool,
-    /// What of the protected part of the project was changed.
+    /// What changed in the protected part of the project.
     pub restored: Restored,
-    /// Hosts that it may not connect to and asked for.
+    /// Hosts that it asked for and may not connect to.
     pub refused: Vec<String>,
-    /// What it could only read and a person could let it change.
+    /// What it could only read, and a person could let it change.
     pub closed: Vec<String>,
-    /// The system killed what holds it, and it with it.
+    /// The system killed the process that confines it, and the command with it.
     pub lost: bool,
     pub elapsed: Duration,
 }
@@ -60,12 +60,12 @@ pub(crate) struct Ended {
 /// Bounds of a process.
 pub(crate) struct Bounds<'a> {
     pub timeout: Duration,
-    /// Bytes kept of each stream.
+    /// Most bytes kept of each stream.
     pub cap: usize,
     pub cancel: &'a CancellationToken,
     /// What it may change.
     pub confined: Confined,
-    /// What it reads; `None`: nothing.
+    /// What it reads. `None` means nothing.
     pub stdin: Option<Vec<u8>>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) enum NotRun {
     Fault(ToolFault),
 }
 
-/// Runs a command to its end. When this future is dropped all that it started is killed.
+/// Runs a command to its end. When this future is dropped, everything that the command started is killed.
 pub(crate) async fn run(command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
     #[cfg(target_os = "linux")]
     {
@@ -89,7 +89,7 @@ pub(crate) async fn run(command: Command, bounds: Bounds<'_>) -> Result<Ended, N
     alone(command, bounds).await
 }
 
-/// Puts back what is protected, also when nobody waits any more.
+/// Puts back what is protected, even if nobody waits any more.
 struct Guarded(Option<Guard>);
 
 impl Guarded {
@@ -106,7 +106,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Without a process that supervises: what leaves the group of the command is not found.
+/// Runs without a supervising process. A process that leaves the command's group is then not found.
 async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
     let guarded = Guarded(
         bounds
@@ -122,7 +122,7 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
     if let (Some(mut sink), Some(bytes)) = (child.stdin.take(), bounds.stdin) {
-        // A process need not read it all.
+        // A process need not read all of it.
         drains.spawn(async move { drop(sink.write_all(&bytes).await) });
     }
     if let Some(source) = child.stdout.take() {
@@ -147,15 +147,15 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost: false, elapsed })
 }
 
-/// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the
-/// group, which `kill_on_drop` of the child alone would not.
+/// A process that its thread is just starting. If nobody waits for it any more, dropping this kills the group;
+/// `kill_on_drop` of the child would kill only the child.
 struct Started {
     group: Group,
     child: Child,
 }
 
-/// Starts the command from a thread that is restricted first. The thread stays as long as the command is waited for: the
-/// system kills the command when its thread goes away, and so when this process is killed.
+/// Starts the command from a thread that is restricted first. The thread stays as long as somebody waits for the
+/// command: the system kills the command when its thread ends, and therefore also when this process is killed.
 async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotRun> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
@@ -174,7 +174,7 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
                 };
                 let _unclaimed = sender.send(started);
             }
-            // Nothing is ever sent: this ends when the group is dropped.
+            // Nothing is ever sent. This returns when the group is dropped.
             let _dropped = kept.recv();
         })
         .map_err(NotRun::Start)?;
@@ -182,7 +182,8 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
     spawned.map_err(NotRun::Start)
 }
 
-/// Has the command killed when the thread that starts it ends (spec 2.16, 2.18): nothing else reaches it after `kill -9`.
+/// Makes the system kill the command when the thread that starts it ends (spec 2.16, 2.18). After `kill -9`, nothing
+/// else reaches the command.
 pub(super) fn end_with_parent(command: &mut std::process::Command) {
     #[cfg(target_os = "linux")]
     #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
@@ -203,7 +204,7 @@ async fn ended(child: &mut Child) -> Result<End, NotRun> {
     Ok(status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Code))
 }
 
-/// TERM to the group, KILL after a while.
+/// Sends TERM to the group, and KILL after a while.
 async fn stop(child: &mut Child, group: &Group, cancel: &CancellationToken) -> Result<(), NotRun> {
     group.signal(Signal::TERM);
     tokio::select! {
@@ -218,8 +219,8 @@ async fn stop(child: &mut Child, group: &Group, cancel: &CancellationToken) -> R
     Ok(())
 }
 
-/// Takes the last output. What the process left running in its group ends with it; what left the group and still
-/// holds a stream is not waited for.
+/// Reads the last output. Processes that remain in the group end with it. A process that left the group and still holds
+/// a stream is not waited for.
 async fn finish(drains: &mut JoinSet<()>, group: &Group) {
     let mut drained = async || while drains.join_next().await.is_some() {};
     let in_time = tokio::time::timeout(LAST_OUTPUT, drained()).await;
@@ -229,10 +230,10 @@ async fn finish(drains: &mut JoinSet<()>, group: &Group) {
     }
 }
 
-/// The process group of a child; killed when this goes away.
+/// The process group of a child. It is killed when this is dropped.
 struct Group {
     id: Option<Pid>,
-    /// The thread that started it goes on until this is dropped.
+    /// The thread that started the child continues until this is dropped.
     _keep: mpsc::Sender<()>,
 }
 
@@ -245,7 +246,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.id {
-            // An empty group is no error: all have ended by themselves.
+            // An empty group is no error: all its processes have ended.
             let _gone = kill_process_group(group, signal);
         }
     }
@@ -260,13 +261,13 @@ impl Drop for Group {
     }
 }
 
-/// Groups that are waited for.
+/// Groups that somebody waits for.
 fn known() -> MutexGuard<'static, BTreeSet<i32>> {
     static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every command that is waited for, with what it started, for a process that ends at once.
+/// Kills every command that somebody waits for, with everything that it started. For a process that is about to exit.
 pub fn kill_all() {
     for group in known().iter().filter_map(|group| Pid::from_raw(*group)) {
         let _gone = kill_process_group(group, Signal::KILL);

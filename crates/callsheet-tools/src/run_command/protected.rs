@@ -1,4 +1,4 @@
-//! Where the protected part of a project lies: at its top, and in every project and repository within it.
+//! Finds the protected part of a project: at its top, and in every project and repository within it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use callsheet_runtime::paths::{NOT_SEARCHED, plain};
 
 /// The bits of a mode that can be set.
 pub(super) const MODE: u32 = 0o7777;
-/// Folders with rules and configuration of programs that people run, or of models.
+/// Folders with rules and configuration for programs that people run, or for models.
 const OF_PROGRAMS: [&str; 10] = [
     ".callsheet",
     ".claude",
@@ -23,59 +23,59 @@ const OF_PROGRAMS: [&str; 10] = [
     ".idea",
     ".vscode",
 ];
-/// Such files.
+/// Files of the same kind.
 const FILES: [&str; 2] = [".envrc", ".mcp.json"];
 /// Files with rules for models.
 const RULES: [&str; 3] = ["agents.md", "claude.md", "gemini.md"];
-/// Such files of cargo, which keeps others beside them.
+/// Such files of cargo. Cargo keeps other files beside them.
 const OF_CARGO: [&str; 2] = ["config", "config.toml"];
 /// What this program itself writes there while a command runs.
 pub(super) const OWN: [&str; 1] = [".callsheet/runs"];
-/// What whoever changes a folder needs.
+/// The permissions that are needed to change a folder.
 pub(super) const OWNER: u32 = 0o700;
-/// What whoever looks into a folder needs.
+/// The permissions that are needed to list a folder.
 const LOOK: u32 = 0o500;
-/// Folders of a project that are searched for others within it.
+/// Most folders of a project that are searched for nested projects.
 const MOST: usize = 50_000;
-/// What makes a folder a repository of git, whatever its name is, as git itself sees it. A part of one has `commondir` instead
+/// What makes a folder a git repository, whatever its name, by git's own rules. A linked part has `commondir` instead
 /// of the folders.
 const OF_REPOSITORIES: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
 
-/// What git continues with: lines of it are run.
+/// Unfinished operations that git continues. It runs lines of these files.
 const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
-/// Folders whose files say where a push goes. Git makes them empty.
+/// Folders whose files say where a push goes. Git creates them empty.
 const OF_REMOTES: [&str; 2] = ["remotes", "branches"];
 
-/// A look at the protected part of a project.
+/// One search for the protected part of a project.
 pub(super) struct ProtectedPaths<'a> {
     root: &'a Path,
-    /// All that is protected and there.
+    /// Everything protected that exists.
     pub(super) paths: BTreeSet<PathBuf>,
-    /// Folders that were opened to look into them, with the modes they had.
+    /// Folders that were made readable, with their original modes.
     pub(super) widened: BTreeMap<PathBuf, u32>,
-    /// How many more folders are searched.
+    /// How many more folders may be searched.
     left: usize,
-    /// Which folders are looked into that are protected as a whole; `None`: all.
+    /// Which folders that are protected as a whole are searched. `None` means all.
     pub(super) into: Option<&'a dyn Fn(&Path) -> bool>,
-    /// What could make a folder a repository together with others, and is there.
+    /// Entries that exist and could turn a folder into a repository together with others.
     pub(super) makings: BTreeSet<PathBuf>,
-    /// What of it was there before; `None`: this is the first look.
+    /// Those of them that existed before. `None` if this is the first search.
     pub(super) made_before: Option<&'a BTreeSet<PathBuf>>,
 }
 
 impl<'a> ProtectedPaths<'a> {
-    /// The first look, at a project that may be too large to search.
+    /// The first search, of a project that may be too large.
     pub(super) fn new(root: &'a Path) -> Self {
         let (paths, makings) = (BTreeSet::new(), BTreeSet::new());
         Self { root, paths, widened: BTreeMap::new(), left: MOST, into: None, makings, made_before: None }
     }
 
-    /// A later one: all of the project or, if it was too large, its top alone.
+    /// A later search: of the whole project or, if it was too large, only of its top.
     pub(super) fn again(root: &'a Path, nested: bool) -> Self {
         Self { left: if nested { usize::MAX } else { 0 }, ..Self::new(root) }
     }
 
-    /// Looks at the whole project; false: it is too large, and only its top counts.
+    /// Searches the whole project. Returns false if it is too large, so that only its top counts.
     pub(super) fn project(&mut self) -> bool {
         let folders = self.top(self.root);
         let paths = self.paths.clone();
@@ -86,9 +86,9 @@ impl<'a> ProtectedPaths<'a> {
         false
     }
 
-    /// Looks at what a link of before led to.
+    /// Looks at a target that a link had before.
     pub(super) fn linked(&mut self, real: &Path, of_git: bool) {
-        // A link on the way was put there since: it leads elsewhere.
+        // A link in the path was put there since, so it leads elsewhere.
         let above = real.ancestors().skip(1).take_while(|way| way.starts_with(self.root) && *way != self.root);
         if let Some(link) = above.filter(|way| way.is_symlink()).last() {
             self.paths.insert(link.to_path_buf());
@@ -106,7 +106,7 @@ impl<'a> ProtectedPaths<'a> {
         true
     }
 
-    /// What is protected in a folder, if it is a project or a repository. Returns the other folders in it.
+    /// Finds what is protected in a folder, if it is a project or a repository. Returns the other folders in it.
     fn top(&mut self, folder: &Path) -> Vec<PathBuf> {
         let mut others = Vec::new();
         let children = self.children(folder);
@@ -137,8 +137,8 @@ impl<'a> ProtectedPaths<'a> {
         others
     }
 
-    /// A repository without a folder of files around it, or the part of one that names the rest. In one that is new, what made
-    /// it one is protected: without that it is none.
+    /// Handles a bare repository, or a part that names the rest of one. In a new repository, what made it one is
+    /// protected: without that it is not a repository.
     fn repository(&mut self, folder: &Path, children: &[(PathBuf, bool)]) {
         let is_making = |path: &PathBuf| OF_REPOSITORIES.iter().any(|name| path.ends_with(name));
         let there: Vec<&PathBuf> = children.iter().map(|(path, _)| path).filter(|path| is_making(path)).collect();
@@ -155,7 +155,7 @@ impl<'a> ProtectedPaths<'a> {
         self.paths.extend(new);
     }
 
-    /// What decides what git runs: in its folder and, at any depth, in those of its worktrees and modules.
+    /// Finds what decides what git runs: in its folder and, at any depth, in those of its worktrees and modules.
     fn git(&mut self, folder: &Path, any: bool) {
         for (path, is_folder) in self.children(folder) {
             let name = name(&path);
@@ -200,7 +200,7 @@ impl<'a> ProtectedPaths<'a> {
         }
     }
 
-    /// What is in a folder, each with whether it is a folder itself. One that may not be looked into is opened.
+    /// The content of a folder, with whether each entry is a folder itself. An unreadable folder is made readable.
     fn children(&mut self, folder: &Path) -> Vec<(PathBuf, bool)> {
         let Some(mode) = folder_mode(folder) else { return Vec::new() };
         if mode & LOOK != LOOK && set_mode(folder, mode | LOOK).is_ok() {
@@ -211,9 +211,9 @@ impl<'a> ProtectedPaths<'a> {
     }
 }
 
-/// Whether a protected path of a project is closed to a command: at the top of the project, and whatever belongs to git or
-/// to Callsheet. What else is protected deep in a project is only put back, since files cannot be moved into or out of a
-/// folder that holds a closed path.
+/// Whether a protected path of a project is closed to a command: everything at the top of the project, and everything
+/// that belongs to git or Callsheet. Other protected files deep in a project are only put back, because files cannot be
+/// moved into or out of a folder that contains a closed path.
 #[cfg(target_os = "linux")]
 pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(root) else { return true };
@@ -222,7 +222,8 @@ pub(super) fn is_closed(root: &Path, path: &Path) -> bool {
     at_top || parts.iter().any(|part| [".git", ".callsheet", ".agents"].contains(&part.as_str()))
 }
 
-/// The links on the way to a path of a project, and where they lead in it, be it there or not; `None`: out of it.
+/// The links in a path of a project, and its target in the project, whether it exists or not. `None` if the path leads
+/// out of the project.
 pub(super) fn followed(root: &Path, path: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
     let mut links = Vec::new();
     let mut path = path.to_path_buf();
@@ -243,22 +244,22 @@ pub(super) fn followed(root: &Path, path: &Path) -> (Vec<PathBuf>, Option<PathBu
     (links, None)
 }
 
-/// Whether git would take a folder for one of its own, whatever its name is.
+/// Whether git would treat a folder as one of its own, whatever its name.
 fn is_of_git(folder: &Path) -> bool {
     ["config", "hooks", "config.worktree"].iter().any(|name| folder.join(name).symlink_metadata().is_ok())
 }
 
-/// Whether a file holds rules for models.
+/// Whether a file contains rules for models.
 pub(super) fn is_rules(path: &Path) -> bool {
     RULES.contains(&name(path).as_str())
 }
 
-/// As systems see it that do not tell large letters from small ones.
+/// The name as a case-insensitive file system sees it.
 fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
 }
 
-/// The mode of a folder; `None`: it is none.
+/// The mode of a folder. `None` if it is not a folder.
 pub(super) fn folder_mode(path: &Path) -> Option<u32> {
     let metadata = path.symlink_metadata().ok()?;
     metadata.is_dir().then(|| metadata.permissions().mode() & MODE)

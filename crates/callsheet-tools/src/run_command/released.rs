@@ -1,5 +1,5 @@
-//! Which of the protected part of a project a person let commands change (spec 11.14). Callsheet's own files are never
-//! among it, nor what their links lead to.
+//! The protected paths of a project that a person lets commands change (spec 11.14). Callsheet's own files are never
+//! among them, nor the targets of their links.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,34 +7,34 @@ use std::path::{Path, PathBuf};
 use callsheet_runtime::paths::OWN_FOLDER;
 use serde::{Deserialize, Serialize};
 
-/// What a person let commands change, by paths below the project.
+/// What a person lets commands change, as paths below the project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Freed {
-    /// Files and folders, with all in them.
+    /// Files and folders with everything in them.
     pub(super) whole: Vec<PathBuf>,
-    /// Folders of git, but for its hooks and configuration.
+    /// Git folders, except for their hooks and configuration.
     pub(super) commits: Vec<PathBuf>,
 }
 
-/// The same in the project where it lies.
+/// The same, as absolute paths in the project.
 #[derive(Default)]
 pub(super) struct Released {
     below: Freed,
     paths: Vec<PathBuf>,
     commits: Vec<PathBuf>,
-    /// Where links of Callsheet's own files lead to.
+    /// The targets of links in Callsheet's own files.
     own: BTreeSet<PathBuf>,
 }
 
 impl Released {
-    /// From paths below the project.
+    /// Converts from paths below the project.
     pub(super) fn of(root: &Path, below: &Freed) -> Self {
         let at = |paths: &[PathBuf]| paths.iter().map(|path| root.join(path)).collect();
         let (paths, commits) = (at(&below.whole), at(&below.commits));
         Self { below: below.clone(), paths, commits, own: BTreeSet::new() }
     }
 
-    /// The paths below the project.
+    /// Converts to paths below the project.
     pub(super) fn below(&self) -> Freed {
         self.below.clone()
     }
@@ -45,7 +45,7 @@ impl Released {
             || self.own.iter().any(|own| path.starts_with(own))
     }
 
-    /// From here on this belongs to Callsheet too; false if it did.
+    /// Makes this belong to Callsheet from now on. Returns false if it already did.
     pub(super) fn keep(&mut self, real: &Path) -> bool {
         self.own.insert(real.to_path_buf())
     }
@@ -55,7 +55,7 @@ impl Released {
         self.paths.iter().any(|released| path.starts_with(released)) && !self.is_own(path)
     }
 
-    /// Whether it is a folder above something that commands may change.
+    /// Whether this folder contains something that commands may change.
     pub(super) fn leads_from(&self, path: &Path) -> bool {
         let above = |released: &PathBuf| released != path && released.starts_with(path);
         self.paths.iter().any(above) || self.commits.iter().any(|git| git.starts_with(path))

@@ -1,5 +1,5 @@
-//! The file system that a command sees: a root of its own, into which only what it was granted is mounted. What is not
-//! listed does not exist for it.
+//! The file system that a command sees: a separate root that contains only mounts of what was granted. Anything else
+//! does not exist for the command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use rustix::process::{chdir, pivot_root};
 
 use super::border::View;
 
-/// Folders of the system that every command reads: programs, libraries and their configuration.
+/// System folders that every command can read: programs, libraries and their configuration.
 const SYSTEM: [&str; 14] = [
     "/usr",
     "/bin",
@@ -35,12 +35,12 @@ const SYSTEM: [&str; 14] = [
     "/sys/devices/system",
     "/sys/fs/cgroup",
 ];
-/// Files of the system that hold secrets, which root could read.
+/// System files with secrets that root could read.
 const SECRET: [&str; 6] =
     ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private", "/etc/sudoers.d"];
-/// Temporary folders, which are empty at first and go with the command.
+/// Temporary folders. They start empty and disappear with the command.
 pub(super) const TEMPORARY: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
-/// Devices that hold nothing of anybody.
+/// Devices that hold no data.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 /// Links that programs expect among the devices.
 const DEVICE_LINKS: [(&str, &str); 5] = [
@@ -50,13 +50,13 @@ const DEVICE_LINKS: [(&str, &str); 5] = [
     ("stderr", "/proc/self/fd/2"),
     ("ptmx", "pts/ptmx"),
 ];
-/// Parts of `/proc` in which root could read the memory or the keys of the whole system.
+/// Parts of `/proc` in which root could read memory or keys of the whole system.
 const KERNEL: [&str; 8] =
     ["kcore", "keys", "timer_list", "vmallocinfo", "slabinfo", "kpageflags", "kpagecount", "sched_debug"];
-/// Where the new root is built.
+/// Where the new root can be built.
 const SITES: [&str; 3] = ["/tmp", "/mnt", "/usr"];
 
-/// How one path comes into the root.
+/// How one path is brought into the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// A new, empty folder.
@@ -70,19 +70,19 @@ pub(super) enum Part {
 pub(super) struct Layer {
     pub path: PathBuf,
     pub part: Part,
-    /// It was looked at before: if it leads elsewhere by now, another command exchanged it.
+    /// Whether the path was checked before. If it leads elsewhere now, another command replaced it.
     pub exact: bool,
 }
 
 impl View {
-    /// Builds the root and moves into it. The caller is alone in new namespaces of users, mounts and processes.
+    /// Builds the root and moves into it. The caller must be alone in new user, mount and process namespaces.
     ///
     /// # Errors
     /// The system refuses a step.
     pub(super) fn enter(&self) -> io::Result<()> {
         mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
         let links = self.links();
-        // All trees are picked up first, since the new root covers a folder of the old one.
+        // All trees are opened first, because the new root hides a folder of the old one.
         let mut trees = Vec::new();
         for Layer { path, part, exact } in self.layers() {
             match (part, exact) {
@@ -116,7 +116,7 @@ impl View {
         Ok(())
     }
 
-    /// All that comes into the root, outer folders first.
+    /// Everything that is brought into the root, outer folders first.
     pub(super) fn layers(&self) -> Vec<Layer> {
         let parts = self.parts().into_iter().map(|(path, part)| Layer { path, part, exact: false });
         let exact = |part| move |path: &PathBuf| Layer { path: path.clone(), part, exact: true };
@@ -126,7 +126,7 @@ impl View {
         layers
     }
 
-    /// What comes where, outer folders first.
+    /// What is mounted where, outer folders first.
     fn parts(&self) -> BTreeMap<PathBuf, Part> {
         let system = SYSTEM.iter().map(PathBuf::from);
         let shown = system.chain(self.shown.iter().cloned()).map(|path| (path, Part::Shown));
@@ -138,7 +138,7 @@ impl View {
                 parts.insert(real, part);
             }
         }
-        // What its folder shows in the same way needs no mount.
+        // A path needs no mount if its parent folder already shows it in the same way.
         let settled = parts.clone();
         parts.retain(|path, part| {
             let around = path.ancestors().skip(1).find_map(|folder| settled.get(folder));
@@ -147,11 +147,11 @@ impl View {
         parts
     }
 
-    /// Looks again at paths that are open by now. A command of another project can have been the first one of its project since
-    /// the first look, and a link that it made meanwhile can have led here.
+    /// Checks paths again after they were opened. A command of another project can have been the first of its project
+    /// since the first check, and a link that it created in the meantime can have led here.
     ///
     /// # Errors
-    /// It did.
+    /// A link did.
     pub(super) fn check_steady(&self, open: &[&Path]) -> io::Result<()> {
         let known: Vec<PathBuf> = self.noted.iter().flat_map(|notes| ever_changeable(notes)).collect();
         if known.iter().all(|folder| self.changeable.contains(folder)) {
@@ -168,7 +168,7 @@ impl View {
         }
     }
 
-    /// The links on the way to what is listed, with where they lead.
+    /// The links in the listed paths, with their targets.
     pub(super) fn links(&self) -> BTreeMap<PathBuf, PathBuf> {
         let listed = self.shown.iter().chain(&self.writable).chain(&self.home).cloned();
         let mut open: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).chain(listed).collect();
@@ -185,19 +185,19 @@ impl View {
         links
     }
 
-    /// What the command may write, by the paths that it leads to now.
+    /// What the command may write, by the paths to which it leads now.
     pub(super) fn writable_now(&self) -> Vec<PathBuf> {
         self.writable.iter().filter_map(|path| steady(path, &self.changeable)).collect()
     }
 
-    /// Where the command may write, for a second wall inside.
+    /// Where the command may write, for the second barrier inside.
     pub(super) fn writable_inside(&self) -> impl Iterator<Item = PathBuf> {
         let temporary = TEMPORARY.iter().map(PathBuf::from).chain([PathBuf::from("/dev")]);
         self.writable_now().into_iter().chain(self.home.clone()).chain(temporary)
     }
 }
 
-/// Below a folder of the system, what only root can read. For others it is closed already.
+/// What only root can read below a system folder. It is closed to others anyway.
 fn of_root(folder: &Path) -> Vec<PathBuf> {
     if !rustix::process::getuid().is_root() {
         return Vec::new();
@@ -223,7 +223,7 @@ fn device(name: &str) -> PathBuf {
     Path::new("/dev").join(name)
 }
 
-/// A copy of the mounts below a path, which are nowhere yet.
+/// A detached copy of the mounts below a path.
 fn tree(path: &Path) -> io::Result<OwnedFd> {
     if path.symlink_metadata()?.is_symlink() {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
@@ -235,7 +235,7 @@ fn tree(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(CWD, path, flags)?)
 }
 
-/// The same for a path with no link on it.
+/// The same for a path without links.
 fn tree_without_links(path: &Path) -> io::Result<OwnedFd> {
     let found = openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE
@@ -245,18 +245,18 @@ fn tree_without_links(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(found, "", flags)?)
 }
 
-/// A mount that stays where it is.
+/// A mount that stays in its place.
 fn tree_of(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)?)
 }
 
-/// Sets attributes of a mount or of a whole tree of mounts.
+/// Sets attributes of a mount, or of a whole tree of mounts.
 fn set(tree: impl AsFd, attributes: u64, whole: bool) -> io::Result<()> {
     let attributes = libc::mount_attr { attr_set: attributes, attr_clr: 0, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | if whole { libc::AT_RECURSIVE } else { 0 };
     #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
     // SAFETY: the descriptor is open for the length of the call, the path is a constant that ends with a zero byte, and
-    // the kernel only reads `attributes`, of which it is told the size.
+    // the kernel only reads `attributes`, whose size it is given.
     let done = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -276,11 +276,11 @@ fn empty(path: &Path, options: &str) -> io::Result<()> {
     Ok(mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(options.as_c_str()))?)
 }
 
-/// The root while it is built.
+/// The root while it is being built.
 struct Root<'a>(&'a Path);
 
 impl Root<'_> {
-    /// Where a path of the command lies before the command is there.
+    /// Where a path of the command is before the root is entered.
     fn at(&self, path: &Path) -> PathBuf {
         let below = path.components().filter(|part| matches!(part, Component::Normal(_)));
         std::iter::once(Component::RootDir).chain(below).skip(1).fold(self.0.to_path_buf(), |at, part| at.join(part))
@@ -292,7 +292,7 @@ impl Root<'_> {
             folder(&at)?;
             return empty(&at, "mode=0700,size=20%");
         };
-        // The path itself may lie below what the new root covers.
+        // The path itself may be below what the new root hides.
         let is_folder = FileType::from_raw_mode(fstat(from)?.st_mode) == FileType::Directory;
         if is_folder {
             folder(&at)?
@@ -314,7 +314,7 @@ impl Root<'_> {
         for (name, from) in devices {
             let at = folder.join(name);
             file(&at)?;
-            // Read-only holds for their modes and owners, and not for what is written to them.
+            // Read-only applies to their modes and owners, not to what is written to them.
             self.move_to(from, &at, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_RDONLY)?;
         }
         let terminals = folder.join("pts");
@@ -324,7 +324,7 @@ impl Root<'_> {
         DEVICE_LINKS.iter().try_for_each(|(name, to)| symlink(to, folder.join(name)))
     }
 
-    /// Its own processes.
+    /// Mounts `/proc` for its own processes.
     fn processes(&self) -> io::Result<()> {
         let at = self.at(Path::new("/proc"));
         folder(&at)?;
@@ -333,11 +333,11 @@ impl Root<'_> {
         for name in KERNEL.iter().map(|name| Path::new("/proc").join(name)).filter(|name| self.at(name).exists()) {
             self.cover(&name)?;
         }
-        // For root, modes of these files are those of the whole system.
+        // For root, the modes of these files are those of the whole system.
         set(tree_of(&at)?, libc::MOUNT_ATTR_RDONLY, true)
     }
 
-    /// Puts nothing in the place of a file or a folder.
+    /// Hides a file or a folder behind an empty one.
     fn cover(&self, path: &Path) -> io::Result<()> {
         let at = self.at(path);
         if at.is_dir() {
@@ -348,7 +348,7 @@ impl Root<'_> {
         }
     }
 
-    /// A link that leads elsewhere leads there in the root too.
+    /// Recreates a link that leads elsewhere.
     fn link(&self, link: &Path, to: &Path) -> io::Result<()> {
         let at = self.at(link);
         if at.symlink_metadata().is_ok() {

@@ -1,7 +1,7 @@
-//! The second wall around a command: Landlock says where it may write, and a filter refuses system calls that no command
-//! needs. Where the system refuses namespaces, it is the only wall.
+//! The second barrier around a command: Landlock limits where it may write, and a filter refuses system calls that no
+//! command needs. If the system refuses namespaces, it is the only barrier.
 //!
-//! Landlock restricts a thread and whatever it starts. A command is therefore started from a thread of its own, which is
+//! Landlock restricts a thread and everything that it starts. So a command is started from a separate thread that is
 //! restricted first. No other thread of this program is restricted.
 
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use super::guard::{Guard, Restored};
 /// How far the system enforces a restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Enforcement {
-    /// As asked.
+    /// Completely.
     Full,
-    /// The kernel knows some of it only.
+    /// Partly, because the kernel supports only some of it.
     Partial,
     /// Not at all.
     None,
@@ -33,18 +33,19 @@ pub(super) struct Restriction {
     pub connects: bool,
 }
 
-/// Restricts the calling thread, and all it starts. Returns how far files are held, and whether calls are.
+/// Restricts the calling thread and everything that it starts. Returns how far file access is restricted, and whether
+/// system calls are.
 pub(super) fn restrict(restriction: &Restriction) -> (Enforcement, bool) {
     (system::restrict(restriction), system::forbid_calls(!restriction.connects))
 }
 
-/// How far writing can be restricted, tried in a thread of its own.
+/// How far writing can be restricted. Tested in a separate thread.
 pub(super) fn writes() -> Enforcement {
     std::thread::spawn(|| system::restrict(&Restriction::default())).join().unwrap_or(Enforcement::None)
 }
 
-/// Whether a command can be kept from changing any file and from opening any socket. Tried with what must hold: an old
-/// kernel that lets files be cut or moved is not enough.
+/// Whether a command can be kept from changing any file and from opening any socket. This tests the actual operations:
+/// an old kernel that allows truncating or moving files is not enough.
 pub(super) fn can_only_read() -> bool {
     std::thread::spawn(|| system::forbid_writing() && system::forbid_calls(true)).join().unwrap_or(false)
 }
@@ -61,10 +62,10 @@ mod system {
 
     use super::{Enforcement, NULL, Restriction};
 
-    /// The newest rights that were tried with this code. Older kernels enforce what they know of them.
+    /// The newest Landlock version that was tested with this code. Older kernels enforce what they support of it.
     const RIGHTS: ABI = ABI::V6;
 
-    /// The first rights without which files can still be moved or cut.
+    /// The first version that also prevents moving and truncating files.
     const NO_WRITING: ABI = ABI::V3;
 
     pub(super) fn forbid_writing() -> bool {
@@ -76,8 +77,9 @@ mod system {
         forbidden.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }
 
-    /// From here on nobody's limits but one's own can be set. What only reads also makes no socket, nor a ring through which
-    /// the kernel would make one, and changes no mode, owner, time or attribute of a file, which Landlock lets pass.
+    /// From here on, the thread can set only its own limits. What only reads also opens no socket and no io_uring, with
+    /// which the kernel would open one, and changes no mode, owner, time or attribute of a file, which Landlock does
+    /// not prevent.
     pub(super) fn forbid_calls(only_reads: bool) -> bool {
         super::super::filter::forbid(only_reads).unwrap_or_else(|error| {
             tracing::warn!(%error, "system calls cannot be forbidden");
@@ -85,7 +87,7 @@ mod system {
         })
     }
 
-    /// What lets root read the memory and the environment of other processes. Who is not root has none of it to drop.
+    /// Drops what lets root read the memory and the environment of other processes. Other users have none of it.
     fn drop_capabilities() {
         for capability in [CapabilitySet::SYS_PTRACE, CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN] {
             let _not_root = remove_capability_from_bounding_set(capability);
@@ -110,12 +112,12 @@ mod system {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(write)?
-            // A command has no business ending processes that it did not start.
+            // A command must not end processes that it did not start.
             .scope(Scope::Signal)?
-            // Nor with asking them for anything by a name without a path.
+            // Nor may it talk to them through an abstract socket.
             .scope(Scope::AbstractUnixSocket)?;
         if !restriction.connects {
-            // Beside the filter of system calls, which not every machine has.
+            // In addition to the system call filter, which not every machine supports.
             ruleset = ruleset.handle_access(AccessNet::from_all(RIGHTS))?;
         }
         let writable = restriction.writable.iter().map(PathBuf::as_path).chain([Path::new(NULL)]);
@@ -141,8 +143,9 @@ mod system {
     }
 }
 
-/// Puts back what was changed when the first process inside is gone with all others. The second wall holds this thread to
-/// where the command could write, so a link that the command left leads nowhere else. `None`: there is no such wall.
+/// Puts back what changed after the first process inside has gone with all others. The second barrier limits this
+/// thread to what the command could write, so a link that the command left leads nowhere else. `None` if there is no
+/// such barrier.
 #[cfg(target_os = "linux")]
 pub(super) fn put_back_outside(guard: &Guard, view: &View) -> Option<Restored> {
     let walled = Restriction { writable: view.writable_now(), connects: true };

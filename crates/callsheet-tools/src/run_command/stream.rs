@@ -1,4 +1,4 @@
-//! One stream of a process: its beginning and its end are kept, what lies between is drained and counted.
+//! One stream of a process. Its beginning and its end are kept; the middle is read and counted.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::common::words::say;
 
-/// What a stream gave so far, shared with the task that drains it.
+/// What a stream delivered so far, shared with the task that reads it.
 #[derive(Clone)]
 pub(super) struct Stream(Arc<Mutex<HeadAndTail>>);
 
 struct HeadAndTail {
-    /// The line that is being written. A carriage return begins it anew, as a terminal shows it: of the frames of a progress
-    /// bar the last one stays.
+    /// The current line. A carriage return starts it again, as a terminal would show it, so only the last frame of a
+    /// progress bar remains.
     line: Vec<u8>,
     returned: bool,
     head: Vec<u8>,
@@ -24,7 +24,7 @@ struct HeadAndTail {
 }
 
 impl Stream {
-    /// Keeps at most `cap` bytes, half of them from the end, where programs say what went wrong.
+    /// Keeps at most `cap` bytes. Half of them are from the end, where programs say what went wrong.
     pub(super) fn new(cap: usize) -> Self {
         let tail_room = cap / 2;
         Self(Arc::new(Mutex::new(HeadAndTail {
@@ -49,8 +49,8 @@ impl Stream {
         }
     }
 
-    /// As text. Terminal escapes and other control characters are shown as visible signs: they stay data, and nothing
-    /// that prints this text acts on them.
+    /// The stream as text. Terminal escapes and other control characters become visible signs: they stay data, and
+    /// nothing that prints this text acts on them.
     pub(super) fn text(&self) -> String {
         let mut kept = self.kept();
         kept.end_line();
@@ -64,7 +64,7 @@ impl Stream {
         format!("{head}\n{}\n{tail}", say("command-bytes", &[("count", &kept.dropped)]))
     }
 
-    /// Not all of it was kept.
+    /// Whether some of it was not kept.
     pub(super) fn is_cut(&self) -> bool {
         self.kept().dropped > 0
     }
@@ -109,7 +109,7 @@ fn visible(text: &str) -> String {
     for character in text.replace("\r\n", "\n").chars() {
         match character {
             '\n' | '\t' => shown.push(character),
-            // Unicode has a picture for each of the old control characters.
+            // Unicode has a symbol for each of the old control characters.
             '\0'..='\x1f' => shown.extend(char::from_u32(0x2400 + u32::from(character))),
             '\x7f' => shown.push('\u{2421}'),
             '\u{80}'..='\u{9f}' => shown.push(char::REPLACEMENT_CHARACTER),

@@ -1,4 +1,4 @@
-//! A command under a process that supervises it, seen from here.
+//! A command under a supervising process, from this side.
 
 use std::io;
 use std::process::Stdio;
@@ -20,7 +20,7 @@ use super::supervisor::{KILL, Order, Report, STOP};
 /// Time for killing and putting back when nobody waits for the command any more.
 const REST: Duration = Duration::from_secs(15);
 
-/// Runs a command to its end. When this future is dropped the socket ends, and with it all that was started.
+/// Runs a command to its end. When this future is dropped, the socket closes, and everything that was started ends.
 pub(super) async fn run(
     command: Command,
     mut supervisor: Command,
@@ -35,7 +35,7 @@ pub(super) async fn run(
     control.set_nonblocking(true).map_err(NotRun::Start)?;
     let (incoming, mut control) = UnixStream::from_std(control).map_err(NotRun::Start)?.into_split();
     let mut child = supervisor.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(NotRun::Start)?;
-    // It holds the other end of the socket, whose end would not be seen.
+    // The supervisor holds the other end of the socket. As long as it does, closing would not be noticed.
     drop(supervisor);
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
@@ -45,7 +45,7 @@ pub(super) async fn run(
     if let Some(source) = child.stderr.take() {
         drains.spawn(stderr.clone().drain(source));
     }
-    // If it is gone already, the missing report tells.
+    // If the supervisor has already gone, the missing report shows it.
     let _gone = control.write_all(&order).await;
     let mut report = std::pin::pin!(report(incoming));
     let mut timed_out = false;
@@ -87,7 +87,7 @@ pub(super) async fn run(
     Ok(Ended { end, stdout, stderr, truncated, restored, refused, closed, lost, elapsed })
 }
 
-/// Nobody put back what the command left: it is moved aside.
+/// Nobody put back what the command left, so it is moved aside.
 async fn killed(confined: Confined, drains: &mut JoinSet<()>) -> NotRun {
     // The command ends too, and then nobody holds a stream.
     let _left_open = tokio::time::timeout(GRACE, async { while drains.join_next().await.is_some() {} }).await;

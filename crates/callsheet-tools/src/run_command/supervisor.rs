@@ -1,9 +1,9 @@
-//! A process of this program around each command. It stands outside of what holds the command, has no terminal, and puts
-//! back what is protected. The command runs in namespaces, whose first process ends all of it; where the system refuses
-//! them, whatever a command starts becomes a child of this process once its own parents are gone, and ends with it.
+//! A process of this program around each command. It is outside of what confines the command, has no terminal, and puts
+//! back what is protected. The command runs in namespaces, whose first process ends everything in them. Without
+//! namespaces, a process of the command becomes a child of this process when its own parent ends, and ends with it.
 //!
-//! The order comes over its standard input, a socket: one line, then what the command reads. A byte asks the command to
-//! end or ends it, and so does the end of the socket. The report goes back the same way, one line.
+//! The order arrives on standard input, which is a socket: one line, then what the command reads. A further byte asks
+//! the command to end or kills it, and so does the end of the socket. The report is one line on the same socket.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -36,22 +36,22 @@ use super::root::TEMPORARY;
 use super::sandbox::{self, Enforcement, Restriction, put_back_outside};
 use super::watch::Watched;
 
-/// The word that makes this program such a process.
+/// The argument that makes this program such a process.
 const WORD: &str = "__supervise";
-/// The word that makes it the first process in namespaces that another program made.
+/// The argument that makes it the first process in namespaces that another program created.
 const FIRST_WORD: &str = "__supervise_inside";
-/// This program, also when its file was replaced meanwhile.
+/// This program, even if its file was replaced in the meantime.
 const SELF: &str = "/proc/self/exe";
 /// Asks a command to end.
 pub(super) const STOP: u8 = b't';
 /// Ends a command at once.
 pub(super) const KILL: u8 = b'k';
-/// Between two looks for what is left.
+/// Time between two checks for remaining processes.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Looks before something that cannot be killed is left alone.
+/// Number of checks before a process that cannot be killed is left alone.
 const LOOKS: u32 = 500;
 
-/// The longest that trying out namespaces may take.
+/// How long a test of namespaces may take.
 const TRIAL: Duration = Duration::from_secs(10);
 
 /// What to run.
@@ -62,30 +62,30 @@ pub(super) struct Order {
     pub environment: Vec<(OsString, OsString)>,
     pub folder: Option<OsString>,
     pub view: View,
-    /// It runs in namespaces of its own.
+    /// Whether it runs in its own namespaces.
     pub apart: bool,
-    /// The program that makes them; `None`: this one.
+    /// The program that creates them. `None` means this one.
     pub through: Option<PathBuf>,
     pub connects: bool,
-    /// Hosts that it may connect to beyond its own processes.
+    /// Hosts that it may connect to besides its own processes.
     pub hosts: Vec<String>,
     pub required: bool,
     pub limits: Limits,
     /// The project whose protected part is put back.
     pub guarded: Option<OsString>,
-    /// What of it the command may change.
+    /// The part of it that the command may change.
     pub released: Freed,
-    /// The folder in which it is noted what was protected before.
+    /// The folder for the note of what was protected before.
     pub notes: Option<OsString>,
-    /// What is known from other commands in the project.
+    /// What other commands in the project tell.
     pub known: Known,
-    /// Bytes behind the order that the command reads; `None`: nothing.
+    /// How many bytes after the order are the command's input. `None` means no input.
     pub stdin: Option<usize>,
-    /// Nothing is run: the namespaces are only made.
+    /// Only create the namespaces and run nothing.
     pub trial: bool,
 }
 
-/// What came of it: an exit code, or the signal that ended it.
+/// The result: an exit code, or the signal that ended it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     NotStarted {
@@ -96,21 +96,21 @@ pub(super) enum Report {
         code: Option<i32>,
         signal: i32,
         restored: Restored,
-        /// Nobody waited for it any more.
+        /// Whether nobody waited for it any more.
         alone: bool,
-        /// Hosts that it may not connect to and asked for.
+        /// Hosts that it asked for and may not connect to.
         refused: Vec<String>,
-        /// It was ended, since it used too much.
+        /// The limit for which it was ended.
         over: Option<Over>,
-        /// What it could only read and a person could let it change.
+        /// What it could only read, and a person could let it change.
         closed: Vec<String>,
-        /// The system killed the first process inside.
+        /// Whether the system killed the first process inside.
         lost: bool,
     },
 }
 
 impl Order {
-    /// The order that a command makes which clears its environment.
+    /// The order for a command that clears its environment.
     pub(super) fn of(command: &Command, confined: &Confined, stdin: Option<usize>) -> Self {
         let set = |(name, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| Some((name.into(), value?.into()));
         Self {
@@ -157,8 +157,8 @@ impl Report {
 /// The program that supervises.
 static SUPERVISOR: OnceLock<PathBuf> = OnceLock::new();
 
-/// The end of a process that was started to supervise; `None`: this one was not, and from here on starts such ones.
-/// Called first thing in `main`.
+/// Handles a process that was started to supervise, and returns its exit code. `None` means that this process was not
+/// started for that; it then starts such processes itself. Called first in `main`.
 pub fn supervise() -> Option<ExitCode> {
     let word = std::env::args_os().nth(1).unwrap_or_default();
     let serves: Option<fn() -> io::Result<()>> = if word == WORD {
@@ -177,12 +177,12 @@ pub fn supervise() -> Option<ExitCode> {
     None
 }
 
-/// From here on, this program supervises commands: one that calls [`supervise`] first.
+/// Lets this program supervise commands from now on. The program must call [`supervise`] first.
 pub fn supervise_with(program: &Path) {
     let _again = SUPERVISOR.set(program.to_path_buf());
 }
 
-/// A process that supervises, with its end of the socket; `None`: no program is known that does.
+/// A supervising process with its end of the socket. `None` if no program is known for it.
 pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
     let mut command = tokio::process::Command::new(SUPERVISOR.get()?);
     command.arg(WORD).env_clear().envs(git_settings::variables());
@@ -190,7 +190,7 @@ pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
     Some(command)
 }
 
-/// Whether this system lets a command have namespaces of its own, or lets `through` make them.
+/// Whether this system lets a command have its own namespaces, or lets `through` create them.
 ///
 /// # Errors
 /// It does not, for this reason.
@@ -228,17 +228,17 @@ enum Happened {
     Ended(WaitStatus),
     /// Nothing is left of it.
     Gone,
-    /// It is asked to end.
+    /// It was asked to end.
     Stop,
-    /// It is to end at once.
+    /// It must end at once.
     Kill,
     /// It uses too much.
     Over(Over),
-    /// Nobody is there any more who waits for it.
+    /// Nobody waits for it any more.
     Alone,
 }
 
-/// The order that comes over standard input, what the command reads, and what else comes.
+/// The order from standard input, the command's input, and the rest of the stream.
 fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> {
     let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut incoming = BufReader::new(control.try_clone()?);
@@ -250,7 +250,7 @@ fn ordered() -> io::Result<(Order, Vec<u8>, BufReader<UnixStream>, UnixStream)> 
     Ok((order, bytes, incoming, control))
 }
 
-/// The first process in namespaces that another program made.
+/// Runs as the first process in namespaces that another program created.
 fn serve_inside() -> io::Result<()> {
     keep_files(0)?;
     let (order, bytes, incoming, control) = ordered()?;
@@ -264,7 +264,7 @@ fn serve_inside() -> io::Result<()> {
 }
 
 fn serve() -> io::Result<()> {
-    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
+    // Without a terminal, nobody can type into one. A group leader cannot leave its group, but this process is none.
     let _leader = rustix::process::setsid();
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let (mut order, bytes, incoming, control) = ordered()?;
@@ -301,7 +301,7 @@ fn serve() -> io::Result<()> {
         });
         if let Report::Ended { closed, restored, .. } = &mut report {
             *closed = names;
-            // What is closed inside, and changed by another name of the same file, is put back from outside.
+            // A file that is closed inside, but was changed under another name, is put back from outside.
             if !restored.open.is_empty()
                 && let Some(again) = guard.as_ref().and_then(|guard| put_back_outside(guard, &view))
             {
@@ -325,8 +325,8 @@ fn serve() -> io::Result<()> {
     answer(&control, &report)
 }
 
-/// No descriptor that was open when this program was started reaches a command: one of a folder would lead out. `flags`: 0
-/// closes them now, when nothing has opened any yet.
+/// Keeps descriptors that were open at the start of this program from reaching a command: a descriptor of a folder
+/// would lead out. With `flags` 0 it closes them now, before anything has opened one.
 fn keep_files(flags: libc::c_uint) -> io::Result<()> {
     #[expect(unsafe_code, reason = "the library for system calls does not know this one")]
     // SAFETY: the call takes numbers only. With the flag it closes nothing: descriptors above the standard ones are closed in
@@ -335,7 +335,7 @@ fn keep_files(flags: libc::c_uint) -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Runs the command in namespaces of its own. `None`: its first process was killed and said nothing.
+/// Runs the command in its own namespaces. `None` if its first process was killed and reported nothing.
 fn in_namespaces(
     view: &View,
     guard: Option<&Guard>,
@@ -352,7 +352,7 @@ fn in_namespaces(
     let first = |rank| as_first(order, bytes, incoming, guard, &tells, rank);
     let refused = |error: &io::Error| {
         let text = format!("the system refuses namespaces: {error}");
-        // A byte stands before the report, with the sockets of the network or without.
+        // One byte precedes the report, with or without the sockets of the network.
         let _over = (&tells).write_all(b"\n");
         let _over = answer(&tells, &Report::NotStarted { os: None, text });
     };
@@ -364,7 +364,7 @@ fn in_namespaces(
     Ok(report)
 }
 
-/// The same in namespaces that another program makes, where this one runs again.
+/// The same in namespaces that another program creates, where this program runs again.
 fn through(
     program: &Path,
     view: &View,
@@ -388,7 +388,7 @@ fn through(
     line.extend(bytes);
     let mut inside = told.try_clone()?;
     std::thread::spawn(move || {
-        // If it is gone already, the missing report tells.
+        // If it has already gone, the missing report shows it.
         let _gone = inside.write_all(&line).and_then(|()| io::copy(&mut incoming, &mut inside));
         let _gone = inside.shutdown(Shutdown::Write);
     });
@@ -402,9 +402,9 @@ fn through(
     Ok(report.or_else(refused))
 }
 
-/// What the first process inside says, while this one holds its way out open.
+/// What the first process inside reports. Meanwhile this process keeps its way out open.
 fn reported(hosts: &[String], grantable: bool, told: UnixStream) -> io::Result<Option<Report>> {
-    // Where the namespaces were refused, no socket came out, and the report says why.
+    // If the namespaces were refused, no socket arrived, and the report says why.
     let way_out = WayOut::serve(hosts, grantable, &told);
     let mut line = String::new();
     BufReader::new(told).read_line(&mut line)?;
@@ -439,7 +439,7 @@ fn as_first(
     order.environment.splice(0..0, proxies.filter(|_| order.connects).collect::<Vec<_>>());
     let mut report = here(order, bytes, incoming, Some(rank));
     if let (Some(guard), Report::Ended { restored, .. }) = (guard, &mut report) {
-        // Wherever a link leads here, the command itself could write no less.
+        // Wherever a link leads here, the command itself could have written there.
         *restored = guard.restore();
     }
     answer(tells, &report)
@@ -474,7 +474,8 @@ fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
     control.write_all(format!("{line}\n").as_bytes())
 }
 
-/// Starts the command from a thread that is restricted first and stays: the system kills the command with it.
+/// Starts the command from a thread that is restricted first and then stays, because the system kills the command
+/// together with that thread.
 fn start(order: Order, bytes: Vec<u8>, rank: Option<Rank>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
@@ -505,7 +506,7 @@ fn spawn(order: &Order, bytes: Vec<u8>, rank: Option<&Rank>) -> io::Result<Pid> 
         None => command.spawn()?,
     };
     if let Some(mut sink) = child.stdin.take() {
-        // A process need not read it all.
+        // A process need not read all of it.
         std::thread::spawn(move || drop(sink.write_all(&bytes)));
     }
     let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
@@ -520,7 +521,7 @@ fn listen(mut control: impl Read, happened: &Sender<Happened>) {
     let _over = happened.send(Happened::Alone);
 }
 
-/// Waits for the command, and for all that it left behind.
+/// Waits for the command and for everything that it left behind.
 fn reap(child: Pid, happened: &Sender<Happened>) {
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
@@ -540,11 +541,11 @@ struct Ends {
     over: Option<Over>,
 }
 
-/// Ends when nothing is left. What a command leaves running has a moment for its last output.
-/// Tells how the command ended, and what ended it.
+/// Waits until no process is left. Processes that the command left have a moment for their last output. Returns how the
+/// command ended, and what ended it.
 fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Option<WaitStatus>, Ends) {
     let (mut ended, mut ends) = (None, Ends::default());
-    // When all that is left is killed.
+    // When everything that is left gets killed.
     let mut due: Option<Instant> = None;
     let mut looks = 0;
     let sooner = |due: Option<Instant>, wait: Duration| {
@@ -567,7 +568,7 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
             }
             Ok(Happened::Kill) => due = sooner(due, Duration::ZERO),
             Ok(Happened::Over(over)) => {
-                // One that has ended by itself used what it used.
+                // A command that ended by itself did not exceed a limit.
                 ends.over = ends.over.or(Some(over)).filter(|_| ended.is_none());
                 due = sooner(due, Duration::ZERO);
             }
@@ -585,15 +586,15 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>, kill_all: fn()) -> (Opt
     }
 }
 
-/// Ends all other processes of the namespace, whose first this one is.
+/// Ends all other processes of the namespace. This process is its first.
 fn kill_others() {
-    // That there are none is no error.
+    // It is no error if there are none.
     let _gone = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
 }
 
 fn kill_descendants() {
     for pid in children(&parents()).into_iter().filter_map(Pid::from_raw) {
-        // One that has ended meanwhile is no error.
+        // It is no error if the process has ended in the meantime.
         let _gone = kill_process(pid, Signal::KILL);
     }
 }

@@ -1,4 +1,4 @@
-//! A look at what all processes of a command use together, from time to time.
+//! Checks from time to time what all processes of a command use together.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,29 +7,29 @@ use std::time::Duration;
 use super::limits::{Limits, Over, kilobytes};
 use super::processes::{children, parents, told};
 
-/// Between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Looks in a row that must find too much: a process that starts another has its memory twice for a moment.
+/// How many checks in a row must exceed the limit. A process that starts another counts twice for a moment.
 const LOOKS: u32 = 2;
 
-/// Who is watched, and where.
+/// What is watched, and from where.
 pub(super) struct Watched {
     pub limits: Limits,
-    /// Temporary file systems of the command alone.
+    /// Temporary file systems that only the command uses.
     pub temporary: Vec<PathBuf>,
-    /// The watching process is the first of a namespace, and all others in it belong to the command.
+    /// Whether the watching process is the first of a namespace, so that all others in it belong to the command.
     pub first: bool,
 }
 
 impl Watched {
-    /// Looks until the command uses too much.
+    /// Checks until the command uses too much.
     pub(super) fn until_over(&self) -> Over {
         let mut over = 0;
         loop {
             std::thread::park_timeout(PAUSE);
             let found = self.look();
             over = if found.is_some() { over + 1 } else { 0 };
-            // Processor time that was used stays used.
+            // Used processor time does not go down again.
             let is_sure = |found: &Over| matches!(found, Over::Cpu(_)) || over >= LOOKS;
             if let Some(found) = found.filter(is_sure) {
                 return found;
@@ -49,9 +49,9 @@ impl Watched {
         }
         let too_much = |limit: &u64| {
             let files = self.temporary.iter().map(|folder| used(folder)).fold(0, u64::saturating_add);
-            // Outside of a namespace of messages they are those of all programs.
+            // Outside of an IPC namespace, they belong to all programs.
             let files = files.saturating_add(if self.first { segments() } else { 0 });
-            // What processes share counts for each here, and is looked at closely only if that is too much.
+            // Shared memory counts for each process here. Only if the sum is too large is it measured exactly.
             let sum = |of: fn(i32) -> Memory| processes.iter().map(|pid| of(*pid)).fold(Memory::default(), Memory::and);
             sum(Memory::at_most).with(files) > *limit && sum(Memory::fair).with(files) > *limit
         };
@@ -67,7 +67,7 @@ impl Watched {
     }
 }
 
-/// Bytes that cannot be had again by forgetting what lies on the disk.
+/// Bytes that the system cannot regain by forgetting copies of what is on disk.
 #[derive(Clone, Copy, Default)]
 struct Memory {
     own: u64,
@@ -79,12 +79,12 @@ impl Memory {
         Self { own: self.own.saturating_add(other.own), shared: self.shared.saturating_add(other.shared) }
     }
 
-    /// With files of temporary file systems, some of which may be shared memory.
+    /// Adds files of temporary file systems. Some of them may be shared memory.
     fn with(self, files: u64) -> u64 {
         self.own.saturating_add(self.shared.max(files))
     }
 
-    /// All that a process has in memory. Every process lets this be read.
+    /// All memory of a process. Every process allows this to be read.
     fn at_most(pid: i32) -> Self {
         let text = told(pid, "status").unwrap_or_default();
         let of = |name| kilobytes(&text, name).unwrap_or(0);
@@ -92,7 +92,8 @@ impl Memory {
         Self { own, shared: of("RssShmem:") }
     }
 
-    /// The same, each part divided by how many processes share it. One that cannot be looked into gets no discount.
+    /// The same, with each shared part divided by the number of its processes. A process that cannot be inspected
+    /// counts fully.
     fn fair(pid: i32) -> Self {
         let text = told(pid, "smaps_rollup").unwrap_or_default();
         let of = |name| kilobytes(&text, name);
@@ -107,15 +108,15 @@ impl Memory {
     }
 }
 
-/// Bytes of what a process has in memory besides pages of the usual size: the tables of its pages, and large pages.
+/// Bytes of a process besides normal pages: page tables and large pages.
 fn tables(status: &str) -> u64 {
     ["VmPTE:", "HugetlbPages:"].iter().filter_map(|name| kilobytes(status, name)).fold(0, u64::saturating_add)
 }
 
-/// Bytes of shared memory of System V, which stays when nobody has it any more.
+/// Bytes of System V shared memory, which stays when no process uses it any more.
 fn segments() -> u64 {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
-    // The last two columns are what is in memory and what is swapped.
+    // The last two columns are resident and swapped bytes.
     let of = |line: &str| line.split_whitespace().skip(14).filter_map(|field| field.parse::<u64>().ok()).sum::<u64>();
     text.lines().skip(1).map(of).fold(0, u64::saturating_add)
 }
@@ -126,7 +127,7 @@ fn used(folder: &Path) -> u64 {
         .map_or(0, |found| found.f_blocks.saturating_sub(found.f_bfree).saturating_mul(found.f_frsize))
 }
 
-/// Ticks of a process and of those that it started and saw end.
+/// Processor ticks of a process and of the ended children that it waited for.
 fn cpu(pid: i32) -> Option<u64> {
     let stat = told(pid, "stat")?;
     let (_, fields) = stat.rsplit_once(')')?;

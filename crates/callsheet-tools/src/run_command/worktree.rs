@@ -1,5 +1,5 @@
-//! A linked worktree of git: the project has a file in the place of `.git`, and what a commit writes lies in the folder of the
-//! repository it belongs to.
+//! A linked git worktree: the project has a file in the place of `.git`, and commits write to the folder of its
+//! repository.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ pub(super) struct Worktree {
 }
 
 impl Worktree {
-    /// That of a project. A file that only claims to be one leads nowhere: the repository must know the worktree.
+    /// The worktree of a project. A file that only claims to belong to one leads nowhere, because the repository must
+    /// know the worktree.
     pub(super) fn of(project: &Path) -> Option<Self> {
         let mark = project.join(".git");
         if !mark.symlink_metadata().ok()?.is_file() {
@@ -30,20 +31,20 @@ impl Worktree {
         (known && own.parent()? == common.join("worktrees")).then_some(Self { own, common })
     }
 
-    /// What a commit writes if a person grants it: the worktree's own folder, and objects, branches and their logs. Hooks and configuration of
-    /// the repository are not among it.
+    /// What a commit writes if a person grants it: the worktree's own folder, objects, branches and their logs. Hooks
+    /// and configuration of the repository are not included.
     pub(super) fn writable(&self) -> impl Iterator<Item = PathBuf> {
         self.parts().filter(|folder| is_real_folder(folder))
     }
 
-    /// Where that lies, whatever is there now.
+    /// Where that is, whatever is there now.
     pub(super) fn parts(&self) -> impl Iterator<Item = PathBuf> {
         let shared = ["objects", "refs", "logs"].map(|name| self.common.join(name));
         std::iter::once(self.own.clone()).chain(shared)
     }
 }
 
-/// A folder, and no link to one: who sends a project with such a link means another folder.
+/// Whether a path is a folder and not a link to one. A project that comes with such a link would mean another folder.
 fn is_real_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }
@@ -69,7 +70,7 @@ mod tests {
         let found = Worktree::of(&root.join("side")).unwrap();
         let names: Vec<PathBuf> = found.writable().collect();
         assert_eq!(names, [own, root.join("main/.git/objects"), root.join("main/.git/refs")]);
-        // A link in the place of such a folder means what lies elsewhere.
+        // A link in the place of such a folder would mean files elsewhere.
         std::os::unix::fs::symlink(&root, root.join("main/.git/logs")).unwrap();
         assert_eq!(found.writable().count(), 3);
         assert_eq!(Worktree::of(&root.join("claims")), None);

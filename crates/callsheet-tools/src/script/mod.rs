@@ -1,5 +1,6 @@
-//! `script`: the processes of templates (spec "Templates" 8). No model is offered it; what starts is what an author wrote.
-//! `script_read` starts those with `effects="read"`, in a sandbox in which they can change nothing (spec "Templates" 2.2).
+//! `script`: the processes of templates (spec "Templates" 8). No model is offered it; an author wrote what it starts.
+//! `script_read` starts processes with `effects="read"`, in a sandbox in which they can change nothing (spec
+//! "Templates" 2.2).
 
 use std::io::Write as _;
 use std::path::Path;
@@ -19,10 +20,11 @@ use crate::run_command::holding::holding;
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
 use crate::run_command::{listed, only, over_words, reason, refuse_protected, temporary};
 
-/// Variables of the environment that a process sees unless its author wants others.
+/// Environment variables that a process sees unless its author asks for others.
 const SAFE: [&str; 6] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM"];
 
-/// Variables that a process sees that nobody was asked about: nothing of who the user is, nothing that opens a door.
+/// Environment variables for a process that nobody approved: nothing about the user's identity, nothing that opens a
+/// door.
 const UNASKED: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
 
 /// The tool.
@@ -33,7 +35,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Processes that may change the project.
+    /// For processes that may change the project.
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
         let mut spec = spec(SCRIPT, &[], include_str!("description.md"), include_str!("schema.json"), classes);
@@ -41,7 +43,7 @@ impl Script {
         Self { spec, reads: false }
     }
 
-    /// Processes that only read. `None` where the system cannot hold them to it.
+    /// For processes that only read. `None` if the system cannot enforce that.
     pub fn reading() -> Option<Self> {
         let classes = (ToolEffect::Read, RepeatClass::Read);
         let spec = spec(SCRIPT_READ, &[], include_str!("description.md"), include_str!("schema.json"), classes);
@@ -113,11 +115,11 @@ fn not_written(error: &std::io::Error) -> Stop {
     Stop::Failed(say("script-file", &[("reason", error)]))
 }
 
-/// Writes the files into a folder that only this user can read. Returns names with paths.
+/// Writes the files into a folder that only this user can read. Returns their names with paths.
 fn written(folder: &Path, files: &[ProcessFile]) -> std::io::Result<Vec<(String, String)>> {
     let mut paths = Vec::new();
     for (index, file) in files.iter().enumerate() {
-        // A suffix is an author's word; only a plain end of a name is taken.
+        // An author chooses the suffix; only plain characters of it are used.
         let suffix: String = file.suffix.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).collect();
         let path = folder.join(format!("file-{index}{suffix}"));
         std::fs::File::create_new(&path)?.write_all(file.content.as_bytes())?;
@@ -126,7 +128,7 @@ fn written(folder: &Path, files: &[ProcessFile]) -> std::io::Result<Vec<(String,
     Ok(paths)
 }
 
-/// A word with the paths of files in their places.
+/// A word in which file paths replace their placeholders.
 fn filled(word: &str, files: &[(String, String)]) -> String {
     let place = |text: String, (name, path): &(String, String)| text.replace(&format!("\0{name}\0"), path);
     files.iter().fold(word.to_owned(), place)
@@ -140,7 +142,7 @@ fn inherited(inherit: Inherit, context: &ToolContext) -> Variables {
     }
 }
 
-/// What a process inherits that nobody was asked about, whatever its author wants.
+/// What a process that nobody approved inherits, whatever its author asks for.
 pub(crate) fn unasked() -> Variables {
     only(&UNASKED)
 }

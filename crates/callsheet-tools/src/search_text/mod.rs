@@ -1,4 +1,4 @@
-//! `search_text`: lines of files that fit a regular expression or a literal text.
+//! `search_text`: lines of files that match a regular expression or a literal text.
 
 mod page;
 
@@ -18,9 +18,9 @@ use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 use crate::find_files::Glob;
 
-/// Words of a pattern that are searched one by one.
+/// Most words of a pattern that are searched separately.
 const WORDS: usize = 8;
-/// Bytes of the shortest of them: shorter ones stand inside of others everywhere.
+/// Shortest such word in bytes. Shorter words occur inside others everywhere.
 const LEAST_WORD: usize = 3;
 
 reading_tool!(SearchText, "search_text");
@@ -40,9 +40,9 @@ struct Arguments {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Regex,
-    /// It is no regular expression.
+    /// It is not a regular expression.
     Literal,
-    /// As a regular expression it fits nothing.
+    /// As a regular expression it matches nothing.
     LiteralAfterRegex,
 }
 
@@ -98,7 +98,7 @@ fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> R
     let pass = |reading| scope.search(&matcher(wanted, reading)?, Page::new(limit));
     let mut reading = if matcher(wanted, Reading::Regex).is_ok() { Reading::Regex } else { Reading::Literal };
     let mut page = pass(reading)?;
-    // Models forget to escape: `call()` is a valid expression that does not mean these six characters.
+    // Models forget to escape: `call()` is a valid expression that does not match these six characters.
     if reading == Reading::Regex && page.matches() == 0 && has_operators(&wanted.pattern) {
         let literal = pass(Reading::LiteralAfterRegex)?;
         if literal.matches() > 0 {
@@ -119,8 +119,8 @@ fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> R
     Ok(page.render(&wanted.pattern, wanted.ignore_case, &note))
 }
 
-/// What each word of a pattern that fits nothing finds alone, in any case, the rarest first. `None`: there are not
-/// several words, or none of them finds anything either.
+/// What each word of a pattern without matches finds alone, ignoring case, the rarest first. `None` if there is only
+/// one word, or none of them finds anything either.
 fn by_words(pattern: &str, scope: &Scope<'_>, limit: usize) -> Result<Option<String>, Stop> {
     let words = words_of(pattern);
     if words.len() < 2 {
@@ -135,7 +135,7 @@ fn by_words(pattern: &str, scope: &Scope<'_>, limit: usize) -> Result<Option<Str
     if found.iter().all(|(_, page)| page.matches() == 0) {
         return Ok(None);
     }
-    // Stable: those without a match come last, equal ones as they are written.
+    // A stable sort: words without a match come last, equal ones keep their order.
     found.sort_by_key(|(_, page)| (page.matches() == 0, page.matches()));
     let mut output = Capped::new(limit);
     let mut left_out = false;
@@ -153,7 +153,7 @@ fn by_words(pattern: &str, scope: &Scope<'_>, limit: usize) -> Result<Option<Str
     Ok(Some(output.with_note(&note)))
 }
 
-/// The words of a pattern, each once, as they are written; escapes and operators of regular expressions are none.
+/// The words of a pattern, each once and unchanged. Escapes and operators of regular expressions do not count.
 fn words_of(pattern: &str) -> Vec<String> {
     let mut plain = String::new();
     let mut characters = pattern.chars();
@@ -161,7 +161,7 @@ fn words_of(pattern: &str) -> Vec<String> {
         match character {
             '\\' => {
                 plain.push(' ');
-                // `\.` is the character itself, which is no part of a word either.
+                // `\.` is the character itself, which is not part of a word either.
                 characters.next();
             }
             character => plain.push(character),

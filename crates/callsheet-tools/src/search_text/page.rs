@@ -1,4 +1,4 @@
-//! What a search shows: matches in path order, bounded, the rest counted.
+//! What a search shows: a limited number of matches in path order, and the count of the rest.
 
 use std::io;
 
@@ -12,19 +12,19 @@ use crate::common::walk::Found;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket};
 
-/// Matches shown at most.
+/// Most matches shown.
 const MATCHES: usize = 100;
-/// Matches shown of one file at most, so that one file does not hide the others.
+/// Most matches shown from one file, so that one file does not hide the others.
 const IN_FILE: usize = 25;
-/// Matches shown at most of a word of a pattern that fits nothing, and of one file.
+/// Most matches shown for one word of a pattern without matches, in all and from one file.
 const OF_WORD: (usize, usize) = (10, 3);
-/// Bytes shown of a line.
+/// Most bytes shown of a line.
 const LINE: usize = 300;
 
 /// Matches found so far.
 pub(super) struct Page {
     text: Capped,
-    /// Matches shown at most, and of one file.
+    /// Most matches shown, in all and from one file.
     most: (usize, usize),
     shown: usize,
     left_out: usize,
@@ -37,7 +37,7 @@ impl Page {
         Self::with(limit, (MATCHES, IN_FILE))
     }
 
-    /// Of one word of a pattern that fits nothing.
+    /// For one word of a pattern without matches.
     pub(super) fn of_word(limit: usize) -> Self {
         Self::with(limit, OF_WORD)
     }
@@ -55,12 +55,12 @@ impl Page {
         self.text.lines()
     }
 
-    /// Whether there were more than are shown.
+    /// Whether there were more matches than are shown.
     pub(super) fn is_cut(&self) -> bool {
         self.left_out > 0
     }
 
-    /// Searches one file. One that cannot be read is passed over, as it is by every search tool.
+    /// Searches one file. An unreadable file is skipped, as in every search tool.
     pub(super) fn search(
         &mut self,
         searcher: &mut Searcher,
@@ -112,7 +112,7 @@ impl Lines<'_> {
         self.page.text.line(&format!("{}{mark}{}{mark} {before}{shown}{cut}", self.name, number.unwrap_or(0)))
     }
 
-    /// What is shown of a line, with signs where it is cut: of a long one the part around its first match.
+    /// The shown part of a line, with signs where it is cut. Of a long line, the part around its first match.
     fn part<'l>(&self, line: &'l str) -> (&'static str, &'l str, &'static str) {
         if line.len() <= LINE {
             return ("", line, "");

@@ -1,5 +1,5 @@
-//! Tools that ask for a subtask: `spawn_subtask`, and those a configuration registers by name. In a template the run
-//! itself takes their calls and opens a task for each; anywhere else there is no tree that could hold one.
+//! Tools that ask for a subtask: `spawn_subtask`, and those that a configuration registers by name. In a template the
+//! run itself handles their calls and opens a task for each. Elsewhere there is no tree for a subtask.
 
 use async_trait::async_trait;
 use callsheet_core::run::SPAWN_SUBTASK;
@@ -12,7 +12,7 @@ use crate::common::{Stop, reading_tool, settle, spec};
 reading_tool!(SpawnSubtask, SPAWN_SUBTASK);
 
 impl SpawnSubtask {
-    /// A tool of another name whose subtasks are of one kind.
+    /// A tool with another name whose subtasks are of one kind.
     pub fn registered(name: &str, description: &str) -> Self {
         Self(spec(name, &[], description, include_str!("registered.json"), (ToolEffect::Read, RepeatClass::Read)))
     }

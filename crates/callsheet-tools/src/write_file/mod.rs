@@ -1,5 +1,5 @@
-//! `write_file`: a change to one file. It writes nothing: the host validates the change with all others of the call,
-//! shows it and applies it (spec 3.10, 11.4).
+//! `write_file`: a change to one file. It writes nothing: the host validates the change together with all others of the
+//! call, shows it and applies it (spec 3.10, 11.4).
 
 use async_trait::async_trait;
 use callsheet_core::issue::Span;
@@ -67,7 +67,7 @@ fn change(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
     Ok(ToolOutcome::Changes(vec![Change { path, way, span: Span { first: 1, last: 1 } }]))
 }
 
-/// Exactly one way of spec 3.9. Symbols are left to replies, where a model need not escape the text.
+/// Exactly one way of spec 3.9. Symbols are only for replies, where a model need not escape the text.
 fn way(wanted: Arguments) -> Result<ChangeWay, Stop> {
     let Arguments { content, old_text, new_text, start_line, end_line, overwrite, delete, .. } = wanted;
     match (content, old_text, new_text, start_line, end_line, delete) {
@@ -81,7 +81,8 @@ fn way(wanted: Arguments) -> Result<ChangeWay, Stop> {
     }
 }
 
-/// Lines given as a string end as they like; as in a reply, the last ending is that of the lines, not a blank line.
+/// Removes the last line end from lines that are given as a string. As in a reply, it ends the last line and is not a
+/// blank line.
 fn chomp(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();

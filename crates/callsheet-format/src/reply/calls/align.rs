@@ -1,29 +1,29 @@
-//! Values read as the types that a schema asks for (repair `json-coerced`). One walk through value and schema together:
-//! a value of a wrong type is replaced where exactly one of its other readings fits, and left alone where none or
-//! several do. Whether the whole then holds is for the validator to say.
+//! Converts values to the types that a schema requires (repair `json-coerced`). One walk visits value and schema
+//! together. A value of a wrong type is replaced if exactly one of its other readings fits, and otherwise kept. The
+//! validator decides whether the whole is then valid.
 
 use serde_json::{Map, Number, Value};
 
 use crate::reply::json::whole;
 
-/// Schemas and values that nest deeper are left alone.
+/// Deeper schemas and values are left alone.
 const DEPTH: usize = 32;
 
-/// One value that was read as another.
+/// One converted value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Change {
     /// As written.
     pub before: String,
-    /// As read; empty if it was left out.
+    /// The value as read. Empty if it was left out.
     pub after: String,
 }
 
 /// Walks values along a schema.
 pub(super) struct Aligner<'a> {
     root: &'a Value,
-    /// What was changed, in order.
+    /// The conversions so far, in order.
     pub changes: Vec<Change>,
-    /// Whole numbers beyond the bounds of the schema are read as these: only where nothing is changed by the call.
+    /// Whether whole numbers beyond the limits of the schema are set to the limits. Only if the call changes nothing.
     clamps: bool,
     depth: usize,
 }
@@ -33,7 +33,7 @@ impl<'a> Aligner<'a> {
         Self { root, changes: Vec::new(), clamps, depth: 0 }
     }
 
-    /// The value with what could be read as the schema asks.
+    /// The value, converted to the schema as far as possible.
     pub(super) fn align(&mut self, value: Value, schema: &'a Value) -> Value {
         if self.depth >= DEPTH {
             return value;
@@ -56,7 +56,7 @@ impl<'a> Aligner<'a> {
         aligned
     }
 
-    /// Members and items of a value of the right type.
+    /// Converts members and items of a value that has the right type.
     fn inside(&mut self, value: Value, schema: &'a Value) -> Value {
         match value {
             Value::Object(map) => Value::Object(self.members(map, schema)),
@@ -71,7 +71,7 @@ impl<'a> Aligner<'a> {
         }
     }
 
-    /// A whole number within the bounds of its schema. One below nothing often stands for all of something.
+    /// A whole number limited to the range of its schema. A negative number often means "all".
     fn clamped(&mut self, number: Number, schema: &'a Value) -> Number {
         let Some(written) = number.as_u64().filter(|_| schema.get("multipleOf").is_none()) else { return number };
         let bound = |key: &str| schema.get(key).and_then(Value::as_u64);
@@ -95,7 +95,7 @@ impl<'a> Aligner<'a> {
                 .get("required")
                 .and_then(Value::as_array)
                 .is_some_and(|keys| keys.iter().any(|required| required.as_str() == Some(key.as_str())));
-            // `null` for an argument that need not be there says that it is not there.
+            // `null` for an optional argument means that the argument is absent.
             if value.is_null() && optional && !self.accepts(&value, self.resolved(kind)) {
                 self.changes.push(Change { before: format!("\"{key}\": null"), after: String::new() });
                 continue;
@@ -106,7 +106,8 @@ impl<'a> Aligner<'a> {
         aligned
     }
 
-    /// One unknown name beside one missing argument that has to be there is that argument, if the value has its type.
+    /// If there is one unknown name and one missing required argument, the value belongs to that argument, provided it
+    /// has the right type.
     fn renamed(&mut self, map: Map<String, Value>, schema: &'a Value) -> Map<String, Value> {
         let Some(kinds) = schema.get("properties").and_then(Value::as_object) else { return map };
         let required = schema.get("required").and_then(Value::as_array);
@@ -122,7 +123,7 @@ impl<'a> Aligner<'a> {
         map.into_iter().map(|(key, value)| (if key == written { name.clone() } else { key }, value)).collect()
     }
 
-    /// The schema that a reference inside the schema means.
+    /// The schema to which a reference inside the schema leads.
     fn resolved(&self, schema: &'a Value) -> &'a Value {
         let mut schema = schema;
         for _ in 0..8 {
@@ -133,7 +134,8 @@ impl<'a> Aligner<'a> {
         schema
     }
 
-    /// The one alternative of a schema that takes the value, or that one of its other readings fits; else the schema.
+    /// The only alternative of a schema that accepts the value, or that one of its other readings fits. Otherwise the
+    /// schema itself.
     fn branch(&self, value: &Value, schema: &'a Value) -> &'a Value {
         let Some(branches) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)).and_then(Value::as_array) else {
             return schema;
@@ -152,7 +154,7 @@ impl<'a> Aligner<'a> {
         schema
     }
 
-    /// Whether the schema takes a value of this type, members and items aside.
+    /// Whether the schema accepts a value of this type, regardless of members and items.
     fn accepts(&self, value: &Value, schema: &'a Value) -> bool {
         let named = match schema.get("type") {
             Some(Value::String(kind)) => is_kind(value, kind),
@@ -164,14 +166,14 @@ impl<'a> Aligner<'a> {
         let branched = ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(key)?.as_array()).all(|branches| {
             branches.iter().any(|branch| {
                 let branch = self.resolved(branch);
-                // One level of alternatives; deeper ones are for the validator.
+                // One level of alternatives. Deeper ones are left to the validator.
                 !["anyOf", "oneOf"].iter().any(|key| branch.get(key).is_some()) && self.accepts(value, branch)
             })
         });
         named && listed && branched
     }
 
-    /// Whether a value can become what the schema asks: as it stands, or by the readings of its items.
+    /// Whether a value can satisfy the schema: unchanged, or with other readings of its items.
     fn fits(&self, value: &Value, schema: &'a Value, depth: usize) -> bool {
         if depth >= DEPTH {
             return false;
@@ -203,7 +205,8 @@ fn is_kind(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// The other readings of a value: the number, truth value, list or object that a text spells, and a list of it alone.
+/// The other readings of a value: the number, boolean, list or object that a text spells, and a list that contains only
+/// the value.
 fn readings(value: &Value) -> Vec<Value> {
     let mut readings = Vec::new();
     if let Value::String(text) = value {

@@ -1,4 +1,4 @@
-//! Arguments against a tool's JSON schema (repair `json-coerced`, issue `tool-arguments`).
+//! Validates arguments with a tool's JSON schema (repair `json-coerced`, issue `tool-arguments`).
 
 use callsheet_core::spec::{ToolEffect, ToolSpec};
 use jsonschema::error::ValidationErrorKind;
@@ -9,22 +9,22 @@ use crate::reading::clause;
 
 use super::align::Aligner;
 
-/// Problems named in one issue.
+/// Most problems named in one issue.
 const PROBLEMS: usize = 5;
 
-/// A compiled schema; a schema that does not compile accepts every object, since that is our fault, not the model's.
+/// A compiled schema. A schema that does not compile accepts every object, because that is our fault, not the model's.
 pub(super) struct Schema {
     validator: Option<Validator>,
     parameters: Value,
-    /// The tool only reads.
+    /// Whether the tool only reads.
     reads: bool,
 }
 
-/// What became of arguments.
+/// The result of validating arguments.
 pub(super) enum Fitted {
-    /// They hold as they stand.
+    /// They are valid unchanged.
     Valid(Value),
-    /// They hold after values were read as the type the schema asks for.
+    /// They are valid after some values were converted.
     Coerced {
         /// The arguments to use.
         arguments: Value,
@@ -35,7 +35,7 @@ pub(super) enum Fitted {
         /// How many.
         count: usize,
     },
-    /// They do not hold; each problem with its place, the schema path and the expected type.
+    /// They are invalid. Lists each problem with its place, the schema path and the expected type.
     Refused(String),
 }
 
@@ -46,7 +46,7 @@ impl Schema {
         Self { validator: jsonschema::validator_for(parameters).ok(), parameters: parameters.clone(), reads }
     }
 
-    /// What is wrong is put in words only if somebody reads them.
+    /// Validates arguments. Words for problems are built only if somebody reads them (`told`).
     pub(super) fn fit(&self, arguments: Value, told: bool) -> Fitted {
         let Some(validator) = &self.validator else { return Fitted::Valid(arguments) };
         if validator.is_valid(&arguments) {
@@ -95,7 +95,7 @@ fn problems(validator: &Validator, parameters: &Value, arguments: &Value) -> Str
     problems.join("; ")
 }
 
-/// The type that the schema gives a missing argument.
+/// The type of a missing argument according to the schema.
 fn missing_type(error: &ValidationError<'_>, parameters: &Value) -> Option<String> {
     let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() else { return None };
     let schema = error.schema_path().as_str().strip_suffix("/required")?.to_owned();

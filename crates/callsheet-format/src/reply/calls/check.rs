@@ -1,4 +1,5 @@
-//! Checking calls: the tool's name against the allow-list (spec 7.10), arguments against its schema, ids and repeats.
+//! Checks calls: the tool's name against the allow-list (spec 7.10), arguments against its schema, and ids and
+//! duplicates.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,16 +20,17 @@ use super::source::RawCall;
 /// Longest id.
 const ID: usize = 64;
 
-/// What calls are compared with.
+/// What calls are checked against.
 #[derive(Clone, Copy, Debug)]
 pub struct CallRules<'a> {
     /// The skill's tools, canonical names.
     pub allowed: &'a [String],
-    /// Tools registered and switched off.
+    /// Registered but disabled tools.
     pub context: &'a ReadContext,
-    /// Ids that earlier calls of the task have.
+    /// Ids of earlier calls of the task.
     pub taken_ids: &'a BTreeSet<String>,
-    /// A call that cannot start is refused. In a conversation it is not: its model reads why as the output.
+    /// Whether a call that cannot start is rejected. In a conversation it is not: the model reads the reason as the
+    /// output.
     pub must_start: bool,
 }
 
@@ -58,7 +60,7 @@ impl Tools for CallRules<'_> {
     }
 }
 
-/// The tools of some rules, which remember what keys were asked for: the same keys come in every call.
+/// The tools of some rules. It caches keys that were looked up, because the same keys occur in every call.
 pub(super) struct KnownTools<'a> {
     rules: &'a CallRules<'a>,
     keys: RefCell<BTreeMap<String, bool>>,
@@ -99,8 +101,8 @@ impl Tools for KnownTools<'_> {
     }
 }
 
-/// The tool that a written name means, or the issue code that refuses it. A name outside the allow-list that exists
-/// is never mended into another one (spec 4.6).
+/// The tool for a written name, or the issue code that rejects the name. An existing name outside the allow-list is
+/// never repaired to another one (spec 4.6).
 pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a ToolSpec, IssueCode> {
     if rules.context.disabled_tools.contains(written) {
         return Err(IssueCode::ToolDisabled);
@@ -111,7 +113,7 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
     if rules.spec(written).is_some() {
         return Err(IssueCode::ToolNotAllowed);
     }
-    // An alias means what of it is allowed, if that is one tool (spec of templates, 14).
+    // An alias means the allowed tools among its tools, if there is exactly one (spec of templates, 14).
     let meant = canonical_tools(written, rules.context.tools.iter().map(Arc::as_ref));
     if meant.iter().any(|name| name != written && rules.spec(name).is_some()) {
         match meant.iter().filter(|name| rules.is_allowed(name)).collect::<Vec<_>>().as_slice() {
@@ -121,7 +123,7 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
             _ => {}
         }
     }
-    // Chat forms and models put something in front of a name, and behind it: `functions.read_file:0`.
+    // Chat templates and models add text before and after a name: `functions.read_file:0`.
     let pieces = written.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')));
     let named: BTreeSet<&str> = pieces.filter(|piece| *piece != written && rules.spec(piece).is_some()).collect();
     if let [only] = named.into_iter().collect::<Vec<_>>().as_slice() {
@@ -141,7 +143,7 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
     }
 }
 
-/// A call that holds, before ids are settled.
+/// A valid call, before ids are assigned.
 pub(super) struct Checked {
     name: String,
     id: Option<Value>,
@@ -149,7 +151,7 @@ pub(super) struct Checked {
     span: Span,
 }
 
-/// One reading of a call that fits its tool, with the liberties it takes.
+/// One reading of a call that fits its tool, with its corrections.
 struct Fit {
     tool: String,
     id: Option<Value>,
@@ -159,7 +161,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// Fewer liberties are better: of the name, of values, of syntax.
+    /// Number of corrections of the name, of values and of syntax. Fewer are better.
     fn liberties(&self, written: &str) -> (bool, usize, usize) {
         let values = self.coerced.as_ref().map_or(0, |(_, _, count)| *count);
         (self.tool != written, values, self.mends.len())
@@ -179,7 +181,7 @@ enum Refusal {
 pub(super) struct Checker<'a> {
     rules: &'a CallRules<'a>,
     schemas: BTreeMap<String, Schema>,
-    /// What written names mean, since the same come again and again.
+    /// Tools by written name, because the same names occur repeatedly.
     tools: BTreeMap<String, Result<&'a ToolSpec, IssueCode>>,
 }
 
@@ -203,7 +205,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The one reading that fits with the fewest liberties; none and a tie are issues.
+    /// The only reading that fits with the fewest corrections. No such reading, and a tie, are issues.
     fn best(
         &mut self,
         readings: Vec<Shaped>,
@@ -247,7 +249,7 @@ impl<'a> Checker<'a> {
         tool
     }
 
-    /// Whether tool and arguments of a reading hold. The arguments are taken out of it.
+    /// Whether tool and arguments of a reading are valid. Takes the arguments out of the call.
     fn fit(&mut self, call: &mut Shaped, notes: &mut Diagnostics) -> Result<Fit, Refusal> {
         let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
         if notes.is_by_hand() && tool.name != call.name {
@@ -295,12 +297,12 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// What an issue calls a call: its id if it has a good one, else its tool.
+/// How an issue names a call: by its id if that is usable, else by its tool.
 fn item(call: &Shaped) -> &str {
     call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name)
 }
 
-/// Notes the liberties of a reading that is taken.
+/// Notes the corrections of the chosen reading.
 fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Checked {
     if fit.tool != written {
         notes.repair(RepairCode::ToolNear, span, written, &fit.tool);
@@ -314,7 +316,7 @@ fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Check
     Checked { name: fit.tool, id: fit.id, arguments: fit.arguments, span }
 }
 
-/// Arguments as an object, with what was mended; a string must hold one.
+/// Arguments as an object, with the repairs. A string must contain an object.
 fn object(arguments: Option<Value>) -> Result<(Value, Vec<Mend>), (IssueCode, String)> {
     let empty = || Ok((Value::Object(Map::new()), Vec::new()));
     match arguments {
@@ -334,7 +336,7 @@ fn object(arguments: Option<Value>) -> Result<(Value, Vec<Mend>), (IssueCode, St
     }
 }
 
-/// Drops repeats and settles ids (repairs `call-deduplicated`, `call-id-set`).
+/// Removes duplicates and assigns ids (repairs `call-deduplicated`, `call-id-set`).
 pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut seen = BTreeSet::new();
     let mut given: BTreeSet<String> = taken.clone();
@@ -350,7 +352,7 @@ pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mu
             unique.push((spec, call.span));
         }
     }
-    // Ids that may stay are taken first, so that a filled one never displaces a written one.
+    // Ids that can stay are reserved first, so that a generated id never displaces a written one.
     let keep: Vec<bool> =
         unique.iter().map(|(call, _)| well_formed(&call.id) && given.insert(call.id.clone())).collect();
     let mut counters: BTreeMap<String, u32> = BTreeMap::new();
@@ -380,7 +382,7 @@ fn well_formed(id: &str) -> bool {
         && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
 }
 
-/// Checks calls that came through a provider's own tool calling (spec 10.7).
+/// Checks calls from a provider's own tool calling (spec 10.7).
 pub fn check_native(calls: &[ToolCall], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut checker = Checker::new(rules);
     let span = Span { first: 1, last: 1 };

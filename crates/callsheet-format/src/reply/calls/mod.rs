@@ -1,5 +1,5 @@
-//! Tool calls in replies (spec 3.7, 4.4): finding them in fences, tags and bare JSON, bringing them into one shape, and
-//! checking names, arguments and ids. Used for calls carried by a plan, refinements and loop turns.
+//! Tool calls in replies (spec 3.7, 4.4): finds them in fences, tags and bare JSON, converts them to one form, and
+//! checks names, arguments and ids. Used for calls of a plan, refinements and loop turns.
 
 mod align;
 mod arguments;
@@ -19,8 +19,8 @@ use serde_json::Value;
 use crate::markdown::{Part, Tracker};
 use crate::reading::Diagnostics;
 
-/// Reads all calls of some blocks, in order. Only valid calls are returned; everything else is noted, each issue with
-/// the raw block it concerns.
+/// Reads all calls of some blocks, in order. Returns only valid calls. Everything else is noted, each issue with the
+/// raw block that it concerns.
 pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut checker = check::Checker::new(rules);
     let tools = check::KnownTools::of(rules);
@@ -41,7 +41,7 @@ pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagn
     check::settle(calls, rules.taken_ids, notes)
 }
 
-/// Reads the calls that stand in a text in the notation of a chat form, at the start of a line outside fences.
+/// Reads the calls that a text contains in the notation of a chat template, at the start of a line outside fences.
 pub(crate) fn read_marked(text: &str, rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut checker = check::Checker::new(rules);
     let tools = check::KnownTools::of(rules);
@@ -51,7 +51,7 @@ pub(crate) fn read_marked(text: &str, rules: &CallRules<'_>, notes: &mut Diagnos
     check::settle(calls, rules.taken_ids, notes)
 }
 
-/// Whether a text is nothing but calls in the notation of a chat form.
+/// Whether a text consists only of calls in the notation of a chat template.
 pub(crate) fn is_only_calls(text: &str) -> bool {
     let text = text.trim();
     if !notation::opens(text) {
@@ -61,7 +61,7 @@ pub(crate) fn is_only_calls(text: &str) -> bool {
     !found.is_empty() && text.get(end..).is_none_or(|rest| rest.trim().is_empty())
 }
 
-/// The line that is a call of an offered tool in a notation that nobody knows, as a whole: its number and text.
+/// The number and text of a line that, as a whole, calls an offered tool in an unknown notation.
 pub(crate) fn unread_call<'a>(text: &'a str, rules: &CallRules<'_>) -> Option<(u32, &'a str)> {
     let tools = check::KnownTools::of(rules).arguments();
     let mut tracker = Tracker::default();
@@ -76,9 +76,9 @@ pub(crate) fn unread_call<'a>(text: &'a str, rules: &CallRules<'_>) -> Option<(u
     })
 }
 
-/// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning
-/// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4). A person's call of a tool
-/// that does not exist is an error.
+/// Reads the calls that a plan contains for a task. A bad call costs only a refinement: it becomes the warning
+/// `call-dropped`, and none of the task's calls is kept, so the task is refined (spec 3.4). If a person calls a tool
+/// that does not exist, that is an error.
 pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     if blocks.is_empty() {
         return Vec::new();
@@ -101,7 +101,7 @@ pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut 
     if dropped { Vec::new() } else { calls }
 }
 
-/// Name and arguments in a form that is equal for equal calls whatever the order of keys (spec 10.7).
+/// Name and arguments in a form that is equal for equal calls, whatever the order of keys (spec 10.7).
 pub fn canonical(call: &ToolCall) -> String {
     let mut text = String::with_capacity(call.name.len() + 64);
     text.push_str(&call.name);
@@ -110,7 +110,7 @@ pub fn canonical(call: &ToolCall) -> String {
     text
 }
 
-/// JSON with sorted keys. The depth is that of a value that was read, so it is capped.
+/// JSON with sorted keys. The value was read, so its depth is limited.
 fn write_sorted(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
@@ -144,7 +144,7 @@ fn write_sorted(value: &Value, out: &mut String) {
     }
 }
 
-/// A JSON string; most need no escapes.
+/// A JSON string. Most strings need no escapes.
 fn write_text(text: &str, out: &mut String) {
     if text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
         out.push_str(&Value::from(text).to_string());

@@ -1,11 +1,11 @@
-//! Calls in the notations of chat forms: a table of the marks that begin them, and the forms in which name and arguments
-//! stand behind one. They count at the start of a line, outside fences. Whatever is not in the table is no call.
+//! Calls in the notations of chat templates: a table of the marks that begin them, and the forms of name and arguments
+//! after a mark. They count at the start of a line, outside fences. Anything that is not in the table is not a call.
 
 use serde_json::{Map, Value};
 
 use crate::reply::json::{Document, Scanner, read_document};
 
-/// Marks that begin a call or a list of calls, end one, or stand between two. They carry nothing themselves.
+/// Marks that begin a call or a list of calls, end one, or separate two. They carry no content.
 const FRAMES: &[&str] = &[
     "<tool_call>",
     "</tool_call>",
@@ -55,16 +55,16 @@ const FRAMES: &[&str] = &[
     "```",
 ];
 
-/// Fences that hold calls written as in Python, and nothing else.
+/// Fences that contain only calls written as in Python.
 const CALL_FENCES: &[&str] = &["```tool_code"];
 
-/// What may stand around a call there.
+/// What may surround a call there.
 const PRINT: &str = "print(";
 
-/// Frames that mean something else at the start of a line: they begin nothing.
+/// Marks that mean something else at the start of a line, so they begin nothing.
 const NO_OPENINGS: &[&str] = &["```json", "```"];
 
-/// What may stand between a name and its arguments.
+/// What may separate a name from its arguments.
 const BETWEEN: &[&str] = &[
     "[ARGS]",
     "<\u{ff5c}tool\u{2581}sep\u{ff5c}>",
@@ -76,14 +76,14 @@ const BETWEEN: &[&str] = &[
     "```",
 ];
 
-/// Behind a name, an id that nobody needs.
+/// Precedes an unused id after a name.
 const CALL_ID: &str = "[CALL_ID]";
 
-/// Kinds of calls that one notation writes in front of the name.
+/// Kinds of calls that one notation writes before the name.
 const KINDS: &[&str] = &["function", "tool"];
 
-/// Tags with a name in them and one child for each argument: what begins them, what ends them; the same of a child. A
-/// prefix of the tag is left out.
+/// Tags that contain a name and have one child for each argument: their beginning and end, and the beginning and end of
+/// a child. A prefix of the tag is ignored.
 const ELEMENTS: &[Element] = &[
     Element { open: "<function=", close: "</function>", child: "<parameter=", child_close: "</parameter>" },
     Element { open: "<invoke name=", close: "</invoke>", child: "<parameter name=", child_close: "</parameter>" },
@@ -99,26 +99,26 @@ struct Element {
 /// Prefixes of tags.
 const PREFIXES: &[&str] = &["antml:", "\u{ff5c}DSML\u{ff5c}"];
 
-/// Pairs of tags for each argument, behind the name.
+/// Pairs of tags for each argument, after the name.
 const KEY: (&str, &str) = ("<arg_key>", "</arg_key>");
 const VALUE: (&str, &str) = ("<arg_value>", "</arg_value>");
 
 /// Quotes of another notation.
 const ESCAPE: &str = "<escape>";
 
-/// What stands at a place.
+/// What was read at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Written {
     /// A name and its arguments.
     Call { name: String, arguments: Value },
-    /// A JSON value with name and arguments, in any shape, or a list of them.
+    /// A JSON value with name and arguments in any form, or a list of such values.
     Json(Document),
 }
 
 /// What was read, and where it ends.
 pub(super) type Found = (Written, usize);
 
-/// Whether a call may begin somewhere in the text. Cheap.
+/// Whether a call may begin somewhere in the text. A cheap check.
 pub(crate) fn may_hold(text: &str) -> bool {
     let words = ["functools", "Action:"];
     text.contains(['<', '[']) || words.iter().chain(CALL_FENCES).any(|word| text.contains(word))
@@ -130,8 +130,7 @@ pub(super) fn opens(line: &str) -> bool {
     frame || element(line).is_some() || python_list(line).is_some()
 }
 
-/// The calls that begin at `at`, where a line begins, and the byte behind them. Nothing, if what stands behind the mark is
-/// no call.
+/// The calls that begin at `at`, at the start of a line, and the byte after them. `None` if no call follows the mark.
 pub(super) fn read(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> (Vec<(usize, Found)>, usize) {
     let mut found = Vec::new();
     let mut end = at;
@@ -147,7 +146,7 @@ pub(super) fn read(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> (Ve
     }
 }
 
-/// The calls of a fence that holds calls of offered tools and nothing else, and the byte where its closing mark stands.
+/// The calls of a fence that contains only calls of offered tools, and the byte of its closing mark.
 pub(super) fn fenced(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> Option<(Vec<(usize, Found)>, usize)> {
     let mark = CALL_FENCES.iter().find(|mark| text.get(at..).is_some_and(|rest| rest.starts_with(**mark)))?;
     let body = at + mark.len();
@@ -165,7 +164,7 @@ pub(super) fn fenced(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> O
     (!found.is_empty()).then_some((found, end))
 }
 
-/// Behind blanks, commas and marks of this list.
+/// Skips blanks, commas and marks of this list.
 fn skip(text: &str, mut at: usize, marks: &[&str]) -> usize {
     loop {
         let rest = text.get(at..).unwrap_or_default();
@@ -199,7 +198,7 @@ fn one(text: &str, at: usize, scanner: &mut Scanner<'_>, is_tool: &dyn Fn(&str) 
     named(text, at, scanner, is_tool)
 }
 
-/// `NAME` and behind it JSON, pairs of tags, arguments in brackets, or nothing.
+/// Reads `NAME`, followed by JSON, pairs of tags, arguments in brackets, or nothing.
 fn named(text: &str, at: usize, scanner: &mut Scanner<'_>, is_tool: &dyn Fn(&str) -> bool) -> Option<Found> {
     let at = if text.get(at..)?.starts_with("call:") { at + "call:".len() } else { at };
     let (name, end) = name_at(text, at)?;
@@ -244,7 +243,7 @@ fn behind_name(
     is_tool(name).then(|| (call(Value::Object(Map::new())), end))
 }
 
-/// A name, as tools have them with prefixes and suffixes.
+/// A tool name, possibly with prefixes and suffixes.
 fn name_at(text: &str, at: usize) -> Option<(&str, usize)> {
     let rest = text.get(at..)?;
     let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '/');
@@ -291,13 +290,14 @@ fn of_element(text: &str, at: usize, element: &Element, prefix: &str) -> Option<
     Some((Written::Call { name, arguments }, body_start + length + closed))
 }
 
-/// `<parameter=key>value</parameter>` and the like. Values are texts; the schema turns them into numbers later.
+/// Reads `<parameter=key>value</parameter>` and similar tags. Values are texts; the schema converts them to numbers
+/// later.
 fn children(body: &str, open: &str, close: &str) -> Value {
     let mut map = Map::new();
     for piece in body.split(open).skip(1) {
         let Some((key, value)) = piece.split_once('>') else { continue };
         let value = value.split(close).next().unwrap_or_default();
-        // Behind the key there may be other attributes.
+        // Other attributes may follow the key.
         let key = key.trim().trim_start_matches(['"', '\'']);
         let key = key.split(['"', '\'']).next().unwrap_or_default().trim();
         map.insert(key.to_owned(), Value::from(one_line_end(value)));
@@ -310,7 +310,7 @@ fn one_line_end(value: &str) -> &str {
     value.strip_suffix('\n').unwrap_or(value)
 }
 
-/// `<read_file><path>a</path></read_file>`: the tag is the tool.
+/// Reads `<read_file><path>a</path></read_file>`, in which the tag is the tool.
 fn of_own_tag(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> Option<Found> {
     let rest = text.get(at..)?.strip_prefix('<')?;
     let (name, _) = rest.split_once('>')?;
@@ -338,7 +338,7 @@ fn of_own_tag(text: &str, at: usize, is_tool: &dyn Fn(&str) -> bool) -> Option<F
     Some((Written::Call { name: name.to_owned(), arguments }, start + length + close.len()))
 }
 
-/// Pairs of keys and values, each in its tag.
+/// Reads pairs of keys and values, each in its own tag.
 fn pairs(text: &str, mut at: usize) -> (Value, usize) {
     let mut map = Map::new();
     loop {
@@ -373,7 +373,7 @@ fn escaped(text: &str, at: usize) -> Option<(Value, usize)> {
     None
 }
 
-/// `[name(` at the start: how many bytes stand before the name.
+/// Reads `[name(` at the start. Returns how many bytes precede the name.
 fn python_list(line: &str) -> Option<usize> {
     let rest = line.strip_prefix('[')?;
     let blank = rest.len() - rest.trim_start().len();
@@ -428,8 +428,8 @@ fn keyword(piece: &str) -> Option<(String, Value)> {
     Some((name.to_owned(), value))
 }
 
-/// Whether a line is, as a whole, a call of this tool in a notation that is not known: its name, perhaps between marks, and
-/// behind it, in brackets or as attributes, an argument that the tool has.
+/// Whether a line, as a whole, calls this tool in an unknown notation: it contains the name, possibly between marks,
+/// followed by one of the tool's arguments in brackets or as an attribute.
 pub(super) fn is_call_of(line: &str, tool: &str, arguments: &[&str]) -> bool {
     let of_word = |c: char| c.is_alphanumeric() || c == '_';
     let Some(at) = line.match_indices(tool).map(|(at, _)| at).find(|at| {
@@ -452,7 +452,7 @@ pub(super) fn is_call_of(line: &str, tool: &str, arguments: &[&str]) -> bool {
     marked && named && ends_as_call(behind)
 }
 
-/// Brackets that close at the end of the line, or attributes, and nothing but marks behind.
+/// Whether the text ends with brackets that close at the end of the line, or with attributes, followed only by marks.
 fn ends_as_call(behind: &str) -> bool {
     let open = behind
         .trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ':' | '=' | '>' | '"' | '\'' | '|' | ',' | ']'));
@@ -481,7 +481,7 @@ fn ends_as_call(behind: &str) -> bool {
         }
         return false;
     }
-    // Attributes: each word holds a key and its value, or belongs to a value in quotes.
+    // Attributes: each word contains a key and its value, or belongs to a quoted value.
     let bare = open.split('<').next().unwrap_or_default();
     let mut outside = String::new();
     for (at, part) in bare.split('"').enumerate() {

@@ -1,56 +1,56 @@
-//! The shapes in which models write a call, brought into one (repair `json-shape`). Where an object can be read as a
-//! call in several ways, all are given: the schema of the tool decides.
+//! Converts the forms in which models write a call to one form (repair `json-shape`). If an object can be read as a
+//! call in several ways, all readings are returned, and the schema of the tool decides.
 
 use serde_json::{Map, Value};
 
 use crate::reading::clause;
 
-/// Keys that say nothing about the call and may stand beside its name.
+/// Keys beside the name that say nothing about the call.
 const NOISE: &[&str] = &["type", "index", "description", "reason", "reasoning", "thought", "explanation", "comment"];
 
-/// Keys that hold the name; the first is canonical.
+/// Keys for the name. The first is canonical.
 const NAMES: &[&str] = &["name", "tool", "tool_name", "function", "action"];
 
-/// Names under which arguments are found; the first is canonical.
+/// Keys for the arguments. The first is canonical.
 const ARGUMENTS: &[&str] = &["arguments", "parameters", "args", "input", "params", "tool_input", "action_input"];
 
-/// A call whose name and arguments are not checked yet.
+/// A call before its name and arguments are checked.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Shaped {
     /// Name as written.
     pub name: String,
     /// Id as written.
     pub id: Option<Value>,
-    /// Arguments as written: an object, a string that holds one, or nothing.
+    /// Arguments as written: an object, a string that contains one, or nothing.
     pub arguments: Option<Value>,
-    /// It was not in canonical form.
+    /// Whether it was not in canonical form.
     pub reshaped: bool,
 }
 
-/// Why a value is no call, for the issue text.
+/// Why a value is not a call, for the text of the issue.
 pub(super) type Misfit = String;
 
-/// One call in every way in which it can be read.
+/// One call in all its possible readings.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Read {
     /// In one way.
     Plain(Shaped),
-    /// Only if the schema of the tool holds with these arguments; the best one counts.
+    /// Counts only if the schema of the tool accepts these arguments. The best reading is used.
     Guessed {
         /// The readings; never empty.
         readings: Vec<Shaped>,
-        /// What is wrong with the object if none holds.
+        /// What is wrong with the object if no reading is valid.
         misfit: Misfit,
-        /// The object names its tool.
+        /// Whether the object names its tool.
         named: bool,
     },
 }
 
-/// What shapes must know of the tools.
+/// What this module must know about the tools.
 pub(super) trait Tools {
     /// Whether a key names one of the skill's tools.
     fn is_tool(&self, key: &str) -> bool;
-    /// Whether the tool's schema names all of these arguments.
+    /// Whether the tool's schema contains all of these arguments.
     fn declares(&self, tool: &str, arguments: &Map<String, Value>) -> bool;
     /// The skill's tools.
     fn names(&self) -> Vec<String>;
@@ -118,7 +118,7 @@ fn one(mut map: Map<String, Value>, tools: &dyn Tools) -> Result<Read, Misfit> {
     named(name, written != "name", map, tools)
 }
 
-/// An object with a name: its arguments under one key, else under one of several, else beside the name.
+/// An object with a name. Its arguments are under one key, under one of several keys, or beside the name.
 fn named(name: String, reshaped: bool, mut map: Map<String, Value>, tools: &dyn Tools) -> Result<Read, Misfit> {
     let id = map.shift_remove("id");
     let mut given: Vec<(&str, Value)> = Vec::new();
@@ -147,7 +147,7 @@ fn named(name: String, reshaped: bool, mut map: Map<String, Value>, tools: &dyn 
     beside(name, id, found.map(|(_, value)| value), map, tools)
 }
 
-/// Arguments that stand beside the name, all of them known to the schema.
+/// Arguments beside the name, if the schema contains all of them.
 fn beside(
     name: String,
     id: Option<Value>,
@@ -174,7 +174,8 @@ fn beside(
     Ok(Read::Guessed { readings: vec![reading], misfit, named: true })
 }
 
-/// `{"read_file": {…}}`: one key that is a tool. Else the arguments alone, if one tool's schema knows them all.
+/// Reads `{"read_file": {…}}`, whose only key is a tool. Otherwise reads the arguments alone, if one tool's schema
+/// contains them all.
 fn unnamed(mut map: Map<String, Value>, tools: &dyn Tools) -> Result<Read, Misfit> {
     let misfit = clause("call-no-name", &[]);
     let fitting: Vec<String> =

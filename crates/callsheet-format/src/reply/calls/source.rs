@@ -1,5 +1,5 @@
-//! Finding the JSON of calls in a block: fences, `<tool_call>` and `<function=…>` tags, bare objects
-//! (repairs `json-unfenced`, `json-shape`, `json-syntax`).
+//! Finds the JSON of calls in a block: fences, `<tool_call>` and `<function=…>` tags, bare objects (repairs
+//! `json-unfenced`, `json-shape`, `json-syntax`).
 
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ use super::shape::{Read, Shaped, Tools, calls_of};
 /// How a block of calls is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockForm {
-    /// In a fence with this tag, lower case.
+    /// In a fence with this tag in lower case.
     Fence {
         /// `json` is canonical.
         tag: String,
@@ -25,7 +25,7 @@ pub enum BlockForm {
     Bare,
 }
 
-/// A block that may hold calls.
+/// A block that may contain calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallBlock {
     /// Its text without fence marks.
@@ -34,29 +34,29 @@ pub struct CallBlock {
     pub form: BlockForm,
     /// Line of the original text on which `text` begins.
     pub line: u32,
-    /// Text that is no call is no mistake here, unless it is a `json` fence.
+    /// Whether text that is not a call is allowed here, unless it is a `json` fence.
     pub lenient: bool,
 }
 
-/// A call found, with the raw text it came from.
+/// A found call, with its raw text.
 #[derive(Clone, Debug)]
 pub(super) struct RawCall {
     pub call: Read,
     pub span: Span,
-    /// Cut to what an issue quotes, and shared by the calls of one value.
+    /// Cut to the length that an issue quotes, and shared by the calls of one value.
     pub raw: Rc<str>,
 }
 
-/// What a block holds.
+/// The content of a block.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The calls, unchecked.
     pub calls: Vec<RawCall>,
-    /// The block cannot be read as a whole: its calls count only if all of them hold, else this is wrong with it.
+    /// If the block cannot be read completely, this issue. Its calls then count only if all of them are valid.
     pub unless: Option<Issue>,
 }
 
-/// The calls of a block in any shape, unchecked.
+/// The calls of a block in any form, unchecked.
 pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Found {
     let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let tagged = block.text.contains('<')
@@ -95,7 +95,7 @@ impl Finder<'_, '_> {
         cut(self.block.text.get(start..end).unwrap_or("").trim())
     }
 
-    /// A fence that holds JSON and nothing else.
+    /// Reads a fence that contains only JSON.
     fn fence(&mut self) {
         let text = &self.block.text;
         let tag = match &self.block.form {
@@ -137,7 +137,7 @@ impl Finder<'_, '_> {
             .is_ok_and(|calls| !calls.is_empty() && !calls.iter().any(|call| self.is_content(call)))
     }
 
-    /// An object without the name of a tool is content where content may stand.
+    /// Whether an object without a tool name is content, because content is allowed here.
     fn is_content(&self, call: &Read) -> bool {
         self.block.lenient && matches!(call, Read::Guessed { named: false, .. })
     }
@@ -149,8 +149,8 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Takes the values of a fence that holds other text too: words, or brackets too many. False if what is left may
-    /// belong to a call.
+    /// Reads the values of a fence that also contains other text: words, or extra brackets. Returns false if the rest
+    /// may belong to a call.
     fn inside(&mut self, text: &str) -> bool {
         let mut scanner = Scanner::new(text);
         let mut at = 0;
@@ -186,7 +186,7 @@ impl Finder<'_, '_> {
         self.notes.issue(code, "", self.span(start, end), &facts).raw(self.raw(start, end))
     }
 
-    /// Takes the calls of one value; `reshaped` if the value did not stand alone in its fence.
+    /// Reads the calls of one value. `reshaped` means that the fence contained more than the value.
     fn value(&mut self, found: Located, reshaped: bool) {
         let (start, end) = (found.start, found.end);
         let span = self.span(start, end);
@@ -201,7 +201,7 @@ impl Finder<'_, '_> {
                         Read::Guessed { .. } => None,
                     })
                     .collect();
-                // A guessed reading is noted once it is taken.
+                // A guessed reading is noted when it is chosen.
                 let odd = reshaped || shaped.len() != 1 || plain.iter().any(|call| call.reshaped);
                 if odd && (plain.len() == shaped.len() || shaped.len() > 1) {
                     let names: Vec<&str> = plain.iter().map(|call| call.name.as_str()).take(8).collect();
@@ -217,8 +217,8 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Text with tags or bare objects among prose. Each byte is looked at once: after a mistake the search goes on
-    /// behind the part that was read.
+    /// Reads text with tags or bare objects among prose. Each byte is examined once: after a mistake, the search
+    /// continues after the part that was read.
     fn scan(&mut self) {
         let text = self.block.text.clone();
         let mut scanner = Scanner::new(&text);
@@ -241,7 +241,7 @@ impl Finder<'_, '_> {
                 at += 1;
                 line_start = true;
             } else if line_start && rest.starts_with(['-', '*', '+', '`', '>']) {
-                // A mark of a list, of code or of a quote before the value.
+                // A mark of a list, of code or of a quotation before the value.
                 at += 1;
             } else {
                 at += match rest.find(['\n', '<']) {
@@ -284,7 +284,8 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Takes the calls that begin here in the notation of a chat form. Gives the byte behind them; `None`: none begins.
+    /// Reads the calls that begin here in the notation of a chat template, and returns the byte after them. `None` if
+    /// none begins here.
     fn marked(&mut self, text: &str, at: usize) -> Option<usize> {
         let tools = self.tools;
         let is_tool = |name: &str| tools.is_tool(name);
@@ -300,7 +301,7 @@ impl Finder<'_, '_> {
         Some(end.max(at + 1))
     }
 
-    /// Takes the calls of a fence that holds nothing else. Gives the byte behind them.
+    /// Reads the calls of a fence that contains nothing else. Returns the byte after them.
     fn fenced(&mut self, text: &str, at: usize) -> Option<usize> {
         let tools = self.tools;
         let (found, end) = notation::fenced(text, at, &|name: &str| tools.is_tool(name))?;
@@ -328,7 +329,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A mark with something behind it that is meant as a call and cannot be read as one.
+    /// Handles a mark followed by something that is meant as a call and cannot be read as one.
     fn broken(&mut self, text: &str, at: usize) -> Option<usize> {
         let rest = text.get(at..)?;
         let inside =
@@ -343,7 +344,7 @@ impl Finder<'_, '_> {
     }
 }
 
-/// Calls in the notation of a chat form, outside fences, and in fences that are for calls.
+/// Calls in the notation of a chat template: outside fences, and in fences for calls.
 pub(super) fn marked_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Vec<RawCall> {
     let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let text = &block.text;
@@ -364,10 +365,10 @@ pub(super) fn marked_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Dia
     finder.calls
 }
 
-/// Marks that end calls; one may be left over.
+/// Marks that end calls. One may be left over.
 const CLOSING: [&str; 2] = ["</tool_call>", "</function>"];
 
-/// As much of a text as an issue may quote.
+/// The beginning of a text, as long as an issue may quote.
 pub(super) fn cut(text: &str) -> &str {
     if text.len() <= RAW {
         return text;
@@ -379,7 +380,7 @@ fn first_char(rest: &str) -> usize {
     rest.chars().next().map_or(1, char::len_utf8)
 }
 
-/// Whether a line that starts so is meant as JSON and not as prose or a link.
+/// Whether the start of a line means JSON, and not prose or a link.
 fn starts_value(rest: &str) -> bool {
     let inside = |rest: &str| rest.trim_start().chars().next();
     if let Some(rest) = rest.strip_prefix('{') {

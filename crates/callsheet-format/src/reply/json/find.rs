@@ -1,5 +1,5 @@
-//! Finding the JSON that a reply is meant to be: alone, in a fence, or once among words. What could be meant is given as a
-//! whole, so that nobody guesses among several values.
+//! Finds the JSON that a reply means: alone, in a fence, or once among words. If several values are possible, all are
+//! returned, so that nobody guesses.
 
 use callsheet_core::issue::RepairCode;
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::reading::{clause, excerpt};
 
 use super::{Document, Fault, Located, Mend, Scanner, read_document};
 
-/// Words of a fence that holds JSON and nothing else.
+/// Tags of a fence that contains only JSON.
 const JSON_FENCES: [&str; 4] = ["", "json", "jsonc", "json5"];
 
-/// Values that may be meant, at most.
+/// Most values that may be meant.
 const MOST: usize = 16;
 
 /// A value that a reply may mean.
@@ -24,10 +24,10 @@ pub struct Meant {
     pub mends: Vec<Mend>,
 }
 
-/// The values that a reply may mean, in order. Usually it is one.
+/// The values that a reply may mean, in order. Usually there is one.
 ///
 /// # Errors
-/// The reply holds no value, or one that cannot be read.
+/// The reply contains no value, or one that cannot be read.
 pub fn meant(reply: &str) -> Result<Vec<Meant>, Fault> {
     if let Ok(found) = alone(reply) {
         return Ok(found);
@@ -43,14 +43,14 @@ pub fn meant(reply: &str) -> Result<Vec<Meant>, Fault> {
     Ok(found)
 }
 
-/// The one value that is the whole reply: in a fence, or behind thinking, but not among words.
+/// The only value of the whole reply: in a fence, or after thinking, but not among words.
 pub fn whole(reply: &str) -> Option<Value> {
     let mut found = meant(reply).ok()?;
     let one = found.pop().filter(|_| found.is_empty())?;
     one.mends.iter().all(|mend| mend.code != RepairCode::ProseTrimmed).then_some(one.located.value)
 }
 
-/// What a value is if it is a text that holds a list or an object and nothing else.
+/// The list or object in a text value that contains nothing else.
 pub fn in_a_string(value: &Value) -> Option<Meant> {
     let text = value.as_str()?;
     let mut found = alone(text).ok()?;
@@ -59,7 +59,7 @@ pub fn in_a_string(value: &Value) -> Option<Meant> {
     Some(one)
 }
 
-/// A text that is JSON and nothing else.
+/// Reads a text that is only JSON.
 fn alone(text: &str) -> Result<Vec<Meant>, Fault> {
     let Document { values, mends } = read_document(text)?;
     if values.is_empty() {
@@ -68,7 +68,7 @@ fn alone(text: &str) -> Result<Vec<Meant>, Fault> {
     Ok(values.into_iter().map(|located| Meant { located, mends: mends.clone() }).collect())
 }
 
-/// The values in fences; without any those among the words.
+/// The values in fences. If there are no fences, the values among the words.
 fn among(text: &str) -> Result<Vec<Meant>, Fault> {
     let fences = fences(text);
     let mut found = Vec::new();
@@ -106,8 +106,8 @@ fn among(text: &str) -> Result<Vec<Meant>, Fault> {
     Ok(found)
 }
 
-/// Lists and objects among words, outside fences. One that was begun and cannot be read ends the search: its parts are not
-/// what is meant.
+/// Lists and objects among words, outside fences. An unreadable one ends the search, because its parts are not what is
+/// meant.
 fn in_prose(text: &str, fences: &[Fence]) -> Result<Vec<Meant>, Fault> {
     let mut scanner = Scanner::new(text);
     let mut found = Vec::new();
@@ -121,7 +121,7 @@ fn in_prose(text: &str, fences: &[Fence]) -> Result<Vec<Meant>, Fault> {
             Ok(Document { mut values, mends }) => {
                 let Some(located) = values.pop() else { return Ok(found) };
                 next = located.end.max(start + 1);
-                // A bracket that is never closed is no list unless something was written in it.
+                // An unclosed bracket is not a list unless it has content.
                 let open = mends.iter().any(|mend| mend.before.is_empty());
                 if !open || holds_signs(text.get(start..next).unwrap_or_default()) {
                     found.push(Meant { located, mends });
@@ -138,19 +138,19 @@ fn in_prose(text: &str, fences: &[Fence]) -> Result<Vec<Meant>, Fault> {
     Ok(found)
 }
 
-/// Whether what cannot be read was begun as JSON: a key or an element of it was read.
+/// Whether unreadable text was begun as JSON: one of its keys or elements was read.
 fn has_begun(begin: &str, fault: &Fault, text: &str) -> bool {
     let start = text.len() - begin.len();
     let read = text.get(start..fault.reached).unwrap_or_default();
     fault.truncated || begin.starts_with(['{', '[']) && holds_signs(read)
 }
 
-/// Whether a text holds what stands between the brackets of JSON and seldom in prose.
+/// Whether a text contains signs that are common between JSON brackets and rare in prose.
 fn holds_signs(text: &str) -> bool {
     text.contains(['"', ':', ','])
 }
 
-/// A fenced part of a text: its first and last byte with and without the marks.
+/// A fenced part of a text: its first and last byte, with and without the marks.
 struct Fence {
     open: usize,
     start: usize,

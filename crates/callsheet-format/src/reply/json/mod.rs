@@ -1,5 +1,6 @@
-//! Tolerant JSON with places (spec 4.4, `json-syntax`). Valid JSON is read as it stands; what small models get wrong
-//! is mended only where one reading is possible. Linear in the text, and depth-capped, so no input exhausts the stack.
+//! Tolerant JSON with positions (spec 4.4, `json-syntax`). Valid JSON is read exactly. Typical mistakes of small models
+//! are repaired only if there is one possible reading. Linear in the text and limited in depth, so no input exhausts
+//! the stack.
 
 mod find;
 mod reader;
@@ -12,7 +13,7 @@ pub use reader::{Scanner, read_document};
 use callsheet_core::issue::RepairCode;
 use serde_json::Value;
 
-/// Objects and arrays may nest this deep; deeper text is invalid rather than a risk to the stack.
+/// How deep objects and arrays may nest. Deeper text is invalid, so that it cannot overflow the stack.
 pub const MAX_DEPTH: usize = 120;
 
 /// One value and the bytes it came from.
@@ -20,13 +21,13 @@ pub const MAX_DEPTH: usize = 120;
 pub struct Located {
     /// The value.
     pub value: Value,
-    /// First byte in the text given.
+    /// First byte in the given text.
     pub start: usize,
     /// Byte after the last.
     pub end: usize,
 }
 
-/// One kind of liberty taken, noted at its first occurrence in a text.
+/// One kind of correction, noted at its first occurrence in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mend {
     /// Which kind.
@@ -35,12 +36,12 @@ pub struct Mend {
     pub at: usize,
     /// What stood there.
     pub before: String,
-    /// What it was read as.
+    /// The text as it was read.
     pub after: String,
 }
 
 impl Mend {
-    /// A liberty of its kind.
+    /// A correction of this kind.
     pub fn new(code: RepairCode, at: usize, before: &str, after: &str) -> Self {
         Self { code, at, before: before.to_owned(), after: after.to_owned() }
     }
@@ -55,24 +56,24 @@ impl std::fmt::Display for Mend {
     }
 }
 
-/// What a text held.
+/// The content of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
     /// Values in order.
     pub values: Vec<Located>,
-    /// Liberties taken, by first occurrence.
+    /// Corrections, by first occurrence.
     pub mends: Vec<Mend>,
 }
 
 /// Why a text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// A string was cut off by the end of the text (`json-truncated`); otherwise `json-invalid`.
+    /// Whether the end of the text cut off a string (`json-truncated`). Otherwise the code is `json-invalid`.
     pub truncated: bool,
     /// Byte of the mistake.
     pub at: usize,
-    /// Byte up to which the text was looked at.
+    /// Byte up to which the text was read.
     pub reached: usize,
-    /// What is wrong, a clause for people and models.
+    /// What is wrong: a clause for people and models.
     pub what: String,
 }

@@ -1,5 +1,5 @@
-//! Recursive descent with a depth cap. Strings and numbers are decoded by `serde_json`, so a valid token means
-//! exactly what it means there.
+//! A recursive descent parser with a limited depth. `serde_json` decodes strings and numbers, so a valid token means
+//! exactly the same as there.
 
 use std::cell::OnceCell;
 
@@ -10,10 +10,10 @@ use crate::reading::clause;
 
 use super::{Document, Fault, Located, MAX_DEPTH, Mend};
 
-/// Characters that are escaped in patterns and never in JSON.
+/// Characters that are escaped in regular expressions but never in JSON.
 const PATTERN_ESCAPES: &str = "dswDSWBA.()[]{}*+?|^$";
 
-/// Reads a whole text of one or several values, one after another or with commas between.
+/// Reads a whole text of one or several values, one after another or separated by commas.
 pub fn read_document(text: &str) -> Result<Document, Fault> {
     let mut reader = Reader::new(text);
     let mut values = Vec::new();
@@ -31,8 +31,8 @@ pub fn read_document(text: &str) -> Result<Document, Fault> {
     Ok(Document { values, mends: reader.mends })
 }
 
-/// Reads single values out of a text that holds other things too. Each value costs only its own length, because what
-/// must be known of the whole text is found once.
+/// Reads single values from a text that also contains other things. Each value costs only its own length, because
+/// properties of the whole text are computed once.
 pub struct Scanner<'a> {
     reader: Reader<'a>,
 }
@@ -43,7 +43,7 @@ impl<'a> Scanner<'a> {
         Self { reader: Reader::new(text) }
     }
 
-    /// Reads the one value that starts at byte `start` and leaves what follows it alone.
+    /// Reads the value that starts at byte `start`, and ignores what follows it.
     pub fn one(&mut self, start: usize) -> Result<Document, Fault> {
         self.reader.pos = start;
         self.reader.depth = 0;
@@ -60,7 +60,7 @@ struct Reader<'a> {
     depth: usize,
     mends: Vec<Mend>,
     kinds: Vec<&'static str>,
-    /// Looked for once, when it is asked for.
+    /// Computed once, when it is first needed.
     last_smart_close: OnceCell<Option<usize>>,
     last_comment_close: OnceCell<Option<usize>>,
 }
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Fault { truncated: false, at, reached: self.pos, what: what.into() }
     }
 
-    /// Notes a liberty once for each kind: the same mistake on every line is one habit, not news.
+    /// Notes each kind of correction once: the same mistake on every line is one habit.
     fn mend(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
@@ -222,7 +222,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// After an item: a comma, with the closer right behind it as a mistake to mend, or the closer, or the end.
+    /// Reads what follows an item: a comma (a closer directly after it is a mistake to repair), the closer, or the end.
     fn separator(&mut self, closer: char) -> Result<(), Fault> {
         self.skip_blank();
         match self.peek() {
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
                     Some(next) if next == closer => {
                         self.mend("trailing comma", comma, &format!(",{closer}"), &closer.to_string())
                     }
-                    // A value was begun and is missing: adding closers would hide it.
+                    // A value was begun and is missing. Adding closers would hide that.
                     None => return Err(self.fault(self.pos, clause("json-comma-end", &[]))),
                     Some(_) => {}
                 }
@@ -255,9 +255,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text ends inside a container: closed at the very end.
+    /// Handles a text that ends inside a container, which is then closed at the very end.
     fn unclosed(&mut self, closer: &str, value: Value) -> Result<Value, Fault> {
-        // Noted behind the last thing written, not behind the blank end of the text.
+        // Noted after the last text, not after the blank end.
         self.mend("missing closer", self.text.trim_end().len().saturating_sub(1), "", closer);
         Ok(value)
     }
@@ -319,7 +319,7 @@ impl<'a> Reader<'a> {
         }
         let open = self.bump().unwrap_or('"');
         let close = self.closing(open);
-        // Built as a strict JSON string and decoded by serde_json, so that escapes mean what they mean there.
+        // The string is built as strict JSON and decoded by serde_json, so that escapes have their usual meaning.
         let mut strict = String::from("\"");
         loop {
             let at = self.pos;
@@ -338,7 +338,7 @@ impl<'a> Reader<'a> {
                             self.mend("wrong escape", at, "\\'", "'");
                         }
                     } else if PATTERN_ESCAPES.contains(escaped) {
-                        // JSON has no such escape, and a pattern means its backslash.
+                        // JSON has no such escape, and a regular expression needs its backslash.
                         strict.push_str("\\\\");
                         strict.push(escaped);
                         self.mend("wrong escape", at, &format!("\\{escaped}"), &format!("\\\\{escaped}"));
@@ -372,7 +372,8 @@ impl<'a> Reader<'a> {
         self.last_smart_close.get_or_init(|| self.text.rfind('\u{201d}')).is_some_and(|at| at >= self.pos)
     }
 
-    /// The quote that ends a string. A smart quote ends at its partner if the text still has one, else at a plain one.
+    /// The quote that ends a string. A smart quote ends at its partner if the text still contains one, else at a plain
+    /// quote.
     fn closing(&self, open: char) -> char {
         match open {
             '\u{201c}' | '\u{201d}' | '\u{201e}' if self.has_smart_close() => '\u{201d}',
@@ -383,7 +384,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A text up to its closing quote, if nothing in it is escaped or must be.
+/// A text up to its closing quote, if it contains no escapes and needs none.
 fn plain_string(text: &str) -> Option<&str> {
     let end = text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
     text.get(..end).filter(|_| text.as_bytes().get(end) == Some(&b'"'))

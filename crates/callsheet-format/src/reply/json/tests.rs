@@ -190,13 +190,13 @@ fn what_would_be_a_guess_is_no_value() {
     for reply in replies {
         assert!(meant(reply).is_err(), "{reply}: {:?}", meant(reply));
     }
-    // Several are told, and nobody chooses here.
+    // Several values are reported. This code does not choose.
     let found = meant("First {\"a\": 1}, but really {\"a\": 2}.").expect("two values");
     assert_eq!(found.iter().map(|one| one.located.value["a"].clone()).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(whole("First {\"a\": 1}"), None);
 }
 
-/// A hostile reply costs one walk.
+/// A hostile reply costs only one walk.
 #[test]
 fn a_long_reply_of_brackets_is_looked_through_once() {
     for text in ["[".repeat(100_000), "{x ".repeat(50_000), "`{` ".repeat(50_000), "{\"a\" ".repeat(50_000)] {

@@ -1,9 +1,9 @@
-//! JSON forms of replies: what a provider wrote under the schema of a [`Form`] becomes the canonical Markdown of the same
-//! reply, which the ordinary reader then reads. So every check is made once, and a person sees one format.
+//! JSON forms of replies: what a provider wrote under the schema of a [`Form`] becomes the canonical Markdown of the
+//! same reply, which the ordinary reader then reads. So every check exists once, and a person sees one format.
 //!
-//! Free texts inside stay free but cannot become structure: what would be a heading, a marker or a tag is escaped. Issues
-//! of the JSON name lines of the reply as it came; issues of the reader name lines of the Markdown, which is also what a
-//! retry shows as the previous proposal.
+//! Free text stays free but cannot become structure: anything that would be a heading, a marker or a tag is escaped.
+//! Issues about the JSON name lines of the original reply. Issues of the reader name lines of the Markdown, which a
+//! retry also shows as the previous proposal.
 
 mod plain;
 mod write;
@@ -21,16 +21,16 @@ use super::json::{self, Fault, Scanner};
 /// A JSON form as Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JsonForm {
-    /// Canonical Markdown; empty after an issue.
+    /// Canonical Markdown. Empty after an issue.
     pub text: String,
-    /// Liberties taken with the JSON.
+    /// Corrections of the JSON.
     pub repairs: Vec<Repair>,
-    /// What is wrong with the JSON as such.
+    /// What is wrong with the JSON itself.
     pub issues: Vec<Issue>,
 }
 
-/// Reads a reply that may be the JSON form of `form`; `None` if it is not JSON with a member of the form, and so to be read
-/// as Markdown.
+/// Reads a reply that may be the JSON form of `form`. `None` if it is not JSON with a member of the form; it is then
+/// read as Markdown.
 pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm> {
     let unwrapped = channels::unwrapped(text);
     let text = unwrapped.as_ref().map_or(text, |(said, _)| said.as_str());
@@ -39,7 +39,7 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
     let body = text.get(start..)?;
     let document = match json::read_document(body) {
         Ok(document) => document,
-        // Text behind the object is no part of it.
+        // Text after the object is ignored.
         Err(fault) => match Scanner::new(body).one(0) {
             Ok(document) => document,
             Err(_) => {
@@ -54,7 +54,7 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
     }
     let (mut line, mut counted) = (1, 0);
     for mend in &document.mends {
-        // Mends stand in order: the lines between two are counted once.
+        // Repairs are in order, so the lines between two are counted only once.
         let at = start.saturating_add(mend.at);
         (line, counted) = match text.get(counted..at) {
             Some(between) => (line_at(between, between.len()).saturating_add(line).saturating_sub(1), at),
@@ -73,7 +73,7 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
     Some(JsonForm { text: done.value, repairs: done.repairs, issues: done.issues })
 }
 
-/// Byte at which the object begins: behind blanks, a block of reasoning and the opening mark of a fence.
+/// Byte at which the object begins: after blanks, a block of reasoning and the opening mark of a fence.
 fn start_of(text: &str) -> Option<usize> {
     let mut rest = text.trim_start_matches('\u{feff}').trim_start();
     for (open, close) in thinking::TAGS {

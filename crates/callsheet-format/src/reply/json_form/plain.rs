@@ -1,11 +1,12 @@
-//! Free text of a JSON form as Markdown that is content and nothing else.
+//! Converts free text of a JSON form to Markdown that is only content.
 
 use callsheet_core::fuzzy::normalize;
 
 use crate::markdown::{Format, Label, Part, Tracker, label_line, marker_of, plain_start};
 use crate::reply::list::TASK_LABELS;
 
-/// Tags and marks that readers look for anywhere outside fences (spec 4.4 `thinking-removed`, `json-shape`, `example-dropped`).
+/// Tags and marks that readers search everywhere outside fences (spec 4.4 `thinking-removed`, `json-shape`,
+/// `example-dropped`).
 const TAGS: &[&str] = &[
     "think",
     "reasoning",
@@ -21,18 +22,18 @@ const TAGS: &[&str] = &[
     "eos>",
     "/s>",
 ];
-/// Longest line that can be a title without markup, bytes.
+/// Longest line, in bytes, that can be a title without markup.
 const LONGEST_TITLE: usize = 48;
 
-/// A text as one line behind a label.
+/// A text as one line after a label.
 pub(super) fn one_line(text: &str) -> String {
     let line = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
-    // A colon or dash here would belong to the label (spec 4.4 `label-form`).
+    // A colon or dash here would count as a part of the label (spec 4.4 `label-form`).
     tagless(line.trim_start_matches([':', '-', '\u{2013}', '\u{2014}', ' ']))
 }
 
-/// A text as one line of its own. What would be a label without markup loses its colon.
+/// A text as a separate line. What would be a label without markup loses its colon.
 pub(super) fn sentence(text: &str, formats: &[Format]) -> String {
     let line = one_line(text);
     let labelled = label_line(&line, TASK_LABELS).is_some_and(|label| matches!(label.label, Label::Known(_)));
@@ -40,7 +41,7 @@ pub(super) fn sentence(text: &str, formats: &[Format]) -> String {
     block(&line, formats, false)
 }
 
-/// A text as lines of their own below a heading of level 2. With `headings`, headings in it stay, below that level.
+/// A text as separate lines below a heading of level 2. With `headings`, headings in it stay, below that level.
 pub(super) fn block(text: &str, formats: &[Format], headings: bool) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut tracker = Tracker::default();
@@ -57,7 +58,7 @@ pub(super) fn block(text: &str, formats: &[Format], headings: bool) -> String {
             Part::Outside => {
                 let dashes = !line.trim().is_empty() && line.trim().chars().all(|c| c == '-');
                 if dashes && out.last().is_some_and(|last| !last.trim().is_empty()) {
-                    // Right below a text it would make a heading of it.
+                    // Directly below a text, this line would turn the text into a heading.
                     out.push(String::new());
                 }
                 out.push(content(&line, formats, headings));
@@ -94,7 +95,7 @@ fn content(line: &str, formats: &[Format], headings: bool) -> String {
     line
 }
 
-/// The text without the tags that a reader takes for reasoning or calls: their bracket is written as an entity.
+/// The text without tags that a reader takes for reasoning or calls. Their bracket is written as an entity.
 fn tagless(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, part) in text.split('<').enumerate() {

@@ -1,4 +1,4 @@
-//! Writing the Markdown of a JSON form, part by part.
+//! Writes the Markdown of a JSON form, part by part.
 
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
@@ -20,14 +20,14 @@ pub(super) fn markdown(form: &Form, value: &Object, phase: Phase, notes: &mut Di
     let formats = if results { task::formats().to_vec() } else { vec![list::PLAN, list::ITERATION] };
     let mut writer = Writer { out: String::new(), formats, headings: results, notes };
     writer.group(&form.parts, value, None);
-    // The first of several groups stands at the beginning.
+    // The first of several groups is at the beginning.
     writer.out.trim_start_matches('\n').to_owned()
 }
 
 struct Writer<'a> {
     out: String,
     formats: Vec<Format>,
-    /// Texts may hold headings.
+    /// Whether texts may contain headings.
     headings: bool,
     notes: &'a mut Diagnostics,
 }
@@ -78,7 +78,7 @@ impl Writer<'_> {
         }
     }
 
-    /// What stands in place of a list, if the object has any of it.
+    /// The parts that replace a list, if the object has any of them.
     fn unlisted(&mut self, parts: &[Part], object: &Object) {
         let value = |part: &Part| part.name().and_then(|name| object.get(name)).filter(|value| !value.is_null());
         if parts.iter().any(|part| value(part).is_some()) {
@@ -86,8 +86,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The group that `kind` names, or the only one whose members are all there; one with more of them goes before one
-    /// with fewer.
+    /// The group that `kind` names, or the only one whose members all exist. A group with more members has priority.
     fn one_of(&mut self, ways: &[(String, Vec<Part>)], object: &Object) {
         let kind = object.get("kind").and_then(Json::as_str).unwrap_or_default();
         let needed = |part: &Part| match part {
@@ -111,7 +110,7 @@ impl Writer<'_> {
         self.notes.push(issue.key(name));
     }
 
-    /// A value that is needed and missing keeps its label, so that the reader says where it belongs.
+    /// Writes a member. If a required value is missing, the label stays, so that the reader reports where it belongs.
     fn member(&mut self, member: &Member, value: Option<&Json>) {
         let written = value.map(|value| self.value(&member.value, value)).filter(|text| !text.is_empty());
         if written.is_none() && !member.needed {
@@ -198,7 +197,7 @@ fn is_yes(value: &Json) -> bool {
     value.as_bool().unwrap_or_else(|| matches!(value.as_str(), Some("true" | "yes")))
 }
 
-/// The objects of a list; one alone counts as a list of one.
+/// The objects of a list. A single object counts as a list of one.
 fn objects(value: Option<&Json>) -> Vec<&Object> {
     match value {
         Some(Json::Array(items)) => items.iter().filter_map(Json::as_object).collect(),
@@ -207,7 +206,7 @@ fn objects(value: Option<&Json>) -> Vec<&Object> {
     }
 }
 
-/// A value as text; lines of a list one below the other.
+/// A value as text, with the elements of a list on separate lines.
 fn text(value: &Json) -> String {
     match value {
         Json::String(text) => text.clone(),
@@ -217,7 +216,7 @@ fn text(value: &Json) -> String {
     }
 }
 
-/// The texts of a list; one alone counts as a list of one.
+/// The texts of a list. A single text counts as a list of one.
 fn texts(value: &Json) -> Vec<String> {
     match value {
         Json::Array(items) => items.iter().map(text).collect(),

@@ -1,5 +1,5 @@
-//! Blocks between the keys of a person's task. One that is no tool call belongs to the text above it, as if it were indented
-//! (spec 3.4): it is neither left out nor taken for a call that is wrong.
+//! Blocks between the keys of a person's task. A block that is not a tool call belongs to the text above it, as if it
+//! were indented (spec 3.4): it is neither left out nor reported as a wrong call.
 
 use callsheet_core::issue::RepairCode;
 
@@ -10,8 +10,8 @@ use super::format::label;
 use super::group::RawTask;
 use super::unread::told;
 
-/// The task with such blocks as part of its need or its expected output; `None`: it has none. One below another key is an
-/// issue.
+/// The task with such blocks added to its need or its expected output. `None` if it has none. A block below another key
+/// is an issue.
 pub(super) fn kept<'a>(
     raw: &RawTask<'a>,
     document: &Document<'_>,
@@ -30,7 +30,7 @@ pub(super) fn kept<'a>(
                 notes.repair(RepairCode::ListShape, fence.span, &text, above.label.as_str());
                 let value = above.value.to_mut();
                 match (value.is_empty(), &*fence.lang) {
-                    // It is the whole value, as one that is indented (spec 3.2).
+                    // It is the whole value, like an indented block (spec 3.2).
                     (true, "text") => value.push_str(fence.content.trim_end()),
                     (true, _) => value.push_str(&text),
                     _ => value.push_str(&format!("\n{text}")),
@@ -42,7 +42,8 @@ pub(super) fn kept<'a>(
     Some(own)
 }
 
-/// JSON or markup that names something, and either a tool or what is told to one: many data name something.
+/// Whether a fence may be a call: JSON or markup that contains a name and either a tool or arguments. A name alone is
+/// common in data.
 fn may_be_call(fence: &Fence, context: &ReadContext) -> bool {
     const NAMES: &[&str] = &["name", "tool", "function", "call"];
     const VALUES: &[&str] = &["arguments", "parameters", "args", "input"];
@@ -52,7 +53,7 @@ fn may_be_call(fence: &Fence, context: &ReadContext) -> bool {
     fence.lang.starts_with("tool") || lower.starts_with(['{', '[', '<']) && has(NAMES) && (has(VALUES) || is_of_tool())
 }
 
-/// As it was written. A fence that was never closed is closed.
+/// The block as written. An unclosed fence is closed.
 fn block(fence: &Fence, document: &Document<'_>) -> String {
     let line = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
     let mut text = document.text(line(fence.span.first).saturating_sub(1)..line(fence.span.last));

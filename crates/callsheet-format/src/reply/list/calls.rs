@@ -1,4 +1,4 @@
-//! Tool calls that a plan carries (spec 3.4, 4.8 `call-dropped`): the fences behind a task's list.
+//! Tool calls of a plan (spec 3.4, 4.8 `call-dropped`): the fences after a task's list.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::markdown::Document;
 use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_plan_calls};
 
-/// The valid calls of a task. A bad call is a warning: it is asked for again at refinement, so all are dropped.
+/// The valid calls of a task. A bad call is a warning: the refinement asks for it again, so all calls are dropped.
 pub fn read(
     fences: &[usize],
     document: &Document,

@@ -1,4 +1,4 @@
-//! From sections to steps of labelled tasks (spec 3.4, 4.4 `heading-missing`, `section-implied`,
+//! Turns sections into steps of labelled tasks (spec 3.4, 4.4 `heading-missing`, `section-implied`,
 //! `section-renumbered`, `example-dropped`, `prompt-echo-dropped`).
 
 use std::ops::Range;
@@ -27,14 +27,14 @@ pub struct RawStep<'a> {
     pub tasks: Vec<RawTask<'a>>,
 }
 
-/// What the sections hold.
+/// The content of the sections.
 #[derive(Clone, Debug, Default)]
 pub struct Collected<'a> {
     /// Text of the goals and its lines.
     pub goals: Option<(String, Span)>,
-    /// A Tasks section or a task section was there.
+    /// Whether there was a Tasks section or a task section.
     pub has_tasks: bool,
-    /// The Tasks section says that nothing is left to do.
+    /// Whether the Tasks section says that nothing is left to do.
     pub says_done: bool,
     /// Steps in order, none empty.
     pub steps: Vec<RawStep<'a>>,
@@ -48,12 +48,12 @@ pub struct Collected<'a> {
     pub prompt: Option<String>,
     /// 0-based line where reading ended.
     pub end: usize,
-    /// An invented example was dropped.
+    /// Whether an invented example was dropped.
     pub cut: bool,
 }
 
 impl Collected<'_> {
-    /// There is a list, and it says that nothing is left to do.
+    /// Whether there is a list that says that nothing is left to do.
     pub fn is_empty_list(&self) -> bool {
         self.has_tasks && self.says_done && self.steps.is_empty()
     }
@@ -75,7 +75,7 @@ pub fn collect<'a>(
     collector.out
 }
 
-/// Tasks sections that are looked at; more of them are a loop of the model.
+/// Most Tasks sections that are examined. More of them mean that the model is in a loop.
 const LISTS: usize = 8;
 
 struct Collector<'a, 'd> {
@@ -93,7 +93,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Collector<'a, '_> {
-    /// Reads the task list that counts and notes the others.
+    /// Reads the task list that counts, and notes the others.
     fn choose_run(&mut self, notes: &mut Diagnostics) -> Range<usize> {
         let sections = &self.document.sections;
         let mut starts: Vec<usize> = positions(sections, Heading::Tasks);
@@ -149,7 +149,8 @@ impl<'a> Collector<'a, '_> {
         run.sections
     }
 
-    /// Whether a list is a heading alone at the very end of a whole reply, or with nothing behind it but a copy of the prompt.
+    /// Whether a list is only a heading at the very end of a complete reply, or is followed only by a copy of the
+    /// prompt.
     fn is_left_over(&self, run: &Run<'_>) -> bool {
         let Some([heading, behind @ ..]) = self.document.sections.get(run.sections.clone()) else { return false };
         let whole = !self.context.length_stop || self.document.ended;
@@ -180,8 +181,8 @@ impl<'a> Collector<'a, '_> {
         self.out.cut = true;
     }
 
-    /// The sections from `start` up to the next Tasks or Original prompt section, as steps.
-    /// So many steps stand before.
+    /// The sections from `start` up to the next Tasks or Original prompt section, as steps. `before` steps come before
+    /// them.
     fn run(&self, start: usize, before: usize, notes: &mut Diagnostics) -> Run<'a> {
         let sections = &self.document.sections;
         let ends = |section: &Section| matches!(section.heading, Some(Heading::Tasks | Heading::OriginalPrompt));
@@ -209,7 +210,7 @@ impl<'a> Collector<'a, '_> {
         run
     }
 
-    /// Tasks right below `## Tasks`: each is its own step.
+    /// Tasks directly below `## Tasks`. Each is a separate step.
     fn implied(&self, section: &Section, before: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) && is_none(&self.document.text(section.body.clone())) {
@@ -229,8 +230,7 @@ impl<'a> Collector<'a, '_> {
 
     fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let title = format!("Task section {number}");
-        // A heading without a number says as much.
-        // Where there is a plan, its steps have the numbers.
+        // A heading without a number means the same. If there is a plan, its steps have the numbers.
         let other = section.number.filter(|written| u32::try_from(number).ok() != Some(*written));
         if other.is_some() && self.context.steps == 0 {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
@@ -240,7 +240,7 @@ impl<'a> Collector<'a, '_> {
         if tasks.is_empty() {
             let text = self.document.text(section.body.clone());
             if !is_none(&text) {
-                // Words that are no task say nothing certain about what is left.
+                // Words that are not a task say nothing certain about what is left.
                 run.text.push_str(&text);
                 if self.kind == Kind::Sheet {
                     return;
@@ -254,7 +254,7 @@ impl<'a> Collector<'a, '_> {
         run.steps.push(RawStep { title: section.title.as_str().into(), number: section.number, tasks });
     }
 
-    /// A heading that is not recognised ends the section before it. If it holds tasks it is a step of its own.
+    /// Handles an unrecognised heading, which ends the section before it. If it contains tasks, it is a separate step.
     fn stray(&self, section: &'a Section, run: &mut Run<'a>, notes: &mut Diagnostics) -> bool {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) {
@@ -262,7 +262,7 @@ impl<'a> Collector<'a, '_> {
             let inside = top.is_some_and(|top| section.level > top.level);
             let text = self.document.text(section.body.clone());
             match self.kind {
-                // What stands below the list is a part of it, another section is not.
+                // Text below the list belongs to it; another section does not.
                 Kind::Sheet if inside => {
                     unread(self.kind, section.heading_span(), &section.title, notes);
                     tasks(pieces, self.kind, notes);
@@ -286,7 +286,7 @@ impl<'a> Collector<'a, '_> {
         true
     }
 
-    /// Goals, remarks and everything that is not a task list.
+    /// Handles goals, remarks and everything that is not a task list.
     fn others(&mut self, run: &Range<usize>, notes: &mut Diagnostics) {
         let document = self.document;
         let mut goals: Vec<(String, Span, Range<usize>)> = Vec::new();
@@ -319,7 +319,7 @@ impl<'a> Collector<'a, '_> {
         self.take_goals(goals, run, notes);
     }
 
-    /// The goals that count: in an echoed prompt, the last ones before the list.
+    /// Chooses the goals that count. In an echoed prompt, these are the last ones before the list.
     fn take_goals(&mut self, goals: Vec<(String, Span, Range<usize>)>, run: &Range<usize>, notes: &mut Diagnostics) {
         let written: Vec<_> = goals.into_iter().filter(|(text, ..)| !text.is_empty()).collect();
         let echo = self.after_prompt(run.start);
@@ -339,7 +339,7 @@ impl<'a> Collector<'a, '_> {
         self.out.goals = Some((text, span));
     }
 
-    /// A section that the host writes: what a person added to it in a run's own sheet would be lost.
+    /// Handles a section that the host writes. What a person added to it in a run's own sheet would be lost.
     fn host_owned(&self, section: &Section, notes: &mut Diagnostics) {
         if self.kind == Kind::Sheet && !self.context.tasks.is_empty() {
             notes.set_section(Some(&section.title));
@@ -348,7 +348,7 @@ impl<'a> Collector<'a, '_> {
         }
     }
 
-    /// Text outside every section of the format: keys of a task there cannot be placed.
+    /// Handles text outside every section of the format. Keys of a task there cannot be assigned to a task.
     fn outside(&self, range: Range<usize>, notes: &mut Diagnostics) {
         if holds_keys(&self.document.pieces(range.clone(), TASK_LABELS)) {
             let span = self.document.span(range);
@@ -359,7 +359,7 @@ impl<'a> Collector<'a, '_> {
     }
 }
 
-/// Whether a title is one of those under which a prompt shows what it brings (spec 8.8): with it a copy of the prompt begins.
+/// Whether a prompt uses this title for its content (spec 8.8). A copy of the prompt begins with such a title.
 fn is_of_prompt(title: &str) -> bool {
     const TITLES: &[&str] = &[
         "current-task-list",
@@ -381,7 +381,7 @@ fn positions(sections: &[Section], heading: Heading) -> Vec<usize> {
     found.map(|(at, _)| at).collect()
 }
 
-/// The text of a section; a section that is one `text` fence is the content of the fence.
+/// The text of a section. If the section is a single `text` fence, the content of the fence.
 fn body(document: &Document, section: &Section) -> (String, u32) {
     let text = document.text(section.body.clone());
     let lines = document.span(section.body.clone());

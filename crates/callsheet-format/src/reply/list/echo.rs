@@ -9,7 +9,7 @@ use super::format::label;
 use super::steps::Steps;
 use super::task::Draft;
 
-/// Takes echoes of finished tasks out; steps that become empty go too, but for those of an edit, whose places count.
+/// Removes echoes of finished tasks. Empty steps are removed too, except those of an edit, whose positions count.
 pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
     let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).collect();
     if done.is_empty() {
@@ -22,7 +22,7 @@ pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &m
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
             match finished(&draft, &done, &context.past) {
-                // As the host wrote it.
+                // It is unchanged from what the host wrote.
                 Some(known) if is_edit && draft.state && (draft.output || is_same(&draft, known)) => {
                     shown.push(draft.span);
                 }
@@ -53,7 +53,7 @@ pub fn drop_echoes(steps: Steps, is_edit: bool, context: &ReadContext, notes: &m
     kept
 }
 
-/// The finished task of the same name, or of a former one that goes with a former wording.
+/// The finished task with the same name, or with a former name that matches a former wording.
 fn finished<'a>(draft: &Draft, done: &[&'a KnownTask], past: &Past) -> Option<&'a KnownTask> {
     let name = draft.task.name.as_str();
     let slug = slug_of(name);
@@ -62,8 +62,8 @@ fn finished<'a>(draft: &Draft, done: &[&'a KnownTask], past: &Past) -> Option<&'
     done.iter().find(same_name).or_else(|| done.iter().find(former)).copied().filter(|_| !name.is_empty())
 }
 
-/// A text of an earlier moment shows a task as it was before its refinement or an edit: it is done all the same
-/// (spec 2.18).
+/// Whether a draft shows a task as it was before its refinement or an edit, in a text from an earlier moment. The task
+/// is done anyway (spec 2.18).
 fn was_same(draft: &Draft, known: &KnownTask, past: &Past) -> bool {
     let need = folded(&draft.task.need);
     let mut wordings = past.wordings.get(&known.task.slug).into_iter().flatten();
@@ -74,7 +74,7 @@ fn is_same(draft: &Draft, known: &KnownTask) -> bool {
     known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
 }
 
-/// The name of a finished task with another text: a new task.
+/// Notes a draft that has the name of a finished task but another text: it is a new task.
 fn changed(draft: &Draft, notes: &mut Diagnostics) {
     notes.set_task(Some(&draft.task.name));
     notes.set_section(Some(&draft.section));

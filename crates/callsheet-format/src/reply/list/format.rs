@@ -37,17 +37,17 @@ const MARKERS: &[&str] = &[COMPLETE, CONTINUES];
 
 /// Marker of a list that needs no iteration (spec 2.13).
 pub const COMPLETE: &str = "plan complete";
-/// Marker of a sheet that does (spec 2.2).
+/// Marker of a sheet that needs an iteration (spec 2.2).
 pub const CONTINUES: &str = "plan continues";
 
-/// A sheet file (spec 3.4): a plan in which the person may mark what is no longer relevant (spec 5.10).
+/// A sheet file (spec 3.4): a plan in which the person may also mark what is no longer relevant (spec 5.10).
 pub const SHEET: Format = Format {
     rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, RELEVANT, COMPLETED, GENERAL],
     markers: MARKERS,
     plain_titles: true,
 };
 
-/// A plan (spec 3.4). `Issues with the tasks` comes with a retried one.
+/// A plan (spec 3.4). A retried plan may contain `Issues with the tasks`.
 pub const PLAN: Format = Format {
     rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, COMPLETED, GENERAL],
     markers: MARKERS,
@@ -77,13 +77,13 @@ pub mod label {
     pub const APPROVAL: &str = "Requires user approval";
     /// Output, host-rendered.
     pub const OUTPUT: &str = "Output";
-    /// State of a task that has ended, host-rendered in a run's own sheet.
+    /// State of an ended task, which the host writes into a run's own sheet.
     pub const STATE: &str = "State";
     /// Skill call of older formats.
     pub const SKILL_CALL: &str = "Skill call";
 }
 
-/// Labels of a task in canonical order, with what is read as each (spec 3.3, 4.4 `label-name`).
+/// Labels of a task in canonical order, with other names that count as the same (spec 3.3, 4.4 `label-name`).
 pub const TASK_LABELS: &[LabelRule] = &[
     LabelRule { name: label::NAME, synonyms: &["Title", "Task name"] },
     LabelRule {

@@ -1,4 +1,4 @@
-//! Where one task ends and the next begins (spec 4.4 `list-shape`, `list-split`; 4.5).
+//! Finds where one task ends and the next begins (spec 4.4 `list-shape`, `list-split`; 4.5).
 
 use std::borrow::Cow;
 
@@ -15,17 +15,17 @@ use super::unread::unread;
 /// A task as labels, before its values are read.
 #[derive(Clone, Debug)]
 pub struct RawTask<'a> {
-    /// Text of its heading or item, for a missing name.
+    /// Text of its heading or item, used if its name is missing.
     pub hint: Option<Cow<'a, str>>,
     /// Its labels in order.
     pub labels: Vec<Labelled<'a>>,
-    /// The fences behind its list and between its labels.
+    /// The fences after its list and between its labels.
     pub fences: Vec<Behind>,
     /// First to last line.
     pub span: Span,
 }
 
-/// A fence that is in no value, and the label that it stands behind, both by index.
+/// A fence outside of values, and the label that it follows, both by index.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind {
     /// Of the document.
@@ -46,7 +46,7 @@ impl<'a> RawTask<'a> {
     }
 }
 
-/// A label, and whether something stands between it and the label before.
+/// A label, and whether something separates it from the label before.
 struct Entry<'a> {
     label: Labelled<'a>,
     apart: bool,
@@ -60,7 +60,7 @@ struct Chunk<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// The tasks of a section body. Prose between them is noted as trimmed; that of a person is an issue.
+/// The tasks of a section body. Prose between them is noted as trimmed; a person's prose is an issue.
 pub fn tasks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) -> Vec<RawTask<'a>> {
     let mut found = Vec::new();
     for chunk in chunks(pieces, kind, notes) {
@@ -83,7 +83,7 @@ pub fn tasks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) ->
     found
 }
 
-/// Whether pieces hold a key of a task.
+/// Whether pieces contain a key of a task.
 pub fn holds_keys(pieces: &[Piece<'_>]) -> bool {
     let known = |name: &str| {
         pieces.iter().any(|piece| matches!(&piece.kind, PieceKind::Label(label) if label.known() == Some(name)))
@@ -125,7 +125,7 @@ fn chunks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) -> Ve
                 continue;
             }
             PieceKind::Label(label) => {
-                // A label that is not nested any more ends the task of the item above.
+                // A label that is no longer nested ends the task of the item above.
                 let outer = chunks.last().is_some_and(|chunk| {
                     chunk.entries.last().is_some_and(|last| last.label.nested && !label.nested && blank_title(chunk))
                 });
@@ -151,7 +151,7 @@ fn chunks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) -> Ve
     chunks
 }
 
-/// Whether the chunk stands under an item or heading.
+/// Whether the chunk has no item or heading as its title.
 fn blank_title(chunk: &Chunk<'_>) -> bool {
     chunk.title.is_some()
 }
@@ -161,9 +161,9 @@ fn plain(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ':'))
 }
 
-/// The title of a task's heading or item as its name, unless it only counts tasks.
+/// The title of a task's heading or item as its name, unless it only numbers tasks.
 pub fn hint(title: Cow<'_, str>) -> Option<Cow<'_, str>> {
-    // Nearly every title begins like no word that counts.
+    // Nearly every title begins differently from the words that number tasks.
     let first = title.chars().find(|c| c.is_alphanumeric() || !c.is_ascii());
     if first.is_some_and(|c| c.is_ascii_alphabetic() && !"tspgTSPG".contains(c)) {
         return Some(title);
@@ -226,7 +226,7 @@ fn by_gaps(entries: &[Entry<'_>]) -> Vec<std::ops::Range<usize>> {
     groups
 }
 
-/// Whether a key comes twice; adjacent `References` count once.
+/// Whether a key occurs twice. Adjacent `References` count once.
 fn repeats(entries: &[Entry<'_>]) -> bool {
     let mut seen: Vec<&str> = Vec::new();
     let mut last = None;
@@ -244,7 +244,7 @@ fn repeats(entries: &[Entry<'_>]) -> bool {
     false
 }
 
-/// First entries of tasks: at a key the task already has, or at `Name` once it has `Expected output`.
+/// First entries of tasks: at a key that the task already has, or at `Name` if the task already has `Expected output`.
 fn by_keys(entries: &[Entry<'_>]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
@@ -268,7 +268,7 @@ fn by_keys(entries: &[Entry<'_>]) -> Vec<usize> {
     starts
 }
 
-/// A task without need, or with its name on the other side of it, means that the boundaries are a guess.
+/// Reports guessed boundaries: a task has no need, or its name is on the other side of the need.
 fn check(tasks: &[RawTask<'_>], notes: &mut Diagnostics) {
     if let Some(task) = tasks.iter().find(|task| !task.has(label::NEED)) {
         notes.push(notes.issue(IssueCode::TaskBoundary, "need", task.span, &[]));

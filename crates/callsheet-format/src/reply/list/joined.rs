@@ -13,8 +13,8 @@ use super::collect::Run;
 use super::format::label;
 use super::group::RawTask;
 
-/// Whether a list goes on with the one before it, and is no second draft of it: its sections are numbered on, or it reads
-/// an output of the one before and no name comes twice.
+/// Whether a list continues the one before it and is not a second draft of it: its section numbers continue, or it
+/// reads an output of the one before and no name occurs twice.
 pub(super) fn goes_on(document: &Document<'_>, first: &Run<'_>, next: &Run<'_>) -> bool {
     if next.steps.is_empty() {
         return false;
@@ -22,7 +22,7 @@ pub(super) fn goes_on(document: &Document<'_>, first: &Run<'_>, next: &Run<'_>) 
     numbered_on(document, first, next) || reads_on(first, next)
 }
 
-/// All tasks stand in sections with rising numbers, and the second list does not begin at 1.
+/// Whether all tasks are in sections with rising numbers, and the second list does not begin at 1.
 fn numbered_on(document: &Document<'_>, first: &Run<'_>, next: &Run<'_>) -> bool {
     let numbers = |run: &Run| -> Option<Vec<u32>> {
         let sections = document.sections.get(run.sections.clone())?.iter();
@@ -34,7 +34,7 @@ fn numbered_on(document: &Document<'_>, first: &Run<'_>, next: &Run<'_>) -> bool
     before.iter().chain(&after).is_sorted_by(|a, b| a < b)
 }
 
-/// A task of the second list reads the output of one of the first, which its own list does not have.
+/// Whether a task of the second list reads the output of a task that only the first list has.
 fn reads_on(first: &Run<'_>, next: &Run<'_>) -> bool {
     let (Some(before), Some(after)) = (names(first), names(next)) else { return false };
     let read = tasks(next)
@@ -44,7 +44,7 @@ fn reads_on(first: &Run<'_>, next: &Run<'_>) -> bool {
     before.is_disjoint(&after) && read.into_iter().any(|slug| before.contains(&slug))
 }
 
-/// The slugs of a list's tasks; `None` if one has no name or shares it.
+/// The slugs of a list's tasks. `None` if a task has no name, or two have the same.
 fn names(run: &Run<'_>) -> Option<BTreeSet<Slug>> {
     let mut names = BTreeSet::new();
     for task in tasks(run) {

@@ -1,4 +1,4 @@
-//! Reading task lists: plan, sheet file, iteration, continuation (spec 3.4-3.6).
+//! Reads task lists: plan, sheet file, iteration, continuation (spec 3.4-3.6).
 
 mod blocks;
 mod calls;
@@ -48,20 +48,20 @@ impl Kind {
     }
 }
 
-/// Sections of a person's edit that count by their written number.
+/// Largest section number in a person's edit that counts as written.
 const MAX_STEPS: usize = 10_000;
 
-/// A task list as read, with what stands beside it.
+/// A task list and what accompanies it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ListReply {
-    /// Goals and steps; names and slugs are filled. The steps are those of the plan: of a reply to a plan that exists, and of
-    /// an edit, steps without a listed task are empty.
+    /// Goals and steps, with names and slugs filled in. The steps are those of the plan: in a reply to an existing
+    /// plan, and in an edit, steps without a listed task are empty.
     pub list: TaskList,
-    /// `Original prompt` of a sheet file; ignored in replies.
+    /// `Original prompt` of a sheet file. Ignored in replies.
     pub prompt: Option<String>,
     /// `Removed tasks`, canonical targets under `No longer relevant`, and `Issues with the tasks`.
     pub beside: Beside,
-    /// Tasks of an edit that stand there with the `State` that they ended in: unless their words changed, they stay so.
+    /// Tasks of an edit that appear with the `State` in which they ended. They stay in it unless their words changed.
     pub ended: BTreeSet<Slug>,
     /// Lines of each task, in sheet order.
     pub spans: Vec<Span>,
@@ -73,13 +73,13 @@ pub fn read_plan(text: &str, context: &ReadContext) -> Reading<ListReply> {
     notes.finish(reply)
 }
 
-/// Reads a sheet file, saved or written by hand, with keys (spec 3.4) or as a checklist (spec 3.15).
+/// Reads a sheet file, saved or handwritten, with keys (spec 3.4) or as a checklist (spec 3.15).
 pub fn read_sheet(text: &str, context: &ReadContext) -> Reading<ListReply> {
     let (reply, notes) = read(text, Kind::Sheet, context);
     notes.finish(reply)
 }
 
-/// Reads an iteration reply (spec 3.5). Goals without text keep the former goals.
+/// Reads an iteration reply (spec 3.5). Empty goals keep the former goals.
 pub fn read_iteration(text: &str, context: &ReadContext) -> Reading<ListReply> {
     let (reply, notes) = read(text, Kind::Iteration, context);
     notes.finish(reply)
@@ -91,8 +91,8 @@ pub fn read_continuation(text: &str, context: &ReadContext) -> Reading<ListReply
     notes.finish(reply)
 }
 
-/// What a plan or sheet asks of the world. Answers may lead to more questions, such as about a path that was mended:
-/// ask again with the answers until none is left.
+/// What a plan or sheet asks about the world. Answers may raise more lookups, such as about a repaired path, so ask
+/// again with the answers until none is left.
 pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec<crate::reading::Lookup> {
     use super::ReplyKind;
     let kind = match kind {
@@ -133,7 +133,7 @@ fn read_keyed(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diag
     for (text, first) in &collected.removed {
         removed::read(text, *first, context, &mut removed, &mut notes);
     }
-    // A review that only says that the plan is complete, or what of it goes, adds nothing.
+    // A review that only says that the plan is complete, or what to remove from it, adds nothing.
     let adds_nothing = matches!(kind, Kind::Iteration | Kind::Continuation) && (plan_complete || !removed.is_empty());
     missing(&document, &collected, adds_nothing, (kind, context), &mut notes);
     cut_off(&document, &collected, kind, &mut notes);
@@ -152,7 +152,7 @@ fn read_keyed(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diag
     let mut steps: steps::Steps = Vec::new();
     for step in &collected.steps {
         if is_edit {
-            // Sections keep the numbers that they are written with, so that a deleted one moves no other.
+            // Sections keep their written numbers, so that a deleted section does not move others.
             let written = step.number.and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
             steps.resize(steps.len().max(written.saturating_sub(1).min(MAX_STEPS)), Vec::new());
         }
@@ -181,7 +181,7 @@ fn read_keyed(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diag
     (reply, notes)
 }
 
-/// Whether a marker stands in what was read, outside an echoed prompt.
+/// Whether the text that was read contains a marker, outside an echoed prompt.
 fn marked(document: &Document, marker: &str, end: usize, notes: &mut Diagnostics) -> bool {
     use crate::markdown::Heading;
     let mut found = false;
@@ -193,7 +193,8 @@ fn marked(document: &Document, marker: &str, end: usize, notes: &mut Diagnostics
     found | document.take_marker(marker, from..end.max(from), notes)
 }
 
-/// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off. `adds_nothing`: it needs no list.
+/// Issues about whole sections (spec 3.4-3.6), and about a reply that was cut off. `adds_nothing` means that no list is
+/// needed.
 fn missing(
     document: &Document,
     collected: &Collected<'_>,
@@ -214,12 +215,12 @@ fn missing(
     } else if collected.steps.is_empty() {
         match kind {
             Kind::Plan => notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[])),
-            // An edit may take all tasks off the list.
+            // An edit may remove all tasks from the list.
             Kind::Sheet if context.tasks.is_empty() && notes.issues().is_empty() => {
                 notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[]).warning());
             }
             Kind::Sheet => {}
-            // Prose where tasks belong says nothing certain about what is left.
+            // Prose in the place of tasks says nothing certain about what is left.
             _ if !collected.says_done => notes.push(notes.issue(IssueCode::TasksMissing, "prose", whole, &[])),
             _ => {}
         }
@@ -228,15 +229,15 @@ fn missing(
         let issue = notes.issue(IssueCode::GoalsMissing, "", Span::line(1), &[]);
         match kind {
             Kind::Plan | Kind::Sheet => notes.push(issue.warning()),
-            // With nothing left to do the goals stay as they were.
+            // If nothing is left to do, the goals do not change.
             Kind::Continuation if !collected.is_empty_list() => notes.push(issue),
             Kind::Continuation | Kind::Iteration => {}
         }
     }
 }
 
-/// A list that ends in a task with only the first of the keys that all tasks before it have was cut off, whatever the
-/// provider said. Two complete tasks before it are the evidence.
+/// Whether a list was cut off, whatever the provider said: its last task has only the first of the keys that all tasks
+/// before it have. At least two complete tasks must come before it.
 fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &mut Diagnostics) {
     let tasks: Vec<&group::RawTask<'_>> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
     let Some((last, before)) = tasks.split_last().filter(|(_, before)| before.len() >= 2) else { return };

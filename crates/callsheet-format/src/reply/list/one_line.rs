@@ -1,5 +1,5 @@
-//! Tasks in one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, with the name of a skill and a
-//! number as the name, of some of them nearly the name, or `- **find_code** Where the stops are read.` with the skill alone.
+//! Tasks on one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, named after a skill with a
+//! number (some of them misspelled), or `- **find_code** Where the stops are read.` with only the skill.
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
@@ -12,14 +12,14 @@ use crate::reading::{Diagnostics, ReadContext};
 use super::format::label;
 use super::group::RawTask;
 
-/// Words of the shortest need.
+/// Smallest number of words in a need.
 const SHORTEST: usize = 3;
 
-/// The tasks of a section in which every item is a new task in one line; none if one is anything else.
+/// The tasks of a section in which every item is a new task on one line. Empty if any item is something else.
 pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Diagnostics) -> Option<Vec<RawTask<'a>>> {
     let exact: Vec<Option<RawTask<'a>>> =
         pieces.iter().map(|piece| task(piece, context, |name| skill_of(name, context))).collect();
-    // Where most items name a skill, the others may name one nearly.
+    // If most items name a skill, the name in the others may be misspelled.
     let named = exact.iter().flatten().count();
     if 2 * named < pieces.len() {
         return None;
@@ -46,37 +46,37 @@ fn task<'a, 'c>(
     let slug = slug_of(name);
     let known = context.tasks.find(&slug).is_some();
     let says = value.split_whitespace().nth(SHORTEST - 1).is_some() && !value.starts_with(['(', '<', ':']);
-    // The catalog gives each skill with its description in just this form.
+    // The catalog shows each skill with its description in exactly this form.
     if known || !says || is_copied(value, &skill.description) {
         return None;
     }
     let key = numbered.then(|| line.as_key(label::NAME, name.clone().into()));
     let mut labels: Vec<Labelled<'a>> = key.into_iter().collect();
     labels.push(line.as_key(label::NEED, value.clone()));
-    // A skill that is named nearly is mended where all skills are.
+    // A misspelled skill is repaired where all skills are.
     let stem = name.rsplit_once(' ').filter(|(stem, _)| numbered && normalize(stem) != normalize(&skill.name));
     let skill = stem.map_or(skill.name.as_str(), |(stem, _)| stem);
     labels.push(line.as_key(label::SKILL, skill.to_owned().into()));
     Some(RawTask { hint: None, labels, fences: Vec::new(), span: piece.span })
 }
 
-/// Whether a need is a description or the beginning of one, whatever the catalog says of the skill in brackets behind it.
+/// Whether a need is a description or the beginning of one, ignoring what the catalog adds in brackets.
 pub fn is_copied(need: &str, description: &str) -> bool {
     let need = need.split_once(" (").map_or(need, |(before, _)| before);
     normalize(description).starts_with(&normalize(need))
 }
 
-/// The skill that a label with a number behind it names nearly.
+/// The skill whose name a label with a number misspells.
 fn near_skill_of<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostics) -> Option<&'c Skill> {
     let (stem, number) = written.trim().rsplit_once(' ')?;
     let counts = number.bytes().all(|byte| byte.is_ascii_digit());
     super::skill::only_near(stem, context, notes).filter(|_| counts)
 }
 
-/// The skill that a label names, with a number behind it (true) or without.
+/// The skill that a label names, with a number after it (true) or without one.
 pub fn skill_of<'c>(written: &str, context: &'c ReadContext) -> Option<(&'c Skill, bool)> {
     let written = written.trim();
-    // The first letter spares nearly all of the work for text that names no skill.
+    // Comparing the first letter avoids nearly all of the work for text that names no skill.
     let letter = |text: &str| text.chars().find(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
     let first = letter(written);
     let named = |name: &str| {

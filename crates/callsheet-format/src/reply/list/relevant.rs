@@ -9,8 +9,8 @@ use callsheet_core::spec::Target;
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::{WrittenLink, written_links};
 
-/// Canonical targets of the links in a text; words that are no target are left out. What looks like a pattern is the file
-/// or directory of exactly that name, or else it is told that it marks nothing (spec 5.2).
+/// Canonical targets of the links in a text. Words that are not a target are ignored. What looks like a pattern means
+/// the file or directory with exactly that name; if there is none, the reader reports that it marks nothing (spec 5.2).
 pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut Diagnostics) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -36,7 +36,7 @@ pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut
     found
 }
 
-/// What a text marks, whether it is a target or not.
+/// What a text marks, whether it is a valid target or not.
 pub(super) fn marks(text: &str) -> impl Iterator<Item = WrittenLink<'_>> {
     written_links(text).into_iter().filter(|link| link.linked || !link.target.contains(' '))
 }
@@ -44,11 +44,11 @@ pub(super) fn marks(text: &str) -> impl Iterator<Item = WrittenLink<'_>> {
 enum Named {
     So(Target),
     Nothing,
-    /// Nobody has looked yet.
+    /// The lookup is not answered yet.
     Unknown,
 }
 
-/// What is called exactly like a pattern.
+/// A file or directory whose name looks like a pattern.
 fn named_so(written: &str, context: &ReadContext, notes: &mut Diagnostics) -> Named {
     let Ok(target) = parse_name(written) else { return Named::Nothing };
     let lookup = match &target {

@@ -1,5 +1,5 @@
-//! The tasks under `Removed tasks` (spec 3.5): a line each, with the name of a task that is not done and a reason. A line
-//! that does not say both removes nothing, which is told.
+//! The tasks under `Removed tasks` (spec 3.5), one per line: the name of an unfinished task and a reason. A line
+//! without both removes nothing, which is reported.
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::record::Removal;
@@ -7,7 +7,8 @@ use callsheet_core::record::Removal;
 use crate::reading::{Diagnostics, KnownTask, ReadContext, numbered_start};
 use crate::reply::references::is_none;
 
-/// Reads the body of a section, which begins at line `first`.
+/// The task whose name begins the line (the longest such name), and the text after it. `Task 3` is enough if only one
+/// name begins like this.
 pub(super) fn read(text: &str, first: u32, context: &ReadContext, removed: &mut Vec<Removal>, notes: &mut Diagnostics) {
     for (number, line) in (first..).zip(text.lines()) {
         let line = line.trim().trim_start_matches(['-', '*', '+', ' ']);
@@ -35,8 +36,7 @@ fn ignored(variant: &str, line: &str, number: u32, context: &ReadContext, notes:
     notes.push(if variant.is_empty() { issue.allowed(line, open) } else { issue });
 }
 
-/// The task whose name begins the line, the longest such name, and what stands behind it. `Task 3` is enough where one name
-/// alone begins so.
+/// The text after the target of a link, if the name was a link.
 fn named<'a, 'l>(line: &'l str, context: &'a ReadContext) -> Option<(&'a KnownTask, &'l str)> {
     let bare = line.trim_start_matches(['*', '[', '`', '"', '_', ' ']);
     let begins = |name: &str| {

@@ -1,5 +1,5 @@
-//! Tasks that say what another one says: with equal need, skill and references they are one task under any name, unless
-//! another task may write between them (spec 2.11).
+//! Tasks that repeat another one: tasks with equal need, skill and references are one task under any name, unless
+//! another task may change files between them (spec 2.11).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,23 +14,23 @@ use super::task::Draft;
 /// Skill, need and references.
 type Says = (Option<String>, String, BTreeSet<Target>);
 
-/// Tasks of a reply and finished ones, by what they say. Those that say it again are taken out.
+/// Tasks of a reply and finished tasks, by what they say. Repetitions are removed.
 #[derive(Default)]
 pub struct Repeated<'a> {
     /// Finished tasks.
     done: BTreeMap<Says, &'a KnownTask>,
-    /// Tasks of the run that may write.
+    /// Tasks of the run that may change files.
     writers: BTreeSet<&'a Slug>,
     /// Tasks of the list.
     firsts: BTreeMap<Says, First>,
-    /// Tasks of each step that may write.
+    /// Number of tasks of each step that may change files.
     writing: Vec<usize>,
-    /// Slugs of tasks that were taken out, with those of the tasks that they are.
+    /// Slugs of removed tasks, each with the slug of the task that it repeats.
     gone: BTreeMap<Slug, Slug>,
     merged: Vec<(Span, String, String)>,
 }
 
-/// The first task of several that say the same.
+/// The first of several tasks that say the same.
 struct First {
     step: usize,
     writes: bool,
@@ -52,12 +52,13 @@ impl<'a> Repeated<'a> {
         repeated
     }
 
-    /// The next step of the list is looked at.
+    /// Begins the next step of the list.
     pub fn begin(&mut self, step: &[Draft], context: &ReadContext) {
         self.writing.push(step.iter().filter(|draft| writes(draft, context)).count());
     }
 
-    /// Whether a task of that step, its references read, says what another one says. Who refers to it refers to that one.
+    /// Whether a task of that step, after its references are read, repeats another one. References to it then mean the
+    /// other one.
     pub fn take(&mut self, draft: &mut Draft, context: &ReadContext) -> bool {
         for reference in &mut draft.task.references {
             if let Target::TaskOutput { slug, .. } | Target::TaskDetail { slug, .. } = &mut reference.target
@@ -77,7 +78,7 @@ impl<'a> Repeated<'a> {
         true
     }
 
-    /// The task that says this, if none but itself may write after it and before this step.
+    /// The task that says this, if no other task may change files after it and before this step.
     fn same(&self, key: &Says, step: usize) -> Option<(Slug, String)> {
         if key.1.is_empty() {
             return None;
@@ -93,7 +94,7 @@ impl<'a> Repeated<'a> {
         self.done.get(key).filter(alone).map(|known| (known.task.slug.clone(), known.task.name.clone()))
     }
 
-    /// Notes what was taken out.
+    /// Notes what was removed.
     pub fn note(mut self, notes: &mut Diagnostics) {
         self.merged.sort();
         let spans: Vec<Span> = self.merged.iter().map(|(span, ..)| *span).collect();

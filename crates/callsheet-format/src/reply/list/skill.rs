@@ -7,10 +7,10 @@ use callsheet_core::spec::{Skill, SkillMode};
 use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::references::{is_none, says_none};
 
-/// Suggestions for an unknown skill when the catalog is long (spec 7.7).
+/// How many suggestions are made for an unknown skill if the catalog is long (spec 7.7).
 const SUGGESTIONS: usize = 5;
 
-/// What a written skill is.
+/// The result of matching a written skill.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit<'a> {
     Exact,
@@ -19,8 +19,8 @@ enum Fit<'a> {
     Unknown,
 }
 
-/// The skill as the catalog names it; that of a reply may be written a little differently. An unknown one is kept as written,
-/// with its issue; none is a warning.
+/// The skill under its name in the catalog. In a reply, the name may be slightly misspelled. An unknown skill is kept
+/// as written and reported; a missing one causes a warning.
 pub fn read(
     written: Option<(&str, Span)>,
     task: Span,
@@ -40,7 +40,7 @@ pub fn read(
     }
     match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
-        // What a person wrote is not changed by a guess.
+        // A guess must not change what a person wrote.
         Fit::Near(name) if notes.is_by_hand() => {
             let issue = notes.issue(IssueCode::SkillUnknown, "", span, &[("skill", value)]).key(super::label::SKILL);
             notes.push(issue.allowed(value, [name]));
@@ -59,7 +59,7 @@ pub fn read(
             if notes.may_compare(count) {
                 issue = issue.allowed(&skill, names(context));
                 if count > SUGGESTIONS && issue.allowed.len() == count {
-                    // Best suggestions first; all others stay listed.
+                    // The best suggestions come first; all others stay listed.
                     issue.allowed = nearest(&skill, names(context), count);
                 }
             }
@@ -92,7 +92,7 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Diagnostics) -> Fit<'a
         _ => {}
     }
     let padded = format!(" {wanted} ");
-    // A name of more letters is not among these words.
+    // A name with more letters cannot be among these words.
     let named = known.iter().filter(|(_, name)| name.len() <= wanted.len() && padded.contains(&format!(" {name} ")));
     let named: Vec<&str> = named.map(|(name, _)| *name).collect();
     let separate =
@@ -114,7 +114,7 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Diagnostics) -> Fit<'a
     }
 }
 
-/// A template that has errors, with the first of them, where nothing else has its name. No near name takes its place.
+/// A template with errors, and its first error, if nothing else has its name. A similar name never replaces it.
 fn broken<'a>(value: &'a str, context: &'a ReadContext) -> Option<(&'a str, &'a str)> {
     let name = value.trim();
     let name = name.strip_prefix("template:").map_or(name, str::trim);
@@ -122,7 +122,7 @@ fn broken<'a>(value: &'a str, context: &'a ReadContext) -> Option<(&'a str, &'a 
     Some((name, why))
 }
 
-/// The one skill whose name is near to what is written.
+/// The only skill with a similar name.
 pub fn only_near<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostics) -> Option<&'c Skill> {
     if !notes.may_compare(context.catalog.len()) {
         return None;
@@ -133,7 +133,7 @@ pub fn only_near<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostic
     found.next().filter(|_| found.next().is_none())
 }
 
-/// `skill:NAME` or `template:NAME` where the catalog has one of that kind (spec "Templates" 16).
+/// Reads `skill:NAME` or `template:NAME`, if the catalog has such a skill or template (spec "Templates" 16).
 fn prefixed<'a>(value: &str, context: &'a ReadContext) -> Option<&'a str> {
     let (kind, name) = value.split_once(':')?;
     let template = match kind.trim() {
@@ -145,12 +145,12 @@ fn prefixed<'a>(value: &str, context: &'a ReadContext) -> Option<&'a str> {
     context.catalog.iter().find(fits).map(|skill| skill.name.as_str())
 }
 
-/// Two edits; fewer for names so short that two edits make another word of them.
+/// Two edits; fewer for names that are so short that two edits make another word.
 fn limit(name: &str) -> usize {
     (name.chars().count() / 3).min(2)
 }
 
-/// The name alone, with an explanation behind it or the word "skill" beside it.
+/// Whether a value is only the name with an explanation after it, or with the word "skill" beside it.
 fn explained(value: &str, name: &str) -> bool {
     let head = value.split(['(', ':', '–', '—']).next().unwrap_or(value);
     let head = normalize(head.split(" - ").next().unwrap_or(head));
@@ -161,17 +161,18 @@ fn explained(value: &str, name: &str) -> bool {
         || head == format!("the {name} skill")
 }
 
-/// A skill as chosen for a task.
+/// The skill that was chosen for a task.
 pub struct Choice<'a> {
-    /// As the catalog names it.
+    /// Its name in the catalog.
     pub skill: Option<&'a str>,
     /// Where it is named.
     pub span: Span,
 }
 
 impl Choice<'_> {
-    /// Questions a choice that cannot go well by what the skill itself says: one without tools that asks for input and gets no
-    /// reference, and one that writes no files for a file that is not there yet (`skill-unlikely`). Never changes it.
+    /// Warns about a choice that probably fails according to the skill itself: a skill without tools that requires
+    /// input and gets no reference, or one that writes no files for a file that does not exist yet (`skill-unlikely`).
+    /// Never changes the choice.
     pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Diagnostics) {
         let named = self.skill.and_then(|name| context.catalog.iter().find(|skill| skill.name == name));
         let Some(skill) = named else { return };
@@ -198,7 +199,7 @@ impl Choice<'_> {
     }
 }
 
-/// The path that an expected output begins with, such as `report.md` in "The file report.md with one row each".
+/// The path at the beginning of an expected output, such as `report.md` in "The file report.md with one row each".
 fn file_of(expected: &str) -> Option<&str> {
     const LEADING: [&str; 7] = ["the", "a", "an", "new", "file", "document", "complete"];
     let mut words = expected.split_whitespace().map(|word| word.trim_matches(['`', '*', '"', ',', ':', '(', ')']));

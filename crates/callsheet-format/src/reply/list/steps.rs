@@ -28,11 +28,11 @@ pub struct Settled {
     pub steps: Vec<Step>,
     /// Lines of each task, in the order of the steps.
     pub spans: Vec<Span>,
-    /// Tasks of an edit that stand there as they ended.
+    /// Tasks of an edit that appear as they ended.
     pub ended: BTreeSet<Slug>,
 }
 
-/// Fills names for the whole list, gives each task its step in the plan, then checks references.
+/// Fills in names for the whole list, assigns each task its step in the plan, then checks references.
 pub(super) fn settle(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> Settled {
     let mut steps = steps;
     names(&mut steps, context, notes);
@@ -62,7 +62,7 @@ fn placed(steps: Steps, context: &ReadContext) -> Steps {
     out
 }
 
-/// Fills names and marks the tasks whose written name several have.
+/// Fills in names, and marks tasks that share a written name.
 fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
     let mut list = TaskList::default();
     for step in steps.iter_mut() {
@@ -77,7 +77,7 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
     let dropped: Vec<&Task> = context.past.dropped.iter().collect();
     let changes = fill_names(&mut list, &open, &dropped, &context.taken);
     let mut counts: BTreeMap<&Slug, usize> = BTreeMap::new();
-    // Of a name that comes twice one is numbered, if no task is one that is known.
+    // If a name occurs twice, one of them gets a number, unless one is a known task.
     if open.is_empty() && !changes.contains(&NameChange::Numbered) {
         written.clear();
     }
@@ -100,7 +100,7 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
                 notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", name);
             }
             NameChange::Numbered => {
-                // The number stands behind the written name.
+                // The number follows the written name.
                 let before = name.rsplit_once(" (").map_or(name, |(before, _)| before);
                 notes.set_task(Some(name));
                 notes.repair(RepairCode::NameDeduplicated, draft.name_span, before, name);
@@ -114,7 +114,7 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
     notes.name_tasks(&named);
 }
 
-/// Stands in a draft while its task is elsewhere.
+/// A placeholder in a draft while its task is elsewhere.
 fn no_task() -> Task {
     Task {
         name: String::new(),
@@ -131,7 +131,7 @@ fn no_task() -> Task {
     }
 }
 
-/// What tasks of the list and finished tasks outside it give to references.
+/// What tasks of the list and finished tasks outside it provide for references.
 fn producers(steps: &Steps, kind: Kind, context: &ReadContext) -> Producers {
     let mut producers = Vec::new();
     let listed: BTreeSet<&Slug> = steps.iter().flatten().map(|draft| &draft.task.slug).collect();
@@ -149,7 +149,7 @@ fn producers(steps: &Steps, kind: Kind, context: &ReadContext) -> Producers {
             });
         }
     }
-    // Tasks of the plan that a reply does not list stay; of an edit they go, but for what is done.
+    // Tasks of the plan that a reply does not list stay. In an edit, missing tasks are removed, except done ones.
     let stays = |known: &&KnownTask| known.done || kind != Kind::Sheet && !listed.contains(&known.task.slug);
     producers.extend(context.tasks.iter().filter(stays).map(|known| Producer {
         slug: Some(known.task.slug.clone()),
@@ -166,7 +166,7 @@ fn producers(steps: &Steps, kind: Kind, context: &ReadContext) -> Producers {
     producers.into_iter().collect()
 }
 
-/// Slugs of tasks that are not of the plan any more: those that were removed, and those that an edit leaves out.
+/// Slugs of tasks that are no longer in the plan: removed ones, and those that an edit leaves out.
 fn removed(steps: &Steps, kind: Kind, context: &ReadContext) -> BTreeSet<Slug> {
     let slugs = |task: &Task| std::iter::once(task.slug.clone()).chain(task.aliases.clone());
     let listed: BTreeSet<&Slug> = steps.iter().flatten().map(|draft| &draft.task.slug).collect();
@@ -176,7 +176,7 @@ fn removed(steps: &Steps, kind: Kind, context: &ReadContext) -> BTreeSet<Slug> {
     before.chain(left_out).flat_map(slugs).collect()
 }
 
-/// The task of the plan that a draft of an edit shows as it ended, word for word.
+/// The task of the plan that a draft of an edit shows exactly as it ended.
 fn as_it_ended<'a>(draft: &Draft, context: &'a ReadContext) -> Option<&'a Task> {
     let known = context.tasks.find(&draft.task.slug).filter(|known| !known.done).map(|known| &known.task);
     let known = known.or_else(|| context.past.dropped.iter().find(|task| task.slug == draft.task.slug))?;
@@ -212,7 +212,7 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
             scope.step = u32::try_from(number).unwrap_or(u32::MAX);
-            // Every call brings all references (spec 10.1).
+            // Every call includes all references (spec 10.1).
             let called = draft.task.approval || !draft.task.calls.is_empty();
             scope.one_run = called || skill.is_some_and(|skill| one_run(&skill.policy));
             notes.set_section(Some(&draft.section));
@@ -249,13 +249,13 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);
-    // What has ended and stays as it was needs no check.
+    // An ended, unchanged task needs no check.
     untouched.sort_unstable();
     notes.retract(&untouched);
     Settled { steps: out, spans, ended }
 }
 
-/// Steps of the plan keep their places; a new one of which nothing is left goes, and so does an empty end.
+/// Steps of the plan keep their positions. A new step without tasks is removed, and so are empty steps at the end.
 fn without_gaps(steps: Vec<Step>, handed: Vec<Handed>, of_plan: usize) -> (Vec<Step>, Vec<Handed>) {
     let last = steps.iter().rposition(|step| !step.tasks.is_empty()).map_or(0, |last| last + 1);
     let stays = |at: usize, step: &Step| at < last && (at < of_plan || !step.tasks.is_empty());
@@ -263,11 +263,11 @@ fn without_gaps(steps: Vec<Step>, handed: Vec<Handed>, of_plan: usize) -> (Vec<S
     steps.filter(|(at, (step, _))| stays(*at, step)).map(|(_, both)| both).unzip()
 }
 
-/// What is told of a step whose output nobody reads.
+/// What is reported about a step whose output nobody reads.
 struct Handed {
     section: Rc<str>,
     span: Span,
-    /// A task of it may change files, which stay without being read.
+    /// Whether one of its tasks may change files. Changes remain even if nobody reads the output.
     writes: bool,
 }
 
@@ -281,7 +281,8 @@ impl Handed {
     }
 }
 
-/// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 4.8 `output-unread`).
+/// Warns about steps that only read and whose output no task of the list reads, except the last step (spec 4.8
+/// `output-unread`).
 fn unread(steps: &[Step], handed: &[Handed], notes: &mut Diagnostics) {
     let references = steps.iter().flat_map(|step| &step.tasks).flat_map(|task| &task.references);
     let read: BTreeSet<&Slug> = references.filter_map(|reference| reference.target.producer()).collect();
@@ -296,7 +297,7 @@ fn unread(steps: &[Step], handed: &[Handed], notes: &mut Diagnostics) {
     }
 }
 
-/// A denied task that comes back with the same Skill, need and references (spec 2.11).
+/// Reports a denied task that returns with the same Skill, need and references (spec 2.11).
 fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Diagnostics) {
     let is_denied = context.tasks.iter().any(|known| known.denied);
     if !is_denied {

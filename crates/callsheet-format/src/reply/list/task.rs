@@ -1,4 +1,4 @@
-//! One labelled task as values (spec 3.3).
+//! Reads one labelled task as values (spec 3.3).
 
 use std::rc::Rc;
 
@@ -16,18 +16,18 @@ use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
 use super::{Kind, blocks, calls, one_line, skill};
 
-/// Words of the shortest need that is taken for a copy of the catalog.
+/// Smallest number of words in a need that can count as a copy of the catalog.
 const SHORTEST_COPY: usize = 6;
 
-/// `Expected output` of a task that names none (spec 3.4).
+/// `Expected output` of a task that has none (spec 3.4).
 pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
 
-/// A task read, its references still to be checked.
+/// A task whose references are not checked yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
     /// The task without slug and references.
     pub task: Task,
-    /// Values of `References`, with the line each starts at.
+    /// Values of `References`, each with its first line.
     pub references: Vec<(String, u32)>,
     /// Lines of the task.
     pub span: Span,
@@ -35,15 +35,15 @@ pub struct Draft {
     pub name_span: Span,
     /// Section heading, for issues.
     pub section: Rc<str>,
-    /// An `Output` of a finished task was there.
+    /// Whether it had an `Output`, like a finished task.
     pub output: bool,
-    /// The `State` of a task that has ended was there.
+    /// Whether it had a `State`, like an ended task.
     pub state: bool,
-    /// Slug of the written name, if several tasks wrote the same one.
+    /// Slug of the written name, if several tasks have the same one.
     pub repeated: Option<Slug>,
 }
 
-/// Reads the labels of a task, noting all issues that concern it alone.
+/// Reads the labels of a task, and notes all issues about this task alone.
 pub fn read(
     raw: &RawTask<'_>,
     section: &Rc<str>,
@@ -98,7 +98,7 @@ pub fn read(
     Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, state, repeated: None }
 }
 
-/// Whether the host's word on how the task ended stands there; of a reply it is dropped.
+/// Whether the task contains the host's text on how it ended. In a reply, that text is dropped.
 fn state(raw: &RawTask<'_>, kind: Kind, notes: &mut Diagnostics) -> bool {
     let mut written = false;
     for label in raw.all(label::STATE) {
@@ -111,7 +111,7 @@ fn state(raw: &RawTask<'_>, kind: Kind, notes: &mut Diagnostics) -> bool {
     written
 }
 
-/// A task that cannot be refined must bring the calls of its skill (spec 2.12).
+/// A task that cannot be refined must contain the calls of its skill (spec 2.12).
 fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Diagnostics) {
     let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
     if let Some(skill) = skill.filter(|skill| skill.policy.lacks_refinement(context.refine, &task.calls)) {
@@ -120,7 +120,7 @@ fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut 
     }
 }
 
-/// The written name, else the text of the task's heading or item. One line.
+/// The written name, else the text of the task's heading or item, as one line.
 fn name(raw: &RawTask<'_>) -> Option<String> {
     let written = raw.all(label::NAME).map(|label| &*label.value).find(|value| says_something(value));
     let text = written.or(raw.hint.as_deref())?;
@@ -133,8 +133,8 @@ fn name(raw: &RawTask<'_>) -> Option<String> {
     (!line.is_empty()).then(|| line.to_owned())
 }
 
-/// A name without the marks around it. Where marks stand inside as well, only pairs around the whole are taken off:
-/// "**Bold** `x`" begins and ends with marks that are no pair.
+/// A name without the marks around it. If there are also marks inside, only pairs around the whole are removed:
+/// "**Bold** `x`" begins and ends with marks that are not a pair.
 fn without_marks(line: &str) -> &str {
     let marks = |c: char| matches!(c, '*' | '`' | '_' | ' ');
     let bare = line.trim_matches(marks);
@@ -151,14 +151,14 @@ fn without_marks(line: &str) -> &str {
     line
 }
 
-/// Neither empty nor a blank of the form as it stands in the prompt.
+/// Whether a value is neither empty nor an unfilled blank of the form in the prompt.
 fn says_something(value: &str) -> bool {
     !value.trim().is_empty() && !is_copied_form(value)
 }
 
 fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let value = raw.all(label::NEED).next();
-    // A model that writes what the catalog says of a skill does not say what the skill shall do.
+    // A model that copies the catalog's description of a skill does not say what the skill should do.
     let is_copied = |need: &str| {
         let counts = need.split_whitespace().nth(SHORTEST_COPY - 1).is_some();
         let mut skills = context.catalog.iter();
@@ -175,7 +175,7 @@ fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagno
     }
 }
 
-/// A need of which a prompt shows only a part is told.
+/// Reports a need that is too long for prompts to show completely.
 fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Diagnostics) {
     let tokens = tokens(need);
     if tokens > NEED_TOKENS {
@@ -186,7 +186,7 @@ fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Diagnostics) {
     }
 }
 
-/// `Expected output`, where `Output` may stand for it, and whether `Output` marks a finished task.
+/// Reads `Expected output`, which may also be written `Output`, and whether `Output` marks a finished task.
 fn expected(
     raw: &RawTask<'_>,
     kind: Kind,
@@ -219,7 +219,8 @@ fn expected(
     (EXPECTED.trim().to_owned(), marks)
 }
 
-/// Bare or yes is true, no is false. Any other text asks for approval too: it may raise a task, never lower it.
+/// An empty value or yes is true, no is false. Any other text also asks for approval, because the key can only add that
+/// need.
 fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
     let words = normalize(&label.value);
     match words.as_str() {
@@ -235,7 +236,8 @@ fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
     }
 }
 
-/// `Review`: bare or yes is always, no is never. A plan says nothing of it: whether results are reviewed is for the person.
+/// `Review`: an empty value or yes is always, no is never. A plan cannot set it: the person decides whether results are
+/// reviewed.
 fn review(label: &Labelled<'_>, kind: Kind) -> Option<Policy> {
     match normalize(&label.value).as_str() {
         _ if !is_review(label, kind) => None,
@@ -262,8 +264,8 @@ fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> 
     values
 }
 
-/// Unknown labels: kept as text with the task if they say something, else dropped. The name of a skill is no label: whether
-/// a task begins there is a guess.
+/// Unknown labels are kept as text with the task if they say something, else dropped. The name of a skill is not a
+/// label: whether a task begins there would be a guess.
 fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let mut kept: Vec<String> = Vec::new();
     let first_key = raw.labels.iter().position(|label| label.known().is_some());
@@ -275,7 +277,7 @@ fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagn
         let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
         // Marks at its edges would join those around it when it is written.
         let name = fold(label.label.as_str());
-        // The label ends at its first colon when it is read back.
+        // The label ends at its first colon when it is read again.
         let name = name.trim_matches(|c: char| "*_` ".contains(c)).replace(": ", " ");
         let beside_keys = first_key.is_some_and(|key| key < at || !value.is_empty());
         let names_skill = beside_keys && one_line::skill_of(&name, context).is_some();
@@ -283,7 +285,7 @@ fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagn
             let issue = notes.issue(IssueCode::TaskBoundary, "skill", label.span, &[("label", &name)]);
             notes.push(issue.key(&name));
         }
-        // One line cannot hold a tag of reasoning so that it reads back.
+        // A reasoning tag within one line would not read back.
         if value.is_empty()
             || name.is_empty()
             || is_known(&name)
@@ -314,13 +316,13 @@ fn unknown(name: &str, span: Span, notes: &mut Diagnostics) {
     notes.push(issue.allowed(name, known));
 }
 
-/// Whether an unknown label would be read as a known one when it is written.
+/// Whether an unknown label, once written, would be read as a known one.
 fn is_known(name: &str) -> bool {
     let line = format!("- **{name}** x");
     label_line(&line, TASK_LABELS).is_some_and(|line| matches!(line.label, Label::Known(_)))
 }
 
-/// Fences that may hold tool calls: behind the list, and in values of keys that are no text of the task.
+/// Fences that may contain tool calls: after the list, and in values of keys that are not text of the task.
 fn fences(raw: &RawTask<'_>) -> Vec<usize> {
     let mut fences: Vec<usize> = raw.all(label::SKILL_CALL).flat_map(|label| label.fences.iter().copied()).collect();
     fences.extend(raw.fences.iter().map(|behind| behind.fence));

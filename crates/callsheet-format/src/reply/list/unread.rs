@@ -1,5 +1,5 @@
-//! What a person wrote where tasks are read, and that is none. In a reply such words are trimmed; of a person's sheet
-//! nothing is left out unsaid, and nothing is made a task by a guess (spec 2.18, 3.4).
+//! Text of a person that is not a task, where tasks are expected. In a reply such words are trimmed. In a person's
+//! sheet everything that is left out is reported, and no guess turns it into a task (spec 2.18, 3.4).
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::{folded, slug_of};
@@ -12,7 +12,7 @@ use super::format::{SHEET, TASK_LABELS, label};
 use super::group::{RawTask, hint, tasks};
 use super::{Kind, relevant};
 
-/// Characters of what is quoted.
+/// Longest quotation in characters.
 const QUOTED: usize = 60;
 
 /// Text that belongs to no task.
@@ -24,7 +24,7 @@ pub(super) fn unread(kind: Kind, span: Span, text: &str, notes: &mut Diagnostics
     }
 }
 
-/// "Task 1" only counts the tasks, and "none" says that there are none.
+/// Whether a text says something. "Task 1" only numbers the tasks, and "none" says that there are none.
 fn says_something(text: &str) -> bool {
     let counts = || hint(text.into()).is_none() || is_none(text);
     text.starts_with("```") || text.chars().any(char::is_alphanumeric) && !counts()
@@ -42,7 +42,7 @@ fn quoted(line: &str) -> String {
     text.trim_end().to_owned()
 }
 
-/// What was trimmed of a person's sheet is told: it stays in a file of theirs, but a run writes its own anew.
+/// Reports what was trimmed from a person's sheet: their own file keeps it, but a run writes its sheet again.
 pub(super) fn left_out(is_edit: bool, notes: &mut Diagnostics) {
     let trimmed = notes.repairs().iter().filter(|repair| repair.code == RepairCode::ProseTrimmed);
     let lines = trimmed.filter_map(|repair| {
@@ -57,7 +57,7 @@ pub(super) fn left_out(is_edit: bool, notes: &mut Diagnostics) {
     }
 }
 
-/// A fence that was not closed where it was meant to hides what stands behind it.
+/// Reports a fence that was not closed where it should be, so that it hides what follows.
 pub(super) fn swallowed(document: &Document<'_>, notes: &mut Diagnostics) {
     for fence in document.fences.iter().filter(|fence| !fence.closed || fence.unsure) {
         if let Some(line) = fence.content.lines().find(|line| is_key(line) || SHEET.is_title_line(line)) {
@@ -68,9 +68,9 @@ pub(super) fn swallowed(document: &Document<'_>, notes: &mut Diagnostics) {
     }
 }
 
-/// A comment that holds a task or a heading: whether they count is a guess.
+/// Reports a comment that contains a task or a heading, because whether they count would be a guess.
 pub(super) fn commented(text: &str, document: &Document<'_>, notes: &mut Diagnostics) {
-    // Fences stand in order, and lines are gone through once.
+    // Fences are in order, and lines are read once.
     let mut fences = document.fences.iter().map(|fence| fence.span).peekable();
     let mut in_fence = move |number: u32| {
         while fences.next_if(|fence| fence.last < number).is_some() {}
@@ -105,7 +105,7 @@ fn lost(is_edit: bool, span: Span, line: &str, notes: &mut Diagnostics) {
     notes.push(if is_edit { issue } else { issue.warning() });
 }
 
-/// What a person added to a section that the host writes and does not read.
+/// Text that a person added to a section that the host writes and does not read.
 pub(super) fn added(document: &Document<'_>, section: &Section, context: &ReadContext, notes: &mut Diagnostics) {
     let pieces = document.pieces(section.body.clone(), TASK_LABELS);
     let lists_links = section.heading == Some(Heading::NoLongerRelevant);
@@ -128,7 +128,7 @@ pub(super) fn added(document: &Document<'_>, section: &Section, context: &ReadCo
     }
 }
 
-/// Whether the host wrote it: it has an output, or says what a finished task says.
+/// Whether the host wrote it: it has an output, or equals a finished task.
 fn is_finished(task: &RawTask<'_>, context: &ReadContext) -> bool {
     let value = |name: &str| task.all(name).next().map(|label| label.value.trim()).unwrap_or_default();
     let slug = slug_of(value(label::NAME));

@@ -1,11 +1,11 @@
-//! What stands in a `References` value beside its links (spec 4.4 `reference-bare`, `prose-trimmed`): the name of something,
-//! which is looked up like a target, or words around the links. Nothing of it may be lost unseen.
+//! Text in a `References` value beside its links (spec 4.4 `reference-bare`, `prose-trimmed`): either a name, which is
+//! looked up like a target, or words around the links. None of it may be lost silently.
 
 use crate::markdown::{item_text, straighten};
 
 use super::links::{Brackets, bare_word, is_pathlike, linked};
 
-/// One place of a value, in order.
+/// One part of a value, in order.
 #[derive(Debug)]
 pub(super) enum Place {
     /// A link or a bare target.
@@ -19,10 +19,10 @@ pub(super) enum Place {
 pub(super) struct Aside {
     /// As written.
     pub raw: String,
-    /// 0-based line inside the value.
+    /// 0-based line within the value.
     pub line: usize,
     pub kind: Kind,
-    /// No link stands between the same two commas.
+    /// Whether there is no link between the same two commas.
     pub alone: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Aside {
 pub(super) enum Kind {
     /// In a code span, or in square brackets without a target.
     Marked,
-    /// In round brackets: a remark on what stands before it. Or a title with a colon behind it.
+    /// In round brackets, a remark on what precedes it; or a title followed by a colon.
     Remark,
     /// Words.
     Words,
@@ -43,7 +43,7 @@ impl Aside {
     }
 }
 
-/// The places of a value.
+/// The parts of a value.
 pub(super) fn places(value: &str) -> Vec<Place> {
     let mut found = Found::default();
     for (at, line) in value.lines().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn places(value: &str) -> Vec<Place> {
 #[derive(Default)]
 struct Found {
     places: Vec<Place>,
-    /// Where the piece that is being read begins.
+    /// Where the current piece begins.
     piece: usize,
 }
 
@@ -105,7 +105,7 @@ impl Found {
         }
     }
 
-    /// Words of one piece that follow each other become one text.
+    /// Adds words. Consecutive words of one piece become one text.
     fn push(&mut self, raw: &str, kind: Kind, line: usize) {
         let inside = self.places.len() > self.piece;
         if let Some(Place::Aside(last)) = self.places.last_mut()
@@ -120,7 +120,7 @@ impl Found {
         self.places.push(Place::Aside(aside));
     }
 
-    /// Ends a piece: tells its asides what stands beside them.
+    /// Ends a piece, and tells its asides what is beside them.
     fn close(&mut self) {
         let end = self.places.len();
         let own = self.places.get_mut(self.piece..).unwrap_or_default();
@@ -134,7 +134,7 @@ impl Found {
     }
 }
 
-/// A remark in round brackets or a title without a target, in which no target stands, and the text behind it.
+/// A remark in round brackets or a title without a target, if it contains no target, and the text after it.
 fn bracketed<'a>(text: &'a str, brackets: &Brackets<'a>) -> Option<(Kind, &'a str, &'a str)> {
     let (kind, open) = if text.starts_with('(') { (Kind::Remark, '(') } else { (Kind::Marked, '[') };
     let (inner, after) = brackets.split(text, open)?;

@@ -1,4 +1,4 @@
-//! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
+//! Checks references at plan and refinement (spec 5.2-5.5, 5.8).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::reading::numbered_start;
 
 const KEY: &str = "References";
 
-/// A reference that is being checked.
+/// The reference that is being checked.
 pub(super) struct Checking<'a> {
     pub scope: &'a Scope,
     pub context: &'a ReadContext,
@@ -24,7 +24,7 @@ pub(super) struct Checking<'a> {
     pub span: Span,
     /// The link as written.
     pub raw: &'a str,
-    /// A repair of its target was recorded.
+    /// Whether a repair of its target was recorded.
     pub mended: bool,
 }
 
@@ -52,7 +52,7 @@ impl Checking<'_> {
         self.notes.push(issue);
     }
 
-    /// Slugs that the task may refer to, unless too many were listed already.
+    /// Slugs that the task may refer to, unless too many were already listed.
     pub fn usable(&self) -> Vec<String> {
         let affordable = self.notes.may_compare(self.scope.producers().len());
         if affordable { self.scope.usable() } else { Vec::new() }
@@ -65,8 +65,8 @@ impl Checking<'_> {
     }
 }
 
-/// Reads and checks a `References` value whose first line is line `first` of the text. Only valid references are
-/// returned; all others are issues with their place and candidates.
+/// Reads and checks a `References` value whose first line is line `first` of the text. Returns only valid references;
+/// all others are issues with their place and candidates.
 pub fn check_value(
     value: &str,
     first: u32,
@@ -93,7 +93,7 @@ fn line_of(line: usize, first: u32) -> Span {
     Span::line(first.saturating_add(u32::try_from(line).unwrap_or(u32::MAX)))
 }
 
-/// Checks links, and the budget of the task they belong to (spec 5.8).
+/// Checks links, and the budget of the task that contains them (spec 5.8).
 pub fn check_links(
     links: &[WrittenLink<'_>],
     first: u32,
@@ -132,7 +132,7 @@ pub fn check_links(
     references
 }
 
-/// Checks a target on its own, for links that are not in a `References` value.
+/// Checks a single target, for links outside a `References` value.
 pub fn check_target(
     written: &str,
     span: Span,
@@ -146,7 +146,7 @@ pub fn check_target(
 
 /// The target and its tokens.
 fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
-    // Words that are no path, and a link that is cut off, are quoted back as they stand, not looked for on disk.
+    // Words that are not a path, and a truncated link, are quoted unchanged and not looked up on disk.
     if !linked && (written.contains(' ') || checking.raw.contains("](")) {
         checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
         return None;
@@ -169,13 +169,14 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     Some((checked, tokens))
 }
 
-/// `#task-3-results` for the output of `Task 3: Find the log`, as every form of a list writes it.
+/// Whether a target means the output of `Task 3: Find the log` as `#task-3-results`, as every form of a list writes it.
 fn is_by_number(checked: &Target, written: &str) -> bool {
     let Target::TaskOutput { slug, heading: None } = checked else { return false };
     numbered_start(slug).is_some_and(|start| written == format!("#{start}-results"))
 }
 
-/// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that.
+/// Reads `#plan.md` as the file `plan.md`, if the file exists and neither a task nor a heading of the prompt has that
+/// name.
 fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) -> Target {
     let Some(rest) = written.strip_prefix('#').filter(|rest| rest.contains(['.', '/'])) else { return target };
     let anchor = matches!(target, Target::PromptHeading(_) | Target::TaskOutput { heading: None, .. });
@@ -192,7 +193,7 @@ fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) ->
     if is_there { file } else { target }
 }
 
-/// Differences of encoding alone are no alias.
+/// Whether only the encoding differs, which does not count as an alias.
 fn same_address(target: &Target, written: &str) -> bool {
     matches!(target, Target::Http(_)) || target.to_string() == written
 }
@@ -212,7 +213,7 @@ fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
     }
 }
 
-/// What is called exactly like a pattern: `app/[id]/page.tsx`. Only where nothing is called so it is a pattern.
+/// A file whose name looks like a pattern: `app/[id]/page.tsx`. It is a pattern only if no file has that name.
 fn named_so(written: &str, pattern: &str, checking: &mut Checking<'_>) -> Option<Target> {
     let target = match parse_name(written) {
         Ok(target) => target,
@@ -281,7 +282,7 @@ fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u3
     }
 }
 
-/// The open file is checked like any other, and stays named by what it is to the person.
+/// Checks the open file like any other. It keeps the name under which the person knows it.
 fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let Some(path) = checking.context.current_file.clone() else {
         let issue = checking.issue(IssueCode::NoCurrentFile, "", &[]).warning();
@@ -294,8 +295,8 @@ fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Opti
     }
 }
 
-/// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning. What comes
-/// twice is shown once, and what is cut counts as what is left of it.
+/// `over-budget`: one execution run may not have more references than fit into a prompt; a single large reference is a
+/// warning. Duplicates count once, and a reference that is cut counts with its cut size.
 fn budget(
     references: &[Reference],
     sizes: &[u32],
@@ -324,7 +325,7 @@ fn budget(
     let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| tokens);
     let count = own.clone().count();
     let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
-    // One reference alone is cut at execution, and was warned of above.
+    // A single reference is cut at execution. The warning about it is above.
     let several = shown.len() - count + if scope.one_run { count } else { count.min(1) } > 1;
     if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
         let named = shown.iter().map(|(target, tokens)| format!("{} {tokens}", link_target(target)));
@@ -339,7 +340,7 @@ fn budget(
     }
 }
 
-/// The file that is meant, where the open one is named as such.
+/// The file of a target, including the open file under its own name.
 fn file_of(target: &Target, context: &ReadContext) -> Target {
     match (target, &context.current_file) {
         (Target::CurrentFile(fragment), Some(path)) => Target::File { path: path.clone(), fragment: fragment.clone() },

@@ -8,27 +8,27 @@ use callsheet_core::issue::RepairCode;
 
 use crate::markdown::{odd_places, straighten};
 
-/// Longest title or target, bytes: a path of 4,096 bytes, each of them escaped, and its part. Brackets are paired in one walk,
-/// so that reading is linear with any.
+/// Longest title or target in bytes: a path of 4,096 bytes, all of them escaped, and its fragment. Brackets are paired
+/// in one walk, so reading is linear for any number.
 const LONGEST: usize = 16_000;
 
-/// Longest text of words that name no target, bytes.
+/// Longest text, in bytes, of words that name no target.
 const LONGEST_WORDS: usize = 2_000;
 
 /// A link as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenLink<'a> {
-    /// Link text without markup; empty for a bare target.
+    /// Link text without markup. Empty for a bare target.
     pub title: Cow<'a, str>,
     /// Target as written.
     pub target: Cow<'a, str>,
     /// The whole text.
     pub raw: Cow<'a, str>,
-    /// 0-based line inside the value.
+    /// 0-based line within the value.
     pub line: usize,
     /// Written as `[title](target)`.
     pub linked: bool,
-    /// Liberties taken, in order.
+    /// Corrections, in order.
     pub repairs: [Option<RepairCode>; 3],
 }
 
@@ -39,7 +39,7 @@ impl WrittenLink<'_> {
         }
     }
 
-    /// The same with texts of its own.
+    /// The same with owned texts.
     fn into_owned(self) -> WrittenLink<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let Self { title, target, raw, line, linked, repairs } = self;
@@ -47,28 +47,28 @@ impl WrittenLink<'_> {
     }
 }
 
-/// Words that stand for no reference.
+/// Words that mean that there is no reference.
 const NONE: &[&str] =
     &["", "none", "n a", "na", "nil", "null", "nothing", "no references", "not applicable", "none needed", "no"];
 
 /// Whether a value says that there is no reference.
 pub fn is_none(value: &str) -> bool {
-    // A link without a title is one, whatever its target is called.
+    // A link without a title is a reference, whatever the name of its target.
     if value.contains("[](") {
         return false;
     }
-    // A value with more letters than any of these is none of them, however long it is.
+    // A value with more letters than any of these words cannot be one of them.
     let long = value.chars().filter(|c| c.is_alphanumeric()).nth(16).is_some();
     !long && NONE.contains(&normalize(value).as_str())
 }
 
-/// The same with a remark that says why.
+/// The same, followed by a remark with the reason.
 pub fn says_none(value: &str) -> bool {
     is_none(value) || remark_of_none(value).is_some()
 }
 
-/// The words behind `none` in a value that says that there is no reference: in brackets, or behind a comma or a dash. Nothing in
-/// them may be a target.
+/// The words after `none` in a value that says that there is no reference: in brackets, or after a comma or a dash.
+/// None of them may be a target.
 pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
     const LONGEST: usize = 160;
     let value = value.trim();
@@ -85,7 +85,8 @@ pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
     let rest = rest.trim_start_matches(marks).trim();
     let bracket = rest.strip_prefix('(').and_then(|rest| rest.trim_end_matches('.').strip_suffix(')'));
     let remark = bracket.or_else(|| rest.strip_prefix([',', ';', '-', '–', '—']))?.trim();
-    // A path has a slash, or a dot inside a word; an address a colon; the name of a skill or a task a number or a `_`.
+    // A path contains a slash, or a dot inside a word; an address contains a colon; the name of a skill or a task a
+    // number or a `_`.
     let odd = |word: &str| {
         let word = word.trim_end_matches(['.', ',', ';']);
         word.contains(['/', '.', ':', '_', '(', ')']) || word.contains(|c: char| c.is_ascii_digit())
@@ -110,7 +111,7 @@ pub fn written_links(value: &str) -> Vec<WrittenLink<'_>> {
             }
         };
         for (index, link) in links.iter_mut().enumerate().skip(first) {
-            // A separator other than a space, and a line of its own, is read as a space.
+            // A separator other than a space, and a separate line, are read as a space.
             if (separated && index > first || at > 0 && index == first) && link.linked {
                 link.note(RepairCode::ReferenceBare);
             }
@@ -118,13 +119,13 @@ pub fn written_links(value: &str) -> Vec<WrittenLink<'_>> {
     }
     let linked = links.iter().any(|link| link.linked);
     let paths = links.iter().any(|link| !link.linked && is_pathlike(&link.target));
-    // Words around links are no references (what they are else is said in `named`); a value of words alone is one that
-    // resolves to nothing.
+    // Words around links are not references (`named` decides what else they are). A value that consists only of words
+    // is a reference that resolves to nothing.
     links.retain(|link| link.linked || is_pathlike(&link.target) || !(linked || paths));
     links
 }
 
-/// Marks the links that had odd characters in the line as written. They stand in the straight line in order, so that
+/// Marks the links that had odd characters in the written line. They are in the same order in the straightened line, so
 /// one walk finds them.
 fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink<'_>]) {
     let places = odd_places(line);
@@ -140,7 +141,7 @@ fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink<'_>]) {
     }
 }
 
-/// The links of one line; tells whether something other than blanks separates them.
+/// The links of one line. Returns whether something other than blanks separates them.
 fn line_links<'a>(line: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) -> bool {
     let line = line.trim_end();
     let brackets = Brackets::of(line);
@@ -166,7 +167,7 @@ fn line_links<'a>(line: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) ->
     }
 }
 
-/// Words that follow each other without a path among them stay one text, so that an issue can quote it.
+/// Adds a word. Consecutive words without a path among them stay one text, so that an issue can quote it.
 fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     let target = word.trim_matches(|c: char| matches!(c, '`' | '*' | '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']'));
     let target = target.trim_end_matches(['.', ',', ':', ';', '!']);
@@ -199,7 +200,7 @@ fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     });
 }
 
-/// A path whose end alone is in code style, as "/srv/lab/`src/net.rs`" is, without the marks.
+/// A path of which only the end is in code style, such as "/srv/lab/`src/net.rs`", without the marks.
 fn without_inner_code(word: &str) -> Option<String> {
     let (folder, inner) = word.split_once('`')?;
     let file = inner.trim_end_matches(['.', ',', ':', ';', '!']).strip_suffix('`')?;
@@ -230,10 +231,10 @@ pub(super) fn bare_word(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
-/// The brackets of a line and where each is closed, found in one walk.
+/// The brackets of a line with their closing positions, found in one walk.
 pub(super) struct Brackets<'a> {
     line: &'a str,
-    /// How far behind each opening bracket it is closed; 0 for all other bytes.
+    /// Distance from each opening bracket to its closing one. 0 for all other bytes.
     lengths: Vec<u16>,
 }
 
@@ -268,8 +269,8 @@ impl<'a> Brackets<'a> {
         Self { line, lengths }
     }
 
-    /// The text between the bracket with which `text`, a tail of the line, begins and the one that closes it, and the
-    /// text behind.
+    /// The text between the bracket at the start of `text`, which is a tail of the line, and its closing bracket; and
+    /// the text after that.
     pub(super) fn split(&self, text: &'a str, open: char) -> Option<(&'a str, &'a str)> {
         let start = self.line.len().checked_sub(text.len())?;
         let length = text.starts_with(open).then(|| self.lengths.get(start).copied())?.filter(|length| *length > 0)?;
@@ -278,7 +279,7 @@ impl<'a> Brackets<'a> {
     }
 }
 
-/// `[title](target)` at the start of the text, however it is wrapped, and the text behind it.
+/// Reads `[title](target)` at the start of the text, however it is wrapped, and the text after it.
 pub(super) fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink<'a>, &'a str)> {
     let body = text.trim_start_matches(['*', '_', '`', '<', '!']);
     let wrapped = body.len() < text.len();
@@ -291,11 +292,11 @@ pub(super) fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> O
         Cow::Borrowed(title) => Cow::Borrowed(title.trim()),
         Cow::Owned(title) => Cow::Owned(title.trim().to_owned()),
     };
-    // Blanks and marks together, so that reading what was read changes nothing.
+    // Blanks and marks are removed together, so that reading the result again changes nothing.
     let edge = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '[' | ']');
     let marked = title.trim_matches(edge).len() < title.len() && !inner.contains('\\');
     let title = if marked { Cow::Borrowed(inner.trim_matches(edge)) } else { title };
-    // A title is written in one line, its blanks normalize.
+    // A title is written on one line, with normalized blanks.
     let folds = title.contains("  ") || title.contains(|c: char| c.is_whitespace() && c != ' ');
     let title = if folds { title.split_whitespace().collect::<Vec<_>>().join(" ").into() } else { title };
     let tail = if wrapped { tail.trim_start_matches(['*', '_', '`', '>']) } else { tail };
@@ -305,7 +306,7 @@ pub(super) fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> O
     Some((WrittenLink { title, target, raw, line: at, linked: true, repairs: [unwrapped, None, None] }, tail))
 }
 
-/// A target without angle brackets, code style and link title, and whether there were any.
+/// A target without angle brackets, code style and link title, and whether it had any.
 fn unwrap_target(written: &str) -> (&str, bool) {
     let text = written.trim();
     let bare = text.trim_matches(|c: char| matches!(c, '<' | '>' | '`' | '(' | ')'));

@@ -1,5 +1,5 @@
-//! What a `References` value names beside its links (spec 4.4 `reference-bare`): a task by its name, a file by a word alone. All
-//! else is words, which are told.
+//! What a `References` value names beside its links (spec 4.4 `reference-bare`): a task by its name, or a file by a
+//! single word. Anything else is words, which are reported.
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ use super::links::{WrittenLink, written_links};
 use super::scope::Scope;
 use super::tasks;
 
-/// The links of a value in order, with those that are written by a name, and the words that are none. Words alone are
-/// a link that leads nowhere.
+/// The links of a value in order, including those written by name, and the words that are neither. A value that
+/// consists only of words is a link that leads nowhere.
 pub(super) fn sources<'a>(
     value: &'a str,
     scope: &Scope,
@@ -47,10 +47,11 @@ pub(super) fn sources<'a>(
     (all, words)
 }
 
-/// The task that has just this name. What is said beside a link in one word is no name, nor is the name of the task itself.
+/// The task with exactly this name. A single word beside a link is not a name, and neither is the name of the task
+/// itself.
 fn task_of(aside: &Aside, scope: &Scope) -> Option<Slug> {
     let text = aside.text();
-    // With a colon behind it it is the title of what follows.
+    // If a colon follows, it is the title of what follows.
     if aside.kind == Kind::Remark || aside.raw.ends_with(':') {
         return None;
     }

@@ -12,7 +12,7 @@ use crate::reading::{Answer, Candidates, FileFacts, Lookup};
 
 use super::check::Checking;
 
-/// Checks that a path and the part of it that is meant exist.
+/// Checks that a path and the named part of it exist.
 pub(super) fn check(
     path: String,
     fragment: Option<Fragment>,
@@ -43,7 +43,7 @@ pub(super) fn check(
             checking.notes.push(issue);
             None
         }
-        // Protected paths may be read; the shell says no more about them.
+        // Protected paths may be read. The shell says nothing else about them.
         Some(_) if directory => Some((Target::Directory(path), 0)),
         Some(_) => Some((Target::File { path, fragment }, 0)),
     }
@@ -77,7 +77,7 @@ fn file(facts: &FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'
 }
 
 fn lines(first: u32, last: u32, facts: &FileFacts, checking: &mut Checking<'_>) -> Option<(Fragment, bool)> {
-    // A binary file has no lines that anybody could count.
+    // A binary file has no countable lines.
     if !facts.binary && first > facts.lines {
         if not_yet(&facts.path, false, checking) {
             return Some((Fragment::Lines { first, last }, false));
@@ -116,7 +116,7 @@ fn is_markdown(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "md" | "markdown" | "mdx"))
 }
 
-/// A path that is not there: mended if exactly one is meant, accepted if an earlier writer may make it.
+/// Handles a missing path: repaired if exactly one other path is meant, accepted if an earlier task may create it.
 fn missing(
     path: String,
     fragment: Option<Fragment>,
@@ -143,13 +143,13 @@ fn missing(
         let target = if directory { Target::Directory(path) } else { Target::File { path, fragment } };
         return Some((target, 0));
     }
-    // As a link to it is written: a name may look like something else, or like the one that is refused.
+    // Shown as a link to it would be written: a name may look like something else, or like the rejected one.
     let near: Vec<String> = candidates.near.iter().map(|path| path_link(path)).collect();
     checking.refuse(IssueCode::FileMissing, "", &path, near.iter().map(String::as_str));
     None
 }
 
-/// Warns of what an earlier writer has still to make, if one may make it (spec 5.5).
+/// Warns about a file that an earlier task must still create, if one may create it (spec 5.5).
 fn not_yet(path: &str, directory: bool, checking: &mut Checking<'_>) -> bool {
     let waits = checking.scope.may_come(path, directory);
     if waits {
@@ -159,18 +159,18 @@ fn not_yet(path: &str, directory: bool, checking: &mut Checking<'_>) -> bool {
     waits
 }
 
-/// Prompts that name paths as examples, which small models copy.
+/// Prompts with example paths, which small models copy.
 const PROMPTS: &[&str] = &[include_str!("../../../prompts/task_creation_initial.md")];
 
-/// Code spans of those prompts that may be paths, without their parts.
+/// Code spans of those prompts that may be paths, without their fragments.
 static EXAMPLES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     let spans = PROMPTS.iter().flat_map(|prompt| prompt.lines()).flat_map(|line| line.split('`').skip(1).step_by(2));
     let paths = spans.filter(|span| span.contains(['.', '/']) && !span.starts_with('#') && !span.contains(' '));
     paths.filter_map(|path| path.split('#').next()).map(|path| path.trim_end_matches('/')).collect()
 });
 
-/// Whether another path may be meant by one that is not there (repair `path-near`): it has the same ending, since `main.ts` is
-/// no `main.rs` written wrong, and the path is no example of the prompt.
+/// Whether an existing path may be meant by a missing one (repair `path-near`): it has the same extension, because
+/// `main.ts` is not a misspelled `main.rs`, and the missing path is not an example from a prompt.
 pub fn is_near(path: &str, other: &str) -> bool {
     let ending = |path: &str| {
         let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -180,14 +180,14 @@ pub fn is_near(path: &str, other: &str) -> bool {
     ending(path) == ending(other) && !EXAMPLES.contains(path)
 }
 
-/// A different spelling of the same file, rather than a file still to be made with a similar name.
+/// Whether the paths are spellings of the same file, instead of a similar name for a file that is still to be created.
 fn same_but_case(path: &str, other: &str) -> bool {
     let (path, other) = (path.to_lowercase(), other.to_lowercase());
     path == other || other.ends_with(&format!("/{path}"))
 }
 
-/// The candidate in place of what was written. Its own facts are used once they are known; without a fragment its
-/// existence is enough.
+/// Replaces what was written by the candidate. Uses the candidate's own facts once they are known; without a fragment
+/// its existence is enough.
 fn mended(
     path: String,
     fragment: Option<Fragment>,

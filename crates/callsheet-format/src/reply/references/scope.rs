@@ -9,18 +9,18 @@ use callsheet_core::spec::{Slug, Target};
 
 use crate::reading::{Producer, Producers, ReadContext};
 
-/// The surroundings in which references of one task are checked.
+/// The context in which references of one task are checked.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Tasks of the list, and finished tasks outside it.
     producers: Arc<Producers>,
-    /// Heading keys of the prompt and follow-ups, once they are asked for.
+    /// Heading keys of the prompt and follow-ups, computed when first needed.
     headings: OnceCell<Vec<String>>,
-    /// Tasks that were removed: who refers to one cannot run.
+    /// Removed tasks. A task that refers to one cannot run.
     pub removed: BTreeSet<Slug>,
-    /// What the task being refined reads already; it was checked when its list was read.
+    /// What the task being refined already reads. It was checked when its list was read.
     pub kept: Vec<Target>,
-    /// So many of the producers, from the first, are of the list that is read; 0: no list is read.
+    /// How many of the producers, from the first, belong to the list that is being read. 0 if no list is being read.
     pub listed: usize,
     /// Index of the task itself among the producers.
     pub own: Option<usize>,
@@ -28,12 +28,12 @@ pub struct Scope {
     pub step: u32,
     /// Task sections of the sheet.
     pub sections: u32,
-    /// All references go into one execution run, so that their sizes add up (spec 10.2).
+    /// Whether all references go into one execution run, so that their sizes add up (spec 10.2).
     pub one_run: bool,
 }
 
 impl Scope {
-    /// The scope of a sheet with these producers; `sections` is the number of its task sections.
+    /// The scope of a sheet with these producers. `sections` is the number of its task sections.
     pub fn of_sheet(producers: Arc<Producers>, sections: u32) -> Self {
         Self { producers, sections, ..Self::default() }
     }
@@ -66,7 +66,7 @@ impl Scope {
         self.producers.at(slug)
     }
 
-    /// Whether some of these words, one behind the other, are the name of a task.
+    /// Whether a sequence of these words is the name of a task.
     pub(super) fn is_named_in(&self, words: &[String]) -> bool {
         (0..words.len()).any(|from| {
             let mut slug = String::new();
@@ -84,13 +84,14 @@ impl Scope {
         self.producers.is_repeated(slug)
     }
 
-    /// Whether a writer of an earlier step may make a path, so that what is missing may come to be (`not-yet`).
+    /// Whether a task of an earlier step may create a path, so that it may still appear (`not-yet`).
     pub(super) fn may_come(&self, path: &str, directory: bool) -> bool {
         self.producers.may_make(path, directory, self.step)
     }
 
-    /// Whether the task can have the output of this producer: it exists, or is of an earlier step, or is listed before the
-    /// task in the same one. What a reply does not list of a step stands before what it adds there.
+    /// Whether the task can have the output of this producer: the output exists, or the producer is in an earlier step,
+    /// or is listed before the task in the same step. In each step, the tasks that a reply does not list come before
+    /// those that it adds.
     pub fn comes_before(&self, at: usize, producer: &Producer) -> bool {
         let in_list = self.listed > 0 && (self.own.is_some_and(|own| at < own) || at >= self.listed);
         producer.done || producer.step.is_some_and(|step| step < self.step || step == self.step && in_list)
@@ -119,7 +120,7 @@ impl Scope {
     }
 }
 
-/// Whether a task of this skill reads all references in one run however large they are together (spec 10.1).
+/// Whether a task of this skill reads all references in one run, whatever their total size (spec 10.1).
 pub fn one_run(policy: &callsheet_core::spec::SkillPolicy) -> bool {
     let together = policy.execution == callsheet_core::spec::ExecutionMode::Together;
     policy.mode == callsheet_core::spec::SkillMode::Loop || together || policy.writer.is_some()

@@ -12,7 +12,7 @@ use crate::reading::Producer;
 enum Found {
     /// By its slug or a former one.
     Task(usize),
-    /// Several tasks were given the name that is meant.
+    /// Several tasks have the name that is meant.
     Repeated,
     /// It was removed.
     Removed,
@@ -30,7 +30,7 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
             checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
             return None;
         }
-        // Only the reader is blocked by it (spec 2.18).
+        // It blocks only the task that reads it (spec 2.18).
         Found::Removed => {
             let issue = checking.issue(IssueCode::ReferenceRemoved, "", &[]).warning();
             checking.notes.push(issue);
@@ -63,18 +63,18 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
     Some((target, tokens))
 }
 
-/// The heading of the request that `#x-results` is the anchor of.
+/// The heading of the request whose anchor is `#x-results`.
 fn heading_meant(target: &Target, slug: &Slug, checking: &Checking<'_>) -> Option<String> {
     let (_, written) = checking.raw.rsplit_once('#')?;
     let headings = checking.scope.prompt_headings(checking.context);
     let is_whole = matches!(target, Target::TaskOutput { heading: None, .. });
-    // What a name in other letters is called is no part of its key.
+    // The name in another script does not belong to its key.
     let bare = is_whole.then(|| heading_key(written)).filter(|key| key == "results");
     [Some(format!("{slug}-results")), bare].into_iter().flatten().find(|key| headings.contains(key))
 }
 
-/// The task that has this name, or this name before `results`: its slug, or that of the name which several tasks have, and where
-/// it stands.
+/// The task with this name, or with this name before `results`: its slug, or the slug of the name that several tasks
+/// have, and its position.
 pub(super) fn named(slug: &Slug, scope: &Scope) -> Option<(Slug, usize)> {
     let bare = slug.as_str().strip_suffix("-results").map(Slug::new);
     [Some(slug.clone()), bare].into_iter().flatten().find_map(|slug| {
@@ -101,7 +101,7 @@ pub(super) fn is_named(target: &Target, checking: &Checking<'_>) -> bool {
     matches!(find(&slug, checking.scope), Found::Task(_) | Found::Repeated)
 }
 
-/// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
+/// Checks a plain `#x`: a heading of the prompt, or a task named without `-results`.
 pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let scope = checking.scope;
     let headings = scope.prompt_headings(checking.context);
@@ -119,7 +119,7 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
     }
     let mut usable = checking.usable();
     let mut issue = checking.issue(IssueCode::AnchorMissing, "", &[]);
-    // Put together only where they are compared and shown.
+    // The list is built only if it is compared and shown.
     if checking.notes.may_compare(usable.len() + headings.len()) {
         usable.extend(headings.iter().map(|heading| format!("#{heading}")));
         issue = issue.allowed(&format!("#{key}"), usable.iter().map(String::as_str));
@@ -145,7 +145,7 @@ fn find(slug: &Slug, scope: &Scope) -> Found {
     }
 }
 
-/// Not itself, and listed before it: in an earlier step, or in the same one.
+/// Whether it is not the task itself, and is listed before it: in an earlier step, or in the same one.
 fn in_order(at: usize, producer: &Producer, target: &Target, checking: &mut Checking<'_>) -> Option<()> {
     let scope = checking.scope;
     if scope.own == Some(at) {
@@ -173,7 +173,7 @@ fn detail(file: &str, producer: &Producer, checking: &mut Checking<'_>) -> Optio
     Some(())
 }
 
-/// The heading as its key; unchecked while the output does not exist.
+/// The key of the heading. It is not checked while the output does not exist.
 fn section(heading: &str, producer: &Producer, checking: &mut Checking<'_>) -> Option<String> {
     let key = heading_key(heading);
     if !producer.done || producer.headings.contains(&key) {

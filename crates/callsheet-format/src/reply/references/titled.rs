@@ -1,4 +1,4 @@
-//! An anchor that is the title of the path in brackets behind it: `#weights.py` (`src/weights.py`).
+//! An anchor that is the title of the path in brackets after it: `#weights.py` (`src/weights.py`).
 
 use std::borrow::Cow;
 
@@ -13,8 +13,8 @@ use super::links::WrittenLink;
 use super::scope::Scope;
 use super::tasks;
 
-/// The two as one link, if no task and no heading is called like the anchor, and a file or folder of that name is where
-/// the path says.
+/// Both as one link, if no task and no heading has the name of the anchor, and the path leads to a file or folder with
+/// that name.
 pub(super) fn joined<'a>(
     pair: [&WrittenLink<'a>; 2],
     first: u32,

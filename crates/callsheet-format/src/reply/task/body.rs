@@ -1,4 +1,5 @@
-//! What execution, writer, merge and final loop replies share: summary, markers, details files (spec 3.8, 4.4).
+//! What execution replies, replies with changes, merges and final loop replies share: summary, markers, details files
+//! (spec 3.8, 4.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,13 +18,13 @@ use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
 use super::write::words_of_files;
 
-/// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
+/// Longest reply without headings that can be its own summary, in characters (spec 4.4 `summary-bare`).
 const BARE: usize = 1_200;
 
-/// The heading of a result as a sentence quotes it.
+/// The heading of a result in a quoting sentence.
 const QUOTED: &str = "`## Result summary`";
 
-/// What a kind of reply may hold.
+/// What a kind of reply may contain.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     /// `Details` blocks.
@@ -32,7 +33,7 @@ pub(super) struct Parts {
     pub changes: bool,
 }
 
-/// Prepares a reply with the headings it really uses.
+/// Prepares a reply with the headings that it really uses.
 pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Document<'a> {
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = notes.fork();
@@ -57,8 +58,8 @@ pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, no
     without_prompt_end(Document::read(text, &format, prepare, notes), notes)
 }
 
-/// Without a last line that repeats the last line of the prompt below a whole result. Below an invented task it stays, and
-/// the result is refused for it.
+/// Removes a last line that repeats the last line of the prompt after a complete result. After an invented task it
+/// stays, and the result is rejected because of it.
 fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Diagnostics) -> Document<'a> {
     let Some(at) = ends_in_prompt(&document) else { return document };
     let first = (0..at).find(|line| !document.line(*line).trim().is_empty());
@@ -75,7 +76,8 @@ fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Diagnostics) -
     document
 }
 
-/// Whether a narrower format finds the same: no heading of a block, no tie and nothing taken away that a heading bounds.
+/// Whether a narrower format gives the same result: there is no heading of a block, no tie, and no removed text that a
+/// heading limits.
 fn has_plain_form(document: &Document<'_>, notes: &Diagnostics) -> bool {
     let blocks = [Heading::Details, Heading::ChangeDetails];
     document.fences.is_empty()
@@ -92,7 +94,7 @@ fn has_label(document: &Document, section: &Section, rules: &'static [crate::mar
     })
 }
 
-/// A `Change details` section, or one under a synonym with a key that names the file.
+/// Whether a section is `Change details`, or has a synonym as its title and a key that names the file.
 pub(super) fn is_change(document: &Document, section: &Section) -> bool {
     if heading_key(&section.title).starts_with("change-details") {
         return true;
@@ -103,7 +105,7 @@ pub(super) fn is_change(document: &Document, section: &Section) -> bool {
     })
 }
 
-/// Notes what concerns the reply as a whole; false if there is nothing to read.
+/// Notes what concerns the whole reply. Returns false if there is nothing to read.
 pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     if !document.ended {
         length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
@@ -111,7 +113,7 @@ pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut 
     has_text(document, notes)
 }
 
-/// Notes `empty-reply`; false if there is nothing to read.
+/// Notes `empty-reply`. Returns false if there is nothing to read.
 pub(super) fn has_text(document: &Document, notes: &mut Diagnostics) -> bool {
     if document.is_empty() {
         let whole = document.span(0..document.len().max(1));
@@ -120,7 +122,7 @@ pub(super) fn has_text(document: &Document, notes: &mut Diagnostics) -> bool {
     !document.is_empty()
 }
 
-/// Notes a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
+/// Notes a stop at the length limit: `content-truncated` if it cut the content of a change, else `reply-truncated`.
 pub(super) fn length_stop(last: Span, in_change: bool, context: &ReadContext, notes: &mut Diagnostics) {
     let code = if in_change { IssueCode::ContentTruncated } else { IssueCode::ReplyTruncated };
     let known = notes.issues().iter().any(|issue| issue.code == IssueCode::ContentTruncated);
@@ -181,13 +183,13 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Diagnostics) 
     text
 }
 
-/// Whether a result is nothing but the need or the expected output of its task, word for word, and no section and no fence
-/// brings more. What a result means is for the task that reads it and for the person.
+/// Whether a result only repeats the need or the expected output of its task, word for word, without a section or a
+/// fence that adds something. Otherwise the task or person that reads a result judges what it means.
 fn repeats_task(text: &str, document: &Document, context: &ReadContext) -> bool {
     let other = |section: &&Section| section.heading != Some(Heading::ResultSummary);
     let brings_more = || document.sections.iter().filter(other).any(|section| document.has_text(section.body.clone()));
     let repeats = |asked: &String| {
-        // Beyond this many bytes more the two cannot be the same.
+        // With this many more bytes, the two cannot be equal.
         let asked = if text.len() > 2 * asked.len() + 64 { String::new() } else { normalize(asked) };
         !asked.is_empty() && normalize(text) == asked
     };
@@ -195,15 +197,15 @@ fn repeats_task(text: &str, document: &Document, context: &ReadContext) -> bool 
     document.fences.is_empty() && asked.any(repeats) && !brings_more()
 }
 
-/// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what
-/// stands before them is an invented task.
+/// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and an
+/// invented task comes before them.
 fn ends_in_prompt(document: &Document) -> Option<usize> {
     let at = (0..document.len()).rev().find(|at| !document.line(*at).trim().is_empty())?;
     let fenced = document.fences.last().is_some_and(|fence| document.span(at..at + 1).first <= fence.span.last);
     (!fenced && document.line(at).contains(QUOTED)).then_some(at)
 }
 
-/// The end of a section, deeper sections included that turned out to be ordinary content.
+/// The end of a section, including deeper sections that turned out to be ordinary content.
 fn body_end(document: &Document, section: &Section) -> usize {
     let mut end = section.body.end;
     for next in document.sections.iter().filter(|next| next.line >= section.body.end) {
@@ -241,8 +243,8 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Diagnost
     text
 }
 
-/// Whether words without a heading can be the answer: prose that neither names the form nor goes round in circles
-/// (spec 4.4 `summary-bare`).
+/// Whether words without a heading can be the answer: prose that neither names the form nor repeats itself (spec 4.4
+/// `summary-bare`).
 fn is_answer(text: &str) -> bool {
     const FORM: &str = "result summary";
     const TIMES: usize = 3;
@@ -252,7 +254,7 @@ fn is_answer(text: &str) -> bool {
     }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let sentences = prose.iter().flat_map(|line| line.split_inclusive(". ")).map(normalize);
-    // A short one, such as `yes` in a list, may come again.
+    // A short one, such as `yes` in a list, may repeat.
     sentences.filter(|sentence| sentence.split(' ').count() > 2).all(|sentence| {
         let count = seen.entry(sentence).or_default();
         *count += 1;
@@ -272,7 +274,7 @@ fn outside_comments(lines: &[(u32, String)]) -> Vec<String> {
     kept.lines().map(str::to_owned).collect()
 }
 
-/// A reply in a fence of its own, without a heading that is known, and words behind it (spec 4.4 `reply-unfenced`).
+/// Whether a reply is in its own fence, without a known heading, and has words after it (spec 4.4 `reply-unfenced`).
 fn begins_with_fenced_headings(document: &Document) -> bool {
     let Some(fence) = document.fences.first().filter(|fence| matches!(fence.lang.as_str(), "md" | "markdown")) else {
         return false;
@@ -285,7 +287,7 @@ fn begins_with_fenced_headings(document: &Document) -> bool {
 fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mut Diagnostics) -> Vec<DetailFile> {
     let mut files: Vec<DetailFile> = Vec::new();
     let mut names = BTreeSet::new();
-    // Put together once: a reply may name many files.
+    // Built once, because a reply may name many files.
     let task = context.current.iter().flat_map(|task| [task.need.as_str(), task.expected.as_str()]);
     let named: BTreeSet<&str> = task.chain([summary]).flat_map(words_of_files).collect();
     for section in document.all(Heading::Details) {
@@ -306,7 +308,7 @@ fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mu
                     if names.insert(filename.clone()) {
                         files.push(DetailFile { filename, content: fence.content.clone() });
                     } else {
-                        // A name that was made of another one says nothing to who wrote the other one.
+                        // A name that was derived from another one tells nothing to the writer of the other one.
                         let variant = if bare(&name) == filename { "twice" } else { "same" };
                         let facts = [("name", bare(&name)), ("kept", filename.as_str())];
                         notes.push(notes.issue(IssueCode::FilenameInvalid, variant, span, &facts));
@@ -314,7 +316,7 @@ fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mu
                 }
             };
             match piece.kind {
-                // A label in a code span quotes the form, unless content stands below it.
+                // A label in a code span quotes the form, unless content is below it.
                 PieceKind::Label(labelled) if brings_none && quotes_item(labelled.written) => {}
                 PieceKind::Label(labelled) if labelled.known() == Some("Filename") => {
                     incomplete(open.take(), &block, context, notes);
@@ -335,23 +337,23 @@ fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mu
     files
 }
 
-/// Whether an item begins with a code span that is an item itself.
+/// Whether an item begins with a code span that is itself an item.
 fn quotes_item(written: &str) -> bool {
     let code = item_text(written).and_then(|text| text.strip_prefix('`'));
     code.and_then(item_text).is_some()
 }
 
-/// A `Details` block beside its list.
+/// A `Details` block besides its list.
 struct Block<'a> {
-    /// It has no fence at all.
+    /// Whether it has no fence at all.
     brings_none: bool,
     /// Words of the task and of the summary.
     named: &'a BTreeSet<&'a str>,
 }
 
-/// A file without content. One that the project has is the source of what is said, not a file to hand over: its block is
-/// ordinary content, and the issue a warning. So is one of a block without any content, unless the task asks for that file or
-/// the summary speaks of it.
+/// Reports a file without content. If the project has that file, it is the source of what is said and not a file to
+/// hand over: its block is ordinary content, and the issue is a warning. The same applies to a block without any
+/// content, unless the task asks for that file or the summary mentions it.
 fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadContext, notes: &mut Diagnostics) {
     let Some((name, span)) = open else { return };
     let path = name.trim().trim_matches(['`', '*', '"']).trim();
@@ -370,7 +372,7 @@ fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadCon
     notes.push(if is_source || is_aside { issue.warning() } else { issue });
 }
 
-/// Bytes of a file name: systems take 255, and a part of a task may add its own to the name (spec 3.12).
+/// Most bytes of a file name. Systems allow 255, and a part of a task may add to the name (spec 3.12).
 const LONGEST_NAME: usize = 200;
 
 /// A written file name without its marks.
@@ -378,7 +380,7 @@ fn bare(written: &str) -> &str {
     written.trim().trim_matches(['`', '*', '"']).trim()
 }
 
-/// A file name of one component (repair `filename-flattened`), or the issue `filename-invalid`.
+/// A file name with one component (repair `filename-flattened`), or the issue `filename-invalid`.
 fn filename(written: &str, span: Span, notes: &mut Diagnostics) -> Option<String> {
     let bare = bare(written);
     let parts: Vec<&str> = bare.split(['/', '\\']).collect();
@@ -389,7 +391,7 @@ fn filename(written: &str, span: Span, notes: &mut Diagnostics) -> Option<String
         notes.push(notes.issue(IssueCode::FilenameInvalid, "", span, &[("name", bare)]).key("Filename"));
         return None;
     }
-    // Vowel signs and accents are parts of letters.
+    // Vowel signs and accents belong to letters.
     let is_letter = |c: char| c.is_alphanumeric() || is_combining_mark(c);
     let clean: String =
         last.chars().map(|c| if is_letter(c) || matches!(c, '.' | '_' | '-') { c } else { '-' }).collect();

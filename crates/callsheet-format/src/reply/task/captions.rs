@@ -1,4 +1,4 @@
-//! Words of the form over both texts of a change (repair `change-key`, spec 4.4).
+//! Words of the form above both texts of a change (repair `change-key`, spec 4.4).
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
@@ -10,8 +10,8 @@ use crate::sheet::split_mark;
 
 use super::write::path_lookup;
 
-/// Takes `old text:` and `new text:` away where both fences begin so, and what stands in the file is the old text without these
-/// words.
+/// Removes `old text:` and `new text:` if both fences begin with these words and the file contains the old text without
+/// them.
 pub(super) fn remove(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Diagnostics) {
     let [old, new] = block.fences.as_slice() else { return };
     let (Some(before), Some(after)) = (below(&old.content, "old text"), below(&new.content, "new text")) else {
@@ -34,13 +34,13 @@ pub(super) fn remove(block: &mut ChangeBlock, context: &ReadContext, notes: &mut
     }
 }
 
-/// The text below a first line of these words and a colon.
+/// The text after a first line that consists of these words and a colon.
 fn below<'a>(content: &'a str, words: &str) -> Option<&'a str> {
     let (first, rest) = content.split_once('\n')?;
     (first.trim().trim_end_matches('*').ends_with(':') && normalize(first) == words).then_some(rest)
 }
 
-/// Lines as excerpts are looked for: their indentation may differ.
+/// Lines in the form for finding excerpts: their indentation may differ.
 fn plain(text: &str) -> String {
     let lines: Vec<&str> = text.trim().lines().map(str::trim).collect();
     format!("\n{}\n", lines.join("\n"))

@@ -1,4 +1,4 @@
-//! Execution, writer execution and merge replies (spec 3.8, 3.9, 3.11, 3.12).
+//! Replies of executions, with and without changes, and of merges (spec 3.8, 3.9, 3.11, 3.12).
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::Phase;
@@ -13,30 +13,30 @@ use crate::reply::task::next_section;
 use super::body::{self, Parts};
 use super::{links, write};
 
-/// A writer reply with what it does to files.
+/// A reply with changes, and their effect on files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
-    /// The reply; its changes have canonical paths.
+    /// The reply. Its changes have canonical paths.
     pub execution: ExecutionReply,
-    /// New texts of the changed files, in path order; empty after any error.
+    /// New texts of the changed files, in path order. Empty after any error.
     pub edits: Vec<FileEdit>,
 }
 
-/// Reads an execution reply (spec 3.8), also the final reply of a loop task.
+/// Reads an execution reply (spec 3.8), including the final reply of a loop task.
 pub fn read_execution(text: &str, context: &ReadContext) -> Reading<ExecutionReply> {
     let mut notes = notes(Phase::Execute, context);
     let execution = result(text, context, &mut notes);
     notes.finish(execution)
 }
 
-/// Reads a merge reply (spec 3.12): like an execution, without details files, and not linking to its own output.
+/// Reads a merge reply (spec 3.12): like an execution, but without details files and without links to its own output.
 pub fn read_merge(text: &str, context: &ReadContext) -> Reading<ExecutionReply> {
     let mut notes = notes(Phase::Merge, context);
     let execution = merge(text, context, &mut notes);
     notes.finish(execution)
 }
 
-/// Reads a writer reply (spec 3.9) and composes its changes. The texts of the files come from `context.answers`.
+/// Reads a reply with changes (spec 3.9) and composes them. The texts of the files come from `context.answers`.
 pub fn read_write_execution(text: &str, context: &ReadContext) -> Reading<Written> {
     let mut notes = notes(Phase::Execute, context);
     let written = writer(text, context, &mut notes);

@@ -2,10 +2,10 @@
 
 use crate::markdown::{Format, Heading, LabelRule, Rule};
 
-/// Line by which a result asks for another round (spec 2.13).
+/// Line with which a result asks for another round (spec 2.13).
 pub(super) const MORE_WORK: &str = "more work needed";
 
-/// Line by which a writer says that nothing is to be changed (spec 3.11).
+/// Line that says that nothing needs to be changed (spec 3.11).
 pub(super) const NO_CHANGES: &str = "no changes needed";
 
 const fn rule(heading: Heading, title: &'static str, synonyms: &'static [&'static str], numbered: bool) -> Rule {
@@ -36,8 +36,8 @@ pub(super) const REFINEMENT: Format = Format { rules: &[TASK, TOOL_CALLS], marke
 pub(super) const LOOP: Format =
     Format { rules: &[TOOL_CALLS, SUMMARY, DETAILS], markers: MARKERS, plain_titles: false };
 
-/// Which optional blocks a result really has. A heading counts only if its block has the keys (spec 3.3), so the format
-/// is chosen after a first look.
+/// The optional blocks that a result really has. A heading counts only if its block has the keys (spec 3.3), so the
+/// format is chosen after a first look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Blocks {
     /// None.
@@ -68,7 +68,7 @@ const fn label(name: &'static str, synonyms: &'static [&'static str]) -> LabelRu
 /// The label of a `Details` block.
 pub(super) const DETAIL_LABELS: &[LabelRule] = &[label("Filename", &["File name"])];
 
-/// Keys of a `Change details` block. Aliases are keys of their own here: they are the repair `change-key`.
+/// Keys of a `Change details` block. Aliases are separate keys here, because they are the repair `change-key`.
 pub(super) const CHANGE_LABELS: &[LabelRule] = &[
     label("file_path", &[]),
     label("path", &[]),

@@ -1,4 +1,4 @@
-//! Links of results (spec 3.8, 5.5): broken ones are warnings, file links of the summary are carried on (2.12).
+//! Links of results (spec 3.8, 5.5): broken ones cause warnings, file links of the summary are carried over (2.12).
 
 use std::collections::BTreeSet;
 
@@ -12,13 +12,13 @@ use crate::reading::{Diagnostics, ReadContext, clause};
 use crate::reply::ExecutionReply;
 use crate::reply::references::{Scope, check_target};
 
-/// Links looked at in one document.
+/// Most links examined in one document.
 const MOST: usize = 200;
 
-/// Places of one document that are looked at because they may be links.
+/// Most places of one document that are examined as possible links.
 const PLACES: usize = 10 * MOST;
 
-/// Longest target, characters; anything longer is no link.
+/// Longest target in characters. Longer text is not a link.
 const LONGEST: usize = 500;
 
 /// A link in running text.
@@ -42,8 +42,8 @@ pub fn document_headings(document: &str) -> Vec<String> {
     keys
 }
 
-/// Canonical file targets linked from the summary, each once, in order (spec 2.12). Files that the task itself creates
-/// count, although they are not there yet.
+/// Canonical file targets of links in the summary, without duplicates, in order (spec 2.12). Files that the task itself
+/// creates count, although they do not exist yet.
 pub fn summary_files(execution: &ExecutionReply, context: &ReadContext) -> Vec<String> {
     let scope = Scope::of_current(context);
     let mut files: Vec<String> = Vec::new();
@@ -66,7 +66,7 @@ pub fn summary_files(execution: &ExecutionReply, context: &ReadContext) -> Vec<S
     files
 }
 
-/// The summary with a link to each details file below it (spec 3.8).
+/// The summary, followed by a link to each details file (spec 3.8).
 pub fn summary_with_details<'a>(summary: &str, slug: &Slug, details: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = summary.to_owned();
     let mut added = BTreeSet::new();
@@ -81,8 +81,8 @@ pub fn summary_with_details<'a>(summary: &str, slug: &Slug, details: impl IntoIt
     text
 }
 
-/// The text with each of its links outside of code led to where `place` says. A link it knows no place for is left as its
-/// words.
+/// The text with each link outside of code changed to the target that `place` returns. A link without such a target
+/// becomes its words.
 pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     let outside: BTreeSet<u32> = outside_fences(text).into_iter().map(|(number, _)| number).collect();
     let relinked = |(number, line): (u32, &str)| {
@@ -104,7 +104,7 @@ pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     (1..).zip(text.lines()).map(relinked).collect::<Vec<_>>().join("\n")
 }
 
-/// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
+/// Notes a warning for each link that leads nowhere. Anchors within the document are searched in the whole document.
 pub(super) fn check(document: &Document, execution: &ExecutionReply, context: &ReadContext, notes: &mut Diagnostics) {
     let scope = Scope::of_current(context);
     let mut anchors: Option<BTreeSet<String>> = None;
@@ -148,7 +148,7 @@ fn against_world(link: &FoundLink, span: Span, scope: &Scope, context: &ReadCont
     }
 }
 
-/// Why a target leads nowhere; asks what must be known of it.
+/// Why a target leads nowhere. Asks the lookups that this needs.
 fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
     let mut scratch = Diagnostics::new(notes.phase(), false);
     check_target(target, span, scope, context, &mut scratch);
@@ -170,14 +170,14 @@ fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Diagnostics) {
     notes.push(issue.item(&link.raw).warning());
 }
 
-/// A file that the reply itself writes.
+/// Whether the target is a file that the reply itself writes.
 fn is_changed(target: &Target, execution: &ExecutionReply) -> bool {
     let written =
         |path: &String| execution.changes.iter().any(|change| change.path == *path && change.way != ChangeWay::Delete);
     matches!(target, Target::File { path, .. } if written(path))
 }
 
-/// A details file named by its plain name.
+/// Whether the target is a details file, by its plain name.
 fn is_detail(target: &Target, execution: &ExecutionReply) -> bool {
     matches!(target, Target::File { path, .. } if execution.details.iter().any(|detail| detail.filename == *path))
 }
@@ -189,7 +189,7 @@ fn all_anchors(document: &str) -> BTreeSet<String> {
 fn document_links(document: &Document) -> Vec<FoundLink> {
     let mut fences = document.fences.iter().peekable();
     let mut lines: Vec<(u32, String)> = Vec::new();
-    // Each of them is looked at, so that more than are looked at are not needed.
+    // Each of them is examined, so no more than are examined are needed.
     for at in 0..document.len() {
         if lines.len() >= PLACES {
             break;
@@ -251,7 +251,7 @@ fn links_in<'a>(lines: impl Iterator<Item = (u32, &'a str)>) -> Vec<FoundLink> {
     links
 }
 
-/// Bytes up to the parenthesis that closes the target.
+/// Number of bytes up to the parenthesis that closes the target.
 fn target_length(rest: &str) -> Option<usize> {
     let mut depth = 0usize;
     for (at, c) in rest.char_indices().take(LONGEST) {

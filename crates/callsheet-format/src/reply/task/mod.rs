@@ -1,8 +1,9 @@
-//! Replies about one task: refinements, executions, writer executions, merges and loop turns (spec 3.7-3.12, 10.7).
+//! Replies about one task: refinements, executions with and without changes, merges and loop turns (spec 3.7-3.12,
+//! 10.7).
 //!
-//! Each kind is read in two pure passes: [`super::lookups`] names what must be known of the world, and the `read_*` function
-//! uses the answers. Answers may raise new questions (the text of a file whose path was mended), so the shell asks
-//! until nothing more is asked; three rounds are enough.
+//! Each kind is read in two pure passes: [`super::lookups`] lists what must be known about the world, and the `read_*`
+//! function uses the answers. Answers may raise new lookups (the text of a file whose path was repaired), so the shell
+//! asks until nothing more is needed. Three rounds are enough.
 
 mod body;
 mod captions;
@@ -31,8 +32,8 @@ use crate::reading::{Lookup, ReadContext};
 use super::ReplyKind;
 use super::calls::{BlockForm, CallBlock};
 
-/// What must be known to read a reply about a task and is not among `context.answers` yet. It is the reading itself, run for its
-/// questions alone.
+/// What must be known to read a reply about a task and is not in `context.answers` yet. This runs the reading itself
+/// and keeps only its lookups.
 pub(super) fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
     let mut notes = execution::notes(Phase::Execute, context);
     match kind {
@@ -45,7 +46,7 @@ pub(super) fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec
     notes.wanted()
 }
 
-/// The formats whose headings and markers a result or a turn may hold.
+/// The formats whose headings and markers a result or a turn may contain.
 pub(super) fn formats() -> [Format; 2] {
     [formats::execution(true, formats::Blocks::Synonym, true), formats::LOOP]
 }
@@ -56,10 +57,10 @@ fn skill_policy(context: &ReadContext) -> Option<&SkillPolicy> {
     context.catalog.iter().find(|skill| skill.name == name).map(|skill| &skill.policy)
 }
 
-/// The fences of some lines, and the text between them as bare blocks, in order.
+/// The fences of some lines, and the text between them as plain blocks, in order.
 fn call_blocks(document: &Document, range: Range<usize>) -> Vec<CallBlock> {
     let mut blocks = Vec::new();
-    // Lines between fences, each behind a line end.
+    // Lines between fences, each preceded by a line end.
     let mut bare = String::new();
     let mut bare_line = 0;
     let mut at = range.start;

@@ -1,22 +1,23 @@
-//! `output_mode next_section` (spec 3.9): everything behind the keys of the last change block, to the end of the reply,
-//! is the content of the file. It is cut off before anything else is read, since it may hold headings and fences.
+//! `output_mode next_section` (spec 3.9): everything after the keys of the last change block, to the end of the reply,
+//! is the content of the file. It is split off before anything else is read, because it may contain headings and
+//! fences.
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::names::heading_key;
 
-/// Content cut off the end of a reply.
+/// Content that was split off the end of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// Ends with a line ending unless empty.
+    /// Ends with a line ending, unless empty.
     pub content: String,
     /// Last line of the reply.
     pub last: u32,
-    /// The tail holds another change block, so that it is unclear where the content ends.
+    /// Whether the tail contains another change block, so that the end of the content is unclear.
     pub holds_block: bool,
 }
 
-/// Splits a reply in front of the content, if it uses `next_section`. Content that is one fence and nothing else is left
-/// where it is: it is then the usual fenced form.
+/// Splits a reply before the content, if it uses `next_section`. Content that is a single fence is not split off,
+/// because that is the usual fenced form.
 pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
     let mut fenced: Option<char> = None;
     let mut offset = 0;

@@ -54,16 +54,16 @@ struct Reader<'a> {
     document: &'a Document<'a>,
     context: &'a ReadContext,
     value: Refinement,
-    /// Blocks inside the task section that may be calls.
+    /// Blocks in the task section that may be calls.
     blocks: Vec<CallBlock>,
     seen: BTreeSet<&'static str>,
-    /// `References` values with the line of their first line.
+    /// `References` values, each with its first line.
     values: Vec<(String, u32)>,
 }
 
 impl Reader<'_> {
-    /// A reply that is nothing but calls: no heading or label of a task, and JSON that calls a tool. Each key that it leaves
-    /// out stays as it is.
+    /// Reads a reply that consists only of calls: it has no heading or label of a task, and JSON that calls a tool.
+    /// Keys that it leaves out do not change.
     fn takes_bare_calls(&mut self, notes: &Diagnostics) -> bool {
         let document = self.document;
         let whole = 0..document.len();
@@ -71,7 +71,7 @@ impl Reader<'_> {
         let labels = self.labels(&whole);
         let blocks = call_blocks(document, whole);
         let begins = blocks.first().is_some_and(|block| block.text.trim_start().starts_with('{'));
-        // A key of JSON looks like a label.
+        // A JSON key looks like a label.
         if headed || labels > 0 && !begins {
             return false;
         }
@@ -97,7 +97,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The lines of the task's list: its section, or the one labelled list of the reply (repair `heading-missing`).
+    /// The lines of the task's list: its section, or the only labelled list of the reply (repair `heading-missing`).
     fn task_range(&self, notes: &mut Diagnostics) -> Option<Range<usize>> {
         let sections: Vec<&Section> = self.document.all(Heading::Task).collect();
         match sections.as_slice() {
@@ -219,7 +219,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A call in the value of `Skill call`, or in the fence behind it; other text is ignored.
+    /// Reads a call in the value of `Skill call`, or in the fence after it. Other text is ignored.
     fn skill_call(&mut self, labelled: &Labelled<'_>, notes: &mut Diagnostics) {
         if labelled.fences.is_empty() && !labelled.value.contains('{') {
             notes.repair(RepairCode::KeyDropped, labelled.span, labelled.written, "");
@@ -235,7 +235,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Links of all `References` lines; empty keeps the old ones, `none` clears them.
+    /// Reads the links of all `References` lines. An empty value keeps the old ones, `none` removes them.
     fn references(&mut self, notes: &mut Diagnostics) {
         let mut values = std::mem::take(&mut self.values);
         values.retain(|(value, _)| !value.trim().is_empty());
@@ -244,7 +244,7 @@ impl Reader<'_> {
         }
         notes.set_section(Some("Task"));
         let mut scope = Scope::of_current(self.context);
-        // Every call's run carries all references, so that their sizes add up.
+        // The run of every call includes all references, so their sizes add up.
         scope.one_run |= !self.value.calls.is_empty();
         let mut found: Vec<Reference> = Vec::new();
         let mut seen = BTreeSet::new();
@@ -281,8 +281,8 @@ impl Reader<'_> {
         notes.set_section(None);
     }
 
-    /// A call that looks in an invented folder finds nothing, and nobody asks again before the task is done (spec 3.7). What
-    /// a task or the request names may come yet.
+    /// Reports calls on an invented folder: they find nothing, and nobody asks again before the task is done (spec
+    /// 3.7). A path that a task or the request names may still appear.
     fn paths(&mut self, span: Span, notes: &mut Diagnostics) {
         let context = self.context;
         let reads = |name: &str| context.tools.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Read);
@@ -312,8 +312,8 @@ impl Reader<'_> {
         self.value.calls.retain(|call| !invented.contains(&call.id));
     }
 
-    /// A skill whose tools need arguments must get a call, or at least something to read; a template has its arguments from
-    /// nowhere else.
+    /// Requires a call, or at least something to read, for a skill whose tools need arguments. A template gets its
+    /// arguments from nowhere else.
     fn input(&self, notes: &mut Diagnostics) {
         let current = self.context.current.as_ref();
         let calls = !self.value.calls.is_empty() || current.is_some_and(|task| !task.calls.is_empty());
@@ -332,7 +332,8 @@ impl Reader<'_> {
     }
 }
 
-/// The folder of a pattern for everything in it, such as `src/*`, if it is there and the pattern is no path.
+/// The folder of a pattern for all its content, such as `src/*`, if the folder exists and the pattern is not a path
+/// itself.
 fn all_of_a_folder(path: &str, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
     let folder = path.strip_suffix("/*").or_else(|| path.strip_suffix("/**"))?;
     let mut answer = |path: &str| notes.answer(context, Lookup::Path { path: path.to_owned(), fragment: None });
@@ -341,7 +342,7 @@ fn all_of_a_folder(path: &str, context: &ReadContext, notes: &mut Diagnostics) -
     (!is_path && is_folder).then(|| folder.to_owned())
 }
 
-/// Whether the request or a task of the list says a path.
+/// Whether the request or a task of the list names a path.
 fn is_named(path: &str, context: &ReadContext) -> bool {
     let tasks = context.tasks.iter().map(|known| &known.task).chain(context.current.as_ref());
     let texts = tasks.flat_map(|task| [&task.need, &task.expected]);
@@ -356,7 +357,7 @@ fn before_fence(value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-/// Bare or yes is true (spec 3.3); anything else never lowers or raises by accident.
+/// Whether a value is empty or yes (spec 3.3). Other text never changes the setting by accident.
 fn is_yes(value: &str) -> bool {
     matches!(normalize(value).as_str(), "" | "yes" | "true" | "y" | "1" | "required")
 }

@@ -12,14 +12,14 @@ use crate::reply::calls::{self, BlockForm, CallBlock, CallRules, check_native, m
 
 use super::{call_blocks, execution, formats, skill_policy};
 
-/// What is known of a turn beside its text.
+/// What is known about a turn besides its text.
 #[derive(Clone, Copy, Debug)]
 pub struct TurnInput<'a> {
-    /// Calls that came through the provider's tool calling.
+    /// Calls from the provider's tool calling.
     pub native: &'a [ToolCall],
     /// Ids of earlier calls of the task.
     pub taken_ids: &'a BTreeSet<String>,
-    /// Tools were offered in this turn; without them only a result counts.
+    /// Whether tools were offered in this turn. Without them only a result counts.
     pub tools_offered: bool,
 }
 
@@ -71,7 +71,7 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Di
         }
         return calls;
     }
-    // Calls decide over a result in the same turn: it was written before their output was known.
+    // Calls take priority over a result in the same turn, because the result was written before their output was known.
     let mut blocks = Vec::new();
     for section in document.all(Heading::ToolCalls) {
         blocks.extend(call_blocks(&document, section.body.clone()));
@@ -90,7 +90,7 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Di
     read_calls(&blocks, &rules, notes)
 }
 
-/// The call of a reply in channels: the message that goes to a tool.
+/// The call of a reply in channels: the message to a tool.
 fn channel_call(text: &str) -> Option<ToolCall> {
     let called = channels::messages(text)?.into_iter().find(|message| message.recipient.is_some())?;
     let name = called.recipient.unwrap_or_default();
@@ -98,7 +98,7 @@ fn channel_call(text: &str) -> Option<ToolCall> {
     Some(ToolCall { name, id: String::new(), arguments })
 }
 
-/// Calls in the notation of a chat form.
+/// Calls in the notation of a chat template.
 fn marked_calls(
     document: &Document<'_>,
     scratch: &Diagnostics,
@@ -120,7 +120,7 @@ fn marked_calls(
     calls
 }
 
-/// The lines of a document as they stand, so that their numbers are kept.
+/// The unchanged lines of a document, so that their numbers stay the same.
 fn lines_of(document: &Document<'_>) -> String {
     let mut text = String::new();
     for at in 0..document.len() {
@@ -130,7 +130,8 @@ fn lines_of(document: &Document<'_>) -> String {
     text
 }
 
-/// A reply without result that holds a call in a notation nobody knows is asked again: it is never the answer.
+/// A reply without a result that contains a call in an unknown notation is rejected and requested again. It is never
+/// the answer.
 fn unread_call(document: &Document<'_>, rules: &CallRules<'_>, notes: &mut Diagnostics) {
     if document.all(Heading::ResultSummary).next().is_some() {
         return;
@@ -142,7 +143,7 @@ fn unread_call(document: &Document<'_>, rules: &CallRules<'_>, notes: &mut Diagn
     }
 }
 
-/// Calls without the heading and without marks: a reply without result whose JSON is a call.
+/// Calls without the heading and without marks, in a reply without a result whose JSON is a call.
 fn loose_calls(
     document: &Document<'_>,
     rules: &CallRules<'_>,

@@ -1,4 +1,4 @@
-//! Whether a reply that changes nothing shows why (spec 3.11): it names a file and quotes lines of it.
+//! Whether a reply that changes nothing shows why (spec 3.11): it must name a file and quote lines of it.
 
 use std::collections::BTreeSet;
 
@@ -6,19 +6,19 @@ use crate::markdown::Document;
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::files_of;
 
-/// Files that are looked at.
+/// Most files that are examined.
 const FILES: usize = 5;
 
-/// Quotations that are looked for.
+/// Most quotations that are searched.
 const QUOTES: usize = 40;
 
-/// Characters of a quotation, at least.
+/// Shortest quotation in characters.
 const SHORTEST: usize = 6;
 
-/// Label of the file in the form of spec 3.11; its value may hold blanks.
+/// Label of the file in the form of spec 3.11. Its value may contain blanks.
 const LABEL: &str = "- **file_path** ";
 
-/// Existing files that the reply names and quotes, in a fence, behind `>` or in quotation marks.
+/// Existing files that the reply names and quotes: in a fence, after `>` or in quotation marks.
 pub(super) fn shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> Vec<String> {
     let text = document.whole();
     let quotes = quotes(document, &text);
@@ -36,7 +36,7 @@ pub(super) fn shown(document: &Document<'_>, context: &ReadContext, notes: &mut 
     shown
 }
 
-/// The file that the task is about, if it is not there: then something needs to change.
+/// The file that the task is about, if it does not exist. Then something must be changed.
 pub(super) fn missing<'a>(context: &'a ReadContext, notes: &mut Diagnostics) -> Option<&'a str> {
     let path = context.expected_file.as_deref()?;
     let answer = notes.answer(context, Lookup::Content(path.to_owned()));
@@ -52,7 +52,7 @@ fn quotes(document: &Document<'_>, text: &str) -> Vec<String> {
     all.filter(|quote| quote.chars().count() >= SHORTEST && has_words(quote)).take(QUOTES).collect()
 }
 
-/// A name or path alone is no quotation.
+/// Whether a quotation has words. A name or path alone is not a quotation.
 fn has_words(quote: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
     quote.split(|c: char| !is_name(c)).filter(|word| !word.is_empty()).nth(1).is_some()

@@ -10,14 +10,14 @@ use crate::sheet::split_mark;
 
 use super::write::{path_lookup, words_of_files};
 
-/// One text without an address is the whole of a file in two cases. The task asks for a new file of that name. Or the file was
-/// shown in full, and the text spans it: it holds every line in order and more, or it begins with the first line and ends with
-/// the last one.
+/// Infers that one text without an address is the whole of a file, in two cases: the task asks for a new file with that
+/// name; or the file was shown completely, and the text covers it, because it contains every line in order and more, or
+/// begins with the first line and ends with the last one.
 pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Diagnostics) {
     let key = |key: &ChangeKey| normalize(&key.label);
     let is_path = |key: &&ChangeKey| edit::is_path_key(&key.label);
     let says_whole = block.keys.iter().any(|one| key(one) == "complete file");
-    // `location replace` and `overwrite` say nothing of which part.
+    // `location replace` and `overwrite` do not say which part is meant.
     let no_address = block.keys.iter().all(|one| match key(one).as_str() {
         "location" => normalize(&one.value) == "replace",
         "complete file" => !matches!(normalize(&one.value).as_str(), "false" | "no" | "0"),
@@ -53,7 +53,7 @@ pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut 
     block.keys.extend(keys);
 }
 
-/// The text of a file that was shown in full.
+/// The text of a file that was shown completely.
 fn shown<'c>(path: &str, context: &'c ReadContext, notes: &mut Diagnostics) -> Option<&'c str> {
     if !context.shown_in_full.contains_key(path) {
         return None;
@@ -64,7 +64,7 @@ fn shown<'c>(path: &str, context: &'c ReadContext, notes: &mut Diagnostics) -> O
     }
 }
 
-/// Whether a text has the heading under which a file was shown: then it is a copy of more than the file.
+/// Whether a text contains the heading under which a file was shown. Then it copies more than the file.
 fn has_shown_heading(path: &str, written: &str) -> bool {
     let heading = |line: &str| {
         line.starts_with('#') && (line.ends_with(&format!(" - {path}")) || line.ends_with(&format!("# {path}")))
@@ -72,8 +72,9 @@ fn has_shown_heading(path: &str, written: &str) -> bool {
     written.lines().map(str::trim_end).any(heading)
 }
 
-/// Whether a text with as many lines as a file begins with its first line and ends with its last one, or a longer text holds all
-/// of its lines in order. Blank lines do not count. A file of one line has no ends to compare.
+/// Whether a text covers a file: with as many lines, it begins with the file's first line and ends with its last one;
+/// with more lines, it contains all of them in order. Blank lines do not count. A file with one line has no ends to
+/// compare.
 fn spans(file: &str, written: &str) -> bool {
     let lines = |text| -> Vec<&str> { str::lines(text).map(str::trim_end).filter(|line| !line.is_empty()).collect() };
     let (old, new) = (lines(file), lines(written));

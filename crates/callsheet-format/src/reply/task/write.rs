@@ -1,4 +1,5 @@
-//! Writer replies (spec 3.9, 3.11): `Change details` blocks become changes of existing files, checked together.
+//! Replies with changes (spec 3.9, 3.11): `Change details` blocks become changes of existing files, which are checked
+//! together.
 
 use std::collections::BTreeSet;
 
@@ -70,7 +71,7 @@ pub(super) fn check_presence(
     }
 }
 
-/// Changes that leave every file as it is are none (spec 3.11).
+/// Drops changes that leave every file unchanged (spec 3.11).
 pub(super) fn check_effect(document: &Document, edits: &mut Vec<FileEdit>, notes: &mut Diagnostics) {
     if !edits.is_empty() && edits.iter().all(|edit| edit.before == edit.after) {
         let whole = document.span(0..document.len().max(1));
@@ -128,7 +129,7 @@ fn fence(document: &Document, index: usize) -> Option<ChangeFence> {
     Some(ChangeFence { content: fence.content.clone(), span: fence.span, closed: fence.closed, unsure: fence.unsure })
 }
 
-/// The words of a text, paths taken apart.
+/// The words of a text. Paths are split into their parts.
 pub(super) fn words_of_files(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| {
         c.is_whitespace() || matches!(c, '/' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '*' | ',' | ':' | ';')
@@ -136,7 +137,7 @@ pub(super) fn words_of_files(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_end).map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty())
 }
 
-/// The part of a value before a fence that stands inside the list item.
+/// The part of a value before a fence inside the list item.
 fn before_fence(value: &str) -> String {
     let lines = value.lines().take_while(|line| {
         let start = line.trim_start();
@@ -149,12 +150,13 @@ pub(super) fn path_lookup(path: &str) -> Lookup {
     Lookup::Path { path: path.to_owned(), fragment: None }
 }
 
-/// `path-near` is for excerpt and symbol changes only (spec 4.4): what they replace shows which file is meant.
+/// Whether `path-near` applies: only to excerpt and symbol changes (spec 4.4), because what they replace shows which
+/// file is meant.
 fn near_fits(way: &ChangeWay) -> bool {
     matches!(way, ChangeWay::Excerpt { .. } | ChangeWay::Symbol { .. })
 }
 
-/// The one other path that a missing path may be read as.
+/// The only other path that a missing path can mean.
 fn only(written: &str, other: &Candidates, near: bool) -> Option<(RepairCode, String)> {
     if let Some(path) = &other.respelled {
         return Some((RepairCode::PathSpelling, path.clone()));
@@ -166,8 +168,8 @@ fn only(written: &str, other: &Candidates, near: bool) -> Option<(RepairCode, St
     }
 }
 
-/// Brings paths into canonical form, fetches texts from the answers, and composes the set. Nothing is composed if an
-/// error was noted before: a set is applied whole or not at all (spec 3.10).
+/// Makes paths canonical, takes texts from the answers, and composes the set. After an earlier error nothing is
+/// composed, because a set is applied as a whole or not at all (spec 3.10).
 pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut Diagnostics) -> Vec<FileEdit> {
     notes.set_section(Some("Change details"));
     let mut files = Files::new();
@@ -206,7 +208,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
             return refuse(IssueCode::FileUnreadable, "change", &clause("binary", &[]), &none, notes);
         }
         Some(Answer::File(facts)) if facts.link && change.way == ChangeWay::Delete => {
-            // Another file than the named one would go, and the link would stay and lead nowhere.
+            // Otherwise a file other than the named one would be deleted, and the link would remain and lead nowhere.
             let to = Candidates { near: vec![facts.path.clone()], ..Candidates::default() };
             return refuse(IssueCode::AddressConflict, "link", "", &to, notes);
         }
@@ -231,7 +233,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
     }
     match notes.answer(context, Lookup::Content(change.path.clone())) {
         Some(Answer::Content(text)) => {
-            // Many changes of one file are usual, and the file is large beside them.
+            // Many changes of one file are usual, and the file is large compared with them.
             if !files.contains_key(&change.path) {
                 files.insert(change.path.clone(), text.clone());
             }
@@ -261,7 +263,7 @@ fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, note
     true
 }
 
-/// Where in the project a new file goes that is written from the root, if its folder is there.
+/// Where a new file belongs whose path is written from the root, if its folder exists in the project.
 fn new_in_project(change: &Change, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
     if !matches!(change.way, ChangeWay::Whole { .. }) || !change.path.starts_with('/') {
         return None;

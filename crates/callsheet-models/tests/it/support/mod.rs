@@ -1,7 +1,7 @@
-//! A tiny HTTP server that plays recorded traffic: `fixtures/…/NAME.http` holds head lines, a blank line, and the body.
-//! A body line `%stall` keeps the connection open in silence until the client leaves; `%break` cuts it there; `%close`
-//! ends the answer properly and then closes the connection without having said so. A body whose head says
-//! `content-encoding: gzip` is compressed as it is sent.
+//! A tiny HTTP server that plays recorded traffic: `fixtures/…/NAME.http` contains the head lines, a blank line, and
+//! the body. A body line `%stall` keeps the connection open in silence until the client leaves; `%break` breaks it
+//! there; `%close` ends the answer properly and then closes the connection without having announced it. If the head
+//! says `content-encoding: gzip`, the body is compressed when it is sent.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What came in.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
     /// Method and path, `POST /text/api/chat`.
@@ -24,7 +24,7 @@ pub struct Received {
     pub body: Value,
 }
 
-/// A running server. It ends with its runtime.
+/// A running server. It ends together with its runtime.
 pub struct Server {
     /// `http://127.0.0.1:PORT`.
     pub address: String,
@@ -49,7 +49,8 @@ enum Ending {
 
 impl Server {
     /// Serves the files of a folder: `/NAME/…` answers with `NAME.http`, and a path whose last part names a file of the
-    /// folder (such as `show`) with that file. In place of a folder it may be one file, which answers everything.
+    /// folder (such as `show`) answers with that file. Instead of a folder it may be one file, which answers
+    /// everything.
     pub async fn start(folder: PathBuf) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -63,7 +64,7 @@ impl Server {
         Self { address, received }
     }
 
-    /// What came in so far.
+    /// The requests received so far.
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
@@ -152,7 +153,7 @@ fn body_of(answer: &Answer) -> Vec<u8> {
     body
 }
 
-/// Writes the body in small pieces, so that frames and characters are cut. False: the connection is over.
+/// Writes the body in small pieces, so that frames and characters are split. Returns false if the connection is closed.
 async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> bool {
     let mut head = format!("HTTP/1.1 {} Recorded\r\ntransfer-encoding: chunked\r\n", answer.status);
     for line in &answer.head {
@@ -194,7 +195,7 @@ pub fn check_file(path: &Path, actual: &str) -> Option<String> {
     (expected != actual).then(|| format!("{}\n--- expected\n{expected}\n--- actual\n{actual}", path.display()))
 }
 
-/// The same value with the members of its objects sorted, since their order means nothing.
+/// The same value with sorted object members, because their order means nothing.
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(members) => {

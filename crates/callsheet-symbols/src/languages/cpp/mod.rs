@@ -1,4 +1,4 @@
-//! C++. Headers are read as C++, which reads those of C too.
+//! C++. Headers are read as C++, which also covers headers of C.
 
 use super::Language;
 

@@ -1,4 +1,4 @@
-//! Projects whose protected part is changed in every way, and put back.
+//! Changes the protected part of projects in every way and checks that it is put back.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -134,7 +134,7 @@ fn what_is_released_is_left_alone_and_nothing_beside_it() {
         fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
         fs::write(root.join(name), "new").unwrap();
     }
-    // A link of Callsheet's own files leads here.
+    // A link of Callsheet's own files points here.
     fs::write(root.join("shared/b.md"), "new").unwrap();
     let restored = guard.restore();
     assert_eq!(restored.open, [] as [&str; 0]);
@@ -144,7 +144,8 @@ fn what_is_released_is_left_alone_and_nothing_beside_it() {
     assert_eq!(restored.grantable, grantable);
 }
 
-/// What is protected is put back before anything is removed, and what lies in a new folder is neither listed nor in the way.
+/// Protected files are put back before anything is removed, and the content of a new folder is neither listed nor an
+/// obstacle.
 /// covers: 11.10
 #[test]
 fn a_new_folder_goes_as_a_whole_however_deep_it_is_and_whatever_its_modes_are() {
@@ -158,7 +159,7 @@ fn a_new_folder_goes_as_a_whole_however_deep_it_is_and_whatever_its_modes_are() 
         nest = rustix::fs::openat(&nest, name, rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
     }
     fs::write(root.join(".husky/pre-commit"), "evil").unwrap();
-    // What would be in the way by its name, and a folder that nobody can look into in the place of a file.
+    // A file whose name is an obstacle, and an unreadable folder in the place of a file.
     fs::remove_file(root.join("src/AGENTS.md")).unwrap();
     for name in ["src/.callsheet-put-back-1/x", "src/AGENTS.md/deep/deeper", ".vscode/a"] {
         fs::create_dir_all(root.join(name)).unwrap();

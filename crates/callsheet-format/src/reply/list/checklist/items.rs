@@ -10,15 +10,15 @@ use crate::markdown::{Label, MAX_REPLY_BYTES, dedent, is_blank, label_line, mark
 
 use super::super::format::{SHEET, TASK_LABELS, label};
 
-/// Keys that an item may have, each on a line of its own below it.
+/// Keys that an item may have, each on a separate line below it.
 const KEYS: [&str; 7] = [AFTER, label::NAME, label::SKILL, label::REFERENCES, label::EXPECTED, label::APPROVAL, REVIEW];
 
-/// What an item comes after.
+/// Key for what an item comes after.
 pub(super) const AFTER: &str = "after";
-/// Whether a model reviews the result.
+/// Key for whether a model reviews the result.
 pub(super) const REVIEW: &str = "Review";
 
-/// A piece of text with the line that it begins in.
+/// A piece of text with its first line.
 pub(super) type Placed<T> = (u32, T);
 
 /// A key of an item.
@@ -32,38 +32,39 @@ pub(super) struct Key {
 /// An item with a check box.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    /// The item that it is indented below, by index.
+    /// The item below which it is indented, by index.
     pub parent: Option<usize>,
-    /// The list that it stands in, and its number there.
+    /// The list that contains it, and its number there.
     pub place: (usize, u64),
-    /// It is checked off.
+    /// Whether it is checked.
     pub checked: bool,
-    /// Its text without keys: lines, the first one without marker and check box.
+    /// Its text without keys: lines, of which the first is without marker and check box.
     pub text: Vec<Placed<String>>,
-    /// Lines of its text that are code.
+    /// Whether each line of its text is code.
     pub code: Vec<bool>,
     /// Its keys in order.
     pub keys: Vec<Key>,
-    /// The links in its text, each as a link in one line.
+    /// The links in its text, each on one line.
     pub links: Vec<Placed<String>>,
-    /// First to last line, without items below it.
+    /// First to last line, without the items below it.
     pub span: Span,
 }
 
 /// A checklist as written.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
-    /// Lines above the list, headings without their marks.
+    /// Lines above the list, with headings as plain text.
     pub goals: Vec<Placed<String>>,
     /// All items from top to bottom.
     pub items: Vec<Item>,
-    /// Items without a check box in a list of items that have one: the first line of each.
+    /// Items without a check box, in a list that has items with one: the first line of each.
     pub plain: Vec<Placed<String>>,
     /// Paragraphs between and below the items: the first line of each.
     pub between: Vec<Placed<String>>,
 }
 
-/// The checklist that a text is: it has an item with a check box, and nowhere the key that each task of a sheet has.
+/// Reads a text as a checklist. It must have an item with a check box, and may not contain the key that every task of a
+/// sheet has.
 pub(super) fn parse(text: &str) -> Option<Written> {
     let boxed = ["[ ]", "[x]", "[X]"].iter().any(|mark| text.contains(mark));
     if !boxed || text.len() > MAX_REPLY_BYTES {
@@ -83,19 +84,19 @@ pub(super) fn parse(text: &str) -> Option<Written> {
     (!keyed && !marks.items.is_empty()).then(|| written(&marks, &lines, &code, &hidden))
 }
 
-/// Whether a line has the key that each task of a sheet has.
+/// Whether a line has the key that every task of a sheet has.
 fn is_need(line: &str) -> bool {
     label_line(line, TASK_LABELS).is_some_and(|line| {
         line.label == Label::Known(label::NEED) && normalize(&line.written) == normalize(label::NEED)
     })
 }
 
-/// Whether a text has the key that each task of a sheet has, wherever it stands.
+/// Whether a text contains the key that every task of a sheet has.
 pub(super) fn has_need(text: &str) -> bool {
     text.lines().any(is_need)
 }
 
-/// What Markdown makes of a text.
+/// The Markdown structure of a text.
 #[derive(Default)]
 struct Marks {
     items: Vec<Mark>,
@@ -103,7 +104,7 @@ struct Marks {
     code: Vec<Range<usize>>,
     /// Comments and rules.
     hidden: Vec<Range<usize>>,
-    /// Outermost lists that have items with check boxes, and their items without.
+    /// Outermost lists that have items with check boxes, and their items without one.
     lists: Vec<(Range<usize>, Vec<Range<usize>>)>,
 }
 
@@ -119,7 +120,7 @@ struct Mark {
 fn marks(text: &str) -> Marks {
     let mut found = Marks::default();
     let mut open: Vec<(Range<usize>, Option<usize>)> = Vec::new();
-    // Lists that are open, each with the number of its next item.
+    // Open lists, each with the number of its next item.
     let mut numbers: Vec<(usize, u64)> = Vec::new();
     let (mut quotes, mut lists) = (0u32, 0usize);
     for (event, range) in Parser::new_ext(text, Options::ENABLE_TASKLISTS).into_offset_iter() {
@@ -135,7 +136,7 @@ fn marks(text: &str) -> Marks {
             }
             Event::End(TagEnd::List(_)) => {
                 numbers.pop();
-                // Every item of this list is known now.
+                // All items of this list are known now.
                 let boxed =
                     |list: &(Range<usize>, _)| found.items.last().is_some_and(|item| item.range.start >= list.0.start);
                 if numbers.is_empty() && quotes == 0 && !found.lists.last().is_some_and(boxed) {
@@ -177,7 +178,7 @@ fn marks(text: &str) -> Marks {
     found
 }
 
-/// The lines of a text by where they start.
+/// The lines of a text by their start.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
@@ -189,12 +190,12 @@ impl<'a> Lines<'a> {
         Self { text, starts: std::iter::once(0).chain(behind.filter(|at| *at < text.len())).collect() }
     }
 
-    /// The line of a byte, from 0.
+    /// The line of a byte, counted from 0.
     fn at(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 
-    /// The lines that a range has text in.
+    /// The lines in which a range has text.
     fn span(&self, range: &Range<usize>) -> Range<usize> {
         let end = range.start + self.text.get(range.clone()).unwrap_or_default().trim_end().len();
         self.at(range.start)..self.at(end.saturating_sub(1).max(range.start)) + 1
@@ -211,7 +212,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A line as it is counted for people.
+/// A line number for people.
 fn number(line: usize) -> u32 {
     u32::try_from(line + 1).unwrap_or(u32::MAX)
 }
@@ -219,7 +220,7 @@ fn number(line: usize) -> u32 {
 fn written(marks: &Marks, lines: &Lines<'_>, code: &[bool], hidden: &[bool]) -> Written {
     let mut owner: Vec<Option<usize>> = vec![None; lines.starts.len()];
     for (at, mark) in marks.items.iter().enumerate() {
-        // Blanks before a marker may belong to the item above.
+        // Blanks before a marker may belong to the item above it.
         let range = mark.mark.start..mark.range.end;
         owner.get_mut(lines.span(&range)).into_iter().flatten().for_each(|owner| *owner = Some(at));
     }
@@ -267,7 +268,7 @@ fn written(marks: &Marks, lines: &Lines<'_>, code: &[bool], hidden: &[bool]) -> 
     found
 }
 
-/// Whether a heading is one of a sheet, and so says nothing of the goals.
+/// Whether a heading is one of a sheet, so that it says nothing about the goals.
 fn is_own(title: &str) -> bool {
     let title = normalize(title);
     let names = SHEET.rules.iter().flat_map(|rule| std::iter::once(&rule.title).chain(rule.synonyms));
@@ -293,7 +294,7 @@ fn item(mark: &Mark, lines: &Lines<'_>) -> Item {
     }
 }
 
-/// The `after:` that ends the line of an item, and the text before it.
+/// The `after:` at the end of an item's line, and the text before it.
 fn behind(text: &str) -> (&str, Option<&str>) {
     let lower = text.to_ascii_lowercase();
     let Some(at) = lower.rfind("after:") else { return (text, None) };
@@ -307,7 +308,7 @@ fn behind(text: &str) -> (&str, Option<&str>) {
     (before.trim_end().trim_end_matches([',', ';']), Some(value.trim()))
 }
 
-/// A line below the first one of an item: a key, more of the key above it, or more of the text.
+/// Handles a line below the first one of an item: a key, more of the key above it, or more of the text.
 fn below(item: &mut Item, line: &str, first: &str, (number, is_code): (u32, bool)) {
     let content = marker(first).map_or(0, |marker| marker.content);
     let text = dedent(line, content);
@@ -317,7 +318,7 @@ fn below(item: &mut Item, line: &str, first: &str, (number, is_code): (u32, bool
         item.keys.push(Key { name, value: value.to_owned(), line: number });
         return;
     }
-    // A key goes on in lines that are indented below its own.
+    // A key continues in lines that are indented more deeply.
     let continues = text.starts_with([' ', '\t']) && !is_blank(text);
     let last = item.keys.last_mut().filter(|key| key.line > item.text.last().map_or(0, |(line, _)| *line));
     if let Some(key) = last.filter(|_| continues && !is_code) {

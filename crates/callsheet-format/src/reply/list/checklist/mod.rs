@@ -1,5 +1,5 @@
-//! A checklist is a sheet (spec 3.15): items with check boxes become the tasks of a sheet in its canonical form, which is
-//! read like any other. What reading says is put back to the lines of the checklist.
+//! A checklist is a sheet (spec 3.15). Items with check boxes become the tasks of a sheet in its canonical form, which
+//! is read like any other. Notes of the reading are moved back to the lines of the checklist.
 
 mod items;
 mod order;
@@ -21,7 +21,7 @@ use items::{Item, REVIEW, Written};
 use order::{Place, places};
 pub use write::{Checklist, Lost, write_checklist};
 
-/// Paths in the words of one item that are looked up at most: pasted text may name any number.
+/// Most paths that are looked up for the words of one item. Pasted text may name any number.
 const MOST: usize = 20;
 
 /// Whether a text is a checklist.
@@ -34,7 +34,7 @@ pub fn is_keyed(text: &str) -> bool {
     items::has_need(text)
 }
 
-/// Reads a text that is a checklist; `None`: it is none.
+/// Reads a text that is a checklist. `None` if it is not one.
 pub(super) fn read(text: &str, kind: Kind, context: &ReadContext) -> Option<(ListReply, Diagnostics)> {
     let written = items::parse(text)?;
     let mut own = Diagnostics::new(kind.phase(), context.strict).by_hand(true);
@@ -51,7 +51,7 @@ pub(super) fn read(text: &str, kind: Kind, context: &ReadContext) -> Option<(Lis
     Some((reply, own))
 }
 
-/// The canonical sheet that a checklist stands for, with the line of the checklist that each of its lines is from.
+/// The canonical sheet for a checklist, with the line of the checklist for each of its lines.
 struct Sheet {
     text: String,
     lines: Vec<u32>,
@@ -112,7 +112,7 @@ impl Sheet {
             self.push(&format!("- **References** {link}\n"), line);
         }
         let after = said(items::AFTER).next().map_or(line, |key| key.line);
-        // One without a name has no text, which is told.
+        // A task without a name has no text, which is reported.
         let read = place.reads.iter().filter_map(|to| self.places.get(*to)).filter(|to| to.slug.is_some());
         let read: Vec<Place> = read.cloned().collect();
         for to in read {
@@ -131,14 +131,14 @@ impl Sheet {
         self.push("\n", item.span.last);
     }
 
-    /// The line of the checklist that a line of the sheet is from.
+    /// The line of the checklist for a line of the sheet.
     fn line(&self, line: u32) -> u32 {
         let at = usize::try_from(line).unwrap_or(usize::MAX).saturating_sub(1);
         self.lines.get(at).or(self.lines.last()).copied().unwrap_or(1)
     }
 }
 
-/// The words above the first item, else the texts of the outermost items; with their line.
+/// The words above the first item, else the texts of the outermost items, with their line.
 fn goals(written: &Written, places: &[Place]) -> (u32, Goals) {
     let marker = |line: &str, marker: &str| line.trim().trim_matches('*').eq_ignore_ascii_case(marker);
     let mut goals = Goals::default();
@@ -162,8 +162,8 @@ fn goals(written: &Written, places: &[Place]) -> (u32, Goals) {
     (line.or(written.items.first().map(|item| item.span.first)).unwrap_or(1), goals)
 }
 
-/// What an item reads beside results of items: what its key says, else the links of its text and the paths in it that
-/// `existing` knows, given with their lines.
+/// What an item reads besides results of items: what its key says; else the links of its text and the paths in it that
+/// `existing` knows. With their lines.
 fn references(item: &Item, mut existing: impl FnMut(&str, u32) -> Option<Target>) -> Vec<(u32, String)> {
     let mut said = item.keys.iter().filter(|key| key.name == label::REFERENCES).peekable();
     if said.peek().is_some() {
@@ -180,7 +180,7 @@ fn references(item: &Item, mut existing: impl FnMut(&str, u32) -> Option<Target>
                 continue;
             }
             let Some(target) = existing(&word, *line) else { continue };
-            // A path with its part comes a second time, without it.
+            // A path with a fragment occurs a second time without it.
             let is_known = known.iter().any(|other| *other == target || other.whole().as_ref() == Some(&target));
             if !is_known {
                 let title = word.trim_end_matches('/').rsplit('/').next().unwrap_or(&word).to_owned();
@@ -192,8 +192,8 @@ fn references(item: &Item, mut existing: impl FnMut(&str, u32) -> Option<Target>
     found
 }
 
-/// The words of a line that may be paths, with the part that they name, then without. A word alone is none: it must have
-/// a folder or an ending.
+/// The words of a line that may be paths, first with the fragment that they name, then without. A single word is not a
+/// path: it needs a folder or an extension.
 fn paths_in(line: &str) -> Vec<String> {
     let links = written_links(line).into_iter().filter(|link| link.linked);
     let of_links: Vec<String> = links.flat_map(|link| files_of(&link.raw).collect::<Vec<_>>()).collect();
@@ -207,7 +207,7 @@ fn paths_in(line: &str) -> Vec<String> {
     parts.map(str::to_owned).chain(whole).filter(|word| word.contains(['/', '.'])).collect()
 }
 
-/// The file or folder that a word is the path of. One that is not there but nearly is called so is told.
+/// The file or folder whose path is this word. If the path does not exist but a similar one does, that is reported.
 fn existing(word: &str, line: u32, context: &ReadContext, notes: &mut Diagnostics) -> Option<Target> {
     let (path, fragment) = match parse_target(word).ok()? {
         Target::File { path, fragment } => (path, fragment),
@@ -216,7 +216,7 @@ fn existing(word: &str, line: u32, context: &ReadContext, notes: &mut Diagnostic
     };
     let lookup = Lookup::Path { path: path.clone(), fragment: fragment.clone() };
     match notes.answer(context, lookup)? {
-        // A word alone is called like a folder by chance.
+        // A single word can match a folder by chance.
         Answer::File(facts) if facts.directory => word.contains('/').then(|| Target::Directory(facts.path.clone())),
         Answer::File(facts) => {
             let is_there = match &fragment {
@@ -235,7 +235,8 @@ fn existing(word: &str, line: u32, context: &ReadContext, notes: &mut Diagnostic
     }
 }
 
-/// Of items without a skill or an expected output, which a checklist need not name, one warning says what they can do.
+/// Replaces the warnings about items without a skill or an expected output, which a checklist need not name, by one
+/// warning about what such items can do.
 fn only_readers(notes: &mut Diagnostics) {
     let mut first: Option<Span> = None;
     let mut count = 0usize;
@@ -258,7 +259,7 @@ fn only_readers(notes: &mut Diagnostics) {
     }
 }
 
-/// Tells what of a checklist is not run: items that are checked off, and text that belongs to none.
+/// Reports what a checklist does not run: checked items, and text that belongs to no item.
 fn told(written: &Written, places: &[Place], notes: &mut Diagnostics) {
     for (item, place) in written.items.iter().zip(places).filter(|(item, _)| item.checked) {
         let below = item.parent.and_then(|parent| places.get(parent)).is_some_and(|parent| parent.done);

@@ -1,4 +1,4 @@
-//! What the items of a checklist are called and what each comes after (spec 3.15).
+//! The names of a checklist's items and their order (spec 3.15).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,10 +14,10 @@ use crate::reply::references::{is_none, written_links};
 use super::super::format::label;
 use super::items::{AFTER, Item, Key};
 
-/// Longest name that is made of the words of an item, characters.
+/// Longest name that is made from the words of an item, in characters.
 const LONGEST: usize = 40;
 
-/// What an item is as a task, before its values are read.
+/// An item as a task, before its values are read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Place {
     pub name: String,
@@ -26,9 +26,9 @@ pub(super) struct Place {
     pub need: String,
     /// Open items whose results it reads, in order.
     pub reads: Vec<usize>,
-    /// The section that it runs in, from 0.
+    /// The section in which it runs, counted from 0.
     pub level: usize,
-    /// It is not run: it, or an item that it is indented below, is checked off.
+    /// Whether it does not run, because it or an item above it is checked.
     pub done: bool,
 }
 
@@ -62,14 +62,14 @@ pub(super) fn places(items: &[Item], notes: &mut Diagnostics) -> Vec<Place> {
     }
     let levels = levels(items, &places, &mut behind, notes);
     for (at, ((place, reads), level)) in places.iter_mut().zip(waits).zip(levels).enumerate() {
-        // What was part of a circle is not read.
+        // What was part of a cycle is not read.
         place.reads = reads.into_iter().filter(|to| behind.get(at).is_some_and(|kept| kept.contains(to))).collect();
         place.level = level;
     }
     places
 }
 
-/// Names and needs, each name once.
+/// Names and needs. Each name is used once.
 fn named(items: &[Item]) -> Vec<Place> {
     let mut used: BTreeSet<Slug> = BTreeSet::new();
     let mut places: Vec<Place> = Vec::with_capacity(items.len());
@@ -100,7 +100,7 @@ fn with_slug(name: &str, used: &mut BTreeSet<Slug>) -> (String, Option<Slug>) {
     (name, Some(slug))
 }
 
-/// The bold words that a line begins with, and what stands behind them.
+/// The bold words at the beginning of a line, and the text after them.
 fn lead(line: &str) -> (Option<&str>, &str) {
     let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
     let Some((name, rest)) = bold.filter(|(name, _)| !name.trim().is_empty()) else { return (None, line) };
@@ -108,7 +108,7 @@ fn lead(line: &str) -> (Option<&str>, &str) {
     (Some(name).filter(|name| !name.is_empty()), rest.trim_start().trim_start_matches(':').trim())
 }
 
-/// The first words of a line as a name: links as their titles, without marks.
+/// The first words of a line as a name. Links become their titles, and marks are removed.
 pub(super) fn first_words(line: &str) -> String {
     let mut plain = line.to_owned();
     for link in written_links(line).iter().filter(|link| link.linked && !link.title.is_empty()) {
@@ -126,7 +126,7 @@ pub(super) fn first_words(line: &str) -> String {
     name.trim_end_matches(|c: char| !c.is_alphanumeric()).trim_start_matches(|c: char| !c.is_alphanumeric()).to_owned()
 }
 
-/// Answers what an item comes after.
+/// Determines what an item comes after.
 struct Order<'a> {
     items: &'a [Item],
     places: &'a [Place],
@@ -134,7 +134,7 @@ struct Order<'a> {
     lists: BTreeMap<Option<usize>, Vec<usize>>,
     /// Items by their place.
     numbers: BTreeMap<(usize, u64), usize>,
-    /// Items by their name and by their first line.
+    /// Items by name and by first line.
     words: BTreeMap<String, BTreeSet<usize>>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Order<'a> {
         self.places.get(at).is_some_and(|place| place.done)
     }
 
-    /// What an item says that it comes after; `None`: it says nothing.
+    /// What an item says it comes after. `None` if it says nothing.
     fn said(&self, at: usize, notes: &mut Diagnostics) -> Option<Vec<usize>> {
         let item = self.items.get(at)?;
         let mut keys = item.keys.iter().filter(|key| key.name == AFTER).peekable();
@@ -197,7 +197,7 @@ impl<'a> Order<'a> {
         found
     }
 
-    /// The item that words or a number mean; else all that fit.
+    /// The item that words or a number mean; otherwise all that match.
     fn find(&self, at: usize, written: &str) -> Result<usize, BTreeSet<usize>> {
         if let Ok(number) = written.parse::<u64>() {
             let list = self.items.get(at).map_or(0, |item| item.place.0);
@@ -223,8 +223,8 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// The open items whose results an item reads: those that it says it comes after, else the one above it in its list;
-    /// and those below it. The first item below another one stands in its place.
+    /// The open items whose results an item reads: those that it says it comes after, else the one above it in its
+    /// list; and those below it. The first item below another one takes the position of that item.
     fn reads(&self, at: usize, said: &[Option<Vec<usize>>]) -> Vec<usize> {
         let own = said.get(at).and_then(Option::as_ref);
         let below = self.lists.get(&Some(at)).into_iter().flatten().copied().filter(|at| !self.is_done(*at));
@@ -239,8 +239,8 @@ impl<'a> Order<'a> {
         found
     }
 
-    /// Where an item stands in the order if it says nothing: behind the open one above it in its list, or where the item
-    /// that it is indented below stands.
+    /// The position of an item that says nothing: after the open one above it in its list, or the position of its
+    /// parent item.
     fn before(&self, at: usize, said: &[Option<Vec<usize>>]) -> Vec<usize> {
         let mut at = at;
         loop {
@@ -263,7 +263,8 @@ fn issue(notes: &Diagnostics, code: IssueCode, written: &str, line: u32) -> Issu
     notes.issue(code, AFTER, Span::line(line), &[("after", written)]).key(AFTER).item(written)
 }
 
-/// The section of each item: behind the last of those that it comes after. An edge that closes a circle is told and removed.
+/// The section of each item: after the last of those that it comes after. An edge that closes a cycle is reported and
+/// removed.
 fn levels(items: &[Item], places: &[Place], behind: &mut [Vec<usize>], notes: &mut Diagnostics) -> Vec<usize> {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {

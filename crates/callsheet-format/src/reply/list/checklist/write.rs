@@ -1,4 +1,5 @@
-//! A list as a checklist (spec 3.15). What is written is read back: all that a checklist cannot hold shows as a difference.
+//! Writes a list as a checklist (spec 3.15). The result is read back, so everything that a checklist cannot contain
+//! appears as a difference.
 
 use callsheet_core::links::{link, parse_target};
 use callsheet_core::spec::{Goals, Phase, Policy, Reference, Target, Task, TaskList};
@@ -17,20 +18,20 @@ use super::{goals, references};
 pub struct Checklist {
     /// The file.
     pub text: String,
-    /// What of the list it does not say.
+    /// What it does not contain of the list.
     pub lost: Vec<Lost>,
 }
 
-/// What a checklist does not say of a list.
+/// A part of a list that a checklist cannot contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
-    /// The goals in these words.
+    /// The exact words of the goals.
     Goals,
-    /// The number of tasks: nothing else can be compared.
+    /// The number of tasks. Nothing else can then be compared.
     Tasks,
-    /// A value of a task, by the task's name and the key.
+    /// A value of a task, with the task's name and the key.
     Key(String, &'static str),
-    /// The section that a task runs in.
+    /// The section in which a task runs.
     Section(String),
 }
 
@@ -74,7 +75,7 @@ fn item(out: &mut String, at: usize, task: &Task, tasks: &[&Task]) {
         let Target::TaskOutput { slug, heading: None } = &reference.target else { return None };
         tasks.iter().take(at).position(|other| other.slug == *slug && other.name == reference.title)
     };
-    // Results of other items stand last, so that their order is kept.
+    // Results of other items come last, so that their order is kept.
     let split = task.references.iter().rposition(|reference| is_before(reference).is_none()).map_or(0, |last| last + 1);
     let (other, results) = task.references.split_at(split.min(task.references.len()));
     if !is_implied(other, &task.need) {
@@ -104,14 +105,14 @@ fn below(line: &str) -> String {
     if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }
 }
 
-/// How an item is called: by its name, or by its number where its name would be read as several or as a number.
+/// How `after:` names an item: by its name, or by its number if the name would be read as several names or as a number.
 fn called(at: usize, tasks: &[&Task]) -> String {
     let name = tasks.get(at).map_or("", |task| task.name.as_str());
     let is_plain = !name.contains(',') && name.parse::<usize>().is_err();
     if is_plain { name.to_owned() } else { (at + 1).to_string() }
 }
 
-/// Whether the text of an item says its references: the paths in it are those, and no other.
+/// Whether the text of an item implies its references: it contains exactly these paths.
 fn is_implied(other: &[Reference], need: &str) -> bool {
     let Some(mut written) = parse(&format!("- [ ] {}", need.replace('\n', "\n  "))) else { return false };
     let Some(item) = written.items.first_mut() else { return false };
@@ -126,7 +127,7 @@ fn is_implied(other: &[Reference], need: &str) -> bool {
     !unknown && found.iter().map(|(_, link)| link.clone()).eq(other.iter().map(link))
 }
 
-/// What reads otherwise than it was.
+/// What reads back differently.
 fn lost(text: &str, list: &TaskList) -> Vec<Lost> {
     let tasks: Vec<&Task> = list.tasks().collect();
     let mut notes = Diagnostics::new(Phase::Plan, false).by_hand(true);
@@ -153,7 +154,7 @@ fn lost(text: &str, list: &TaskList) -> Vec<Lost> {
     lost
 }
 
-/// The keys of a task that its item gives another value.
+/// The keys of a task to which its item gives another value.
 fn keys_lost(task: &Task, item: &Item, place: &Place, places: &[Place]) -> Vec<&'static str> {
     let said = |name: &'static str| item.keys.iter().find(|key| key.name == name).map(|key| key.value.as_str());
     let paths = |word: &str, _| {

@@ -225,7 +225,9 @@ impl Witness {
             calls.any(|call| matches!(call.state, ToolState::Mounted(_)))
         };
         let anew = open.filter(|task| !goes_on(task));
-        let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(ended).collect();
+        // What reads a result that is made anew begins again, wherever it stood.
+        let begins = |slug: &Slug| ended(slug) || reads(run, slug, retried);
+        let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(begins).collect();
         back.iter().for_each(|slug| self.starts_anew(slug));
     }
 

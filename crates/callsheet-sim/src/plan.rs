@@ -47,8 +47,9 @@ impl Plan {
         Ok(())
     }
 
-    /// No edit, retry, drop or follow-up touches what is done (spec 2.18).
+    /// No edit, drop or follow-up touches what is done, and a retry only what it does again (spec 2.18).
     pub fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
+        self.done.retain(|slug, _| run.task(slug).is_some_and(|task| task.state() == State::Done));
         for task in run.done() {
             match self.done.get(&task.task.slug) {
                 Some((text, result)) if *text == task.task && result.as_ref() == task.result() => {}

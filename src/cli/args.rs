@@ -187,7 +187,7 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A task that is done is asked anew, and what
+    /// Slugs of the tasks, as `show` prints them; by default all failed tasks. A task that is done is asked again, and what
     /// reads its result runs again.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
@@ -208,7 +208,7 @@ pub struct UndoArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Slugs of the tasks whose changes are taken back, as `show` prints them; by default all changes of the run.
+    /// Slugs of the tasks whose changes to revert, as `show` prints them; by default all changes of the run.
     #[arg(value_name = "TASK", requires = "run")]
     pub tasks: Vec<String>,
 }

@@ -14,7 +14,7 @@ use callsheet_core::spec::{
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;
-use crate::plan::Plan;
+use crate::plan::{Plan, ended_tasks_stay_ended, reads};
 use crate::reviews::{ReviewedExecution, Verdicts};
 use crate::world::COST;
 
@@ -91,7 +91,7 @@ impl Witness {
         self.no_limit_is_passed_in_all(run)?;
         self.plan.done_tasks_are_never_altered(run)?;
         self.plan.keeps_its_tasks(run, &fact.event)?;
-        self.ended_tasks_stay_ended(run, &fact.event)
+        ended_tasks_stay_ended(&mut self.states, run, &fact.event)
     }
 
     /// The settings in force.
@@ -559,52 +559,6 @@ impl Witness {
             None => Ok(()),
         }
     }
-
-    /// A person alone has something done again that is done, with what reads it, and puts something back that was dropped
-    /// (spec 2.10).
-    fn ended_tasks_stay_ended(&mut self, run: &Run, event: &Event) -> Kept {
-        let listed =
-            |list: &AdoptedList, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
-        let is_back = |slug: &Slug| match event {
-            Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), list, .. }) => listed(list, slug),
-            Event::TaskRetried(events::TaskRetried { task, .. }) => task == slug,
-            _ => false,
-        };
-        let is_redone = |slug: &Slug| match event {
-            Event::TaskRetried(events::TaskRetried { task, .. }) => {
-                let caller = run.operators().get(task).or_else(|| run.operators().of_leaf(task));
-                let caller = caller.and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
-                reads(run, slug, caller.unwrap_or(task))
-            }
-            _ => false,
-        };
-        for task in run.tasks() {
-            let before = self.states.insert(task.task.slug.clone(), task.state());
-            if let Some(before @ (State::Done | State::Dropped)) = before
-                && before != task.state()
-                && !(if before == State::Done { is_redone(&task.task.slug) } else { is_back(&task.task.slug) })
-            {
-                return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state()));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Whether a task is the other one, or reads its result, directly or not.
-fn reads(run: &Run, slug: &Slug, other: &Slug) -> bool {
-    let mut new = vec![slug.clone()];
-    let mut seen = BTreeSet::new();
-    while let Some(slug) = new.pop() {
-        if slug == *other {
-            return true;
-        }
-        if seen.insert(slug.clone()) {
-            let read = run.task(&slug).into_iter().flat_map(TaskRun::producers);
-            new.extend(read.filter_map(|producer| run.task(producer)).map(|producer| producer.task.slug.clone()));
-        }
-    }
-    false
 }
 
 /// The words of a process of a template.

@@ -1,10 +1,10 @@
 //! What is promised of the plan of a run: it keeps its tasks and their places (spec 2.11).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event, ListOrigin};
-use callsheet_core::record::ResultParts;
-use callsheet_core::run::{Run, State};
+use callsheet_core::record::{AdoptedList, ResultParts};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{Slug, Task};
 
 use crate::checkers::Kept;
@@ -61,4 +61,49 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Whether a task is the other one, or reads its result, directly or not.
+pub(crate) fn reads(run: &Run, slug: &Slug, other: &Slug) -> bool {
+    let mut new = vec![slug.clone()];
+    let mut seen = BTreeSet::new();
+    while let Some(slug) = new.pop() {
+        if slug == *other {
+            return true;
+        }
+        if seen.insert(slug.clone()) {
+            let read = run.task(&slug).into_iter().flat_map(TaskRun::producers);
+            new.extend(read.filter_map(|producer| run.task(producer)).map(|producer| producer.task.slug.clone()));
+        }
+    }
+    false
+}
+
+/// A person alone has something done again that is done, with what reads it, and puts something back that was dropped
+/// (spec 2.10).
+pub(crate) fn ended_tasks_stay_ended(states: &mut BTreeMap<Slug, State>, run: &Run, event: &Event) -> Kept {
+    let listed = |list: &AdoptedList, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
+    let is_back = |slug: &Slug| match event {
+        Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(_), list, .. }) => listed(list, slug),
+        Event::TaskRetried(events::TaskRetried { task, .. }) => task == slug,
+        _ => false,
+    };
+    let is_redone = |slug: &Slug| match event {
+        Event::TaskRetried(events::TaskRetried { task, .. }) => {
+            let caller = run.operators().get(task).or_else(|| run.operators().of_leaf(task));
+            let caller = caller.and_then(|op| run.operators().caller(op.mount)).map(|caller| &caller.task);
+            reads(run, slug, caller.unwrap_or(task))
+        }
+        _ => false,
+    };
+    for task in run.tasks() {
+        let before = states.insert(task.task.slug.clone(), task.state());
+        if let Some(before @ (State::Done | State::Dropped)) = before
+            && before != task.state()
+            && !(if before == State::Done { is_redone(&task.task.slug) } else { is_back(&task.task.slug) })
+        {
+            return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state()));
+        }
+    }
+    Ok(())
 }

@@ -369,6 +369,11 @@ impl Run {
         self.changes.get(&key)?.check.as_ref()
     }
 
+    /// Model calls of this run whose replies later ones may have, oldest first.
+    pub fn calls_offered(&self) -> &[CallRecord] {
+        self.calls.offered()
+    }
+
     /// The other run whose replies calls may have.
     pub fn reuses_run(&self) -> Option<&RunId> {
         self.setup.reused()

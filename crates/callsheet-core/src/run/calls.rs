@@ -31,11 +31,23 @@ pub(super) struct Calls {
     repairs: BTreeMap<String, u32>,
     /// Tool calls finished.
     tools: u32,
+    /// So many of the first records may be used again.
+    offered: usize,
 }
 
 impl Calls {
     pub fn records(&self) -> &[CallRecord] {
         &self.records
+    }
+
+    /// A person had something done again: what comes back may use the replies so far.
+    pub fn offer(&mut self) {
+        self.offered = self.records.len();
+    }
+
+    /// Those whose replies calls of this run may have, oldest first.
+    pub fn offered(&self) -> &[CallRecord] {
+        self.records.get(..self.offered).unwrap_or_default()
     }
 
     pub fn get(&self, key: &CallKey) -> Option<&CallRecord> {

@@ -3,7 +3,6 @@
 pub(crate) mod apply;
 pub(crate) mod check_references;
 pub(crate) mod conclude;
-mod earlier;
 mod evaluate;
 mod gate;
 mod gate_view;
@@ -28,7 +27,6 @@ use crate::fault::DriveFault;
 use crate::reading::known::TaskIndex;
 use crate::services::Services;
 
-pub use earlier::EarlierCalls;
 pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};

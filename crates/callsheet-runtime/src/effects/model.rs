@@ -20,6 +20,7 @@ use crate::fault::DriveFault;
 use crate::prompting::fault::PromptFault;
 use crate::prompting::review::Prepared;
 use crate::prompting::{PromptRecord, constraint};
+use crate::replay::replay;
 use crate::services::Services;
 
 /// How much silence is reported.
@@ -193,7 +194,12 @@ fn reused(
     if !asked.reuses {
         return Ok(None);
     }
-    let found = services.earlier_calls.find(&services.store, &model.info().id, &prompt.request)?;
+    let found = services.earlier_calls.find(
+        &*services.store,
+        &|id| Ok(replay(&services.store, id)?.0),
+        &model.info().id,
+        &prompt.request,
+    )?;
     let Some((earlier, mut reply)) = found else { return Ok(None) };
     reply.usage = Usage { cost_usd: Some(0.0), ..Usage::default() };
     let sizes = sizes(prompt.size, Some(&reply), accepts);

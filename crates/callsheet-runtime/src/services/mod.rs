@@ -25,11 +25,12 @@ use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 use crate::transport_policy::Slots;
 
-pub use crate::effects::EarlierCalls;
 use crate::fault::DriveFault;
 use crate::ports::ModelSource;
 
+mod earlier;
 mod snapshots;
+pub use earlier::EarlierCalls;
 pub use snapshots::Snapshots;
 
 /// Assumed window of a model that does not report it (spec 9).

@@ -53,6 +53,7 @@ impl Recorded for TaskRetried {
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
+        run.calls.offer();
         if run.operators.tree().is_some() {
             Trees(run).retry(&self.task);
         } else if run.operators.named(&self.task).is_some() {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::record::Plan;
 use crate::run::Run;
 use crate::spec::{Limits, SkillLimits, Slug};
-use crate::template::operators::Kind;
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 
 use super::NodeInstance;
@@ -65,11 +64,11 @@ pub(in crate::run) fn limit_of_error(run: &Run, error: &TaskError) -> Option<(St
 }
 
 fn of_node(node: &Node, name: &str) -> Option<f64> {
-    match (name, &node.kind) {
-        (ITERATIONS, Kind::DirectorEvaluatorLoop(looped)) => return Some(f64::from(looped.max_iterations)),
-        (ATTEMPTS, _) => return node.recovery.attempts.map(f64::from),
-        (TIMEOUT, Kind::Script(script)) => return Some(f64::from(script.script.timeout)),
-        _ => {}
+    if let Some(own) = node.kind.operator().limit(name) {
+        return Some(f64::from(own));
+    }
+    if name == ATTEMPTS {
+        return node.recovery.attempts.map(f64::from);
     }
     let own = node.limits.entries().into_iter().find(|(own, _)| *own == name).map(|(_, value)| value);
     own.or_else(|| default_of(&Limits::of_templates(), name))
@@ -138,14 +137,13 @@ fn nth<'a>(node: &'a mut Node, place: &mut usize) -> Option<&'a mut Node> {
 }
 
 fn raise_node(node: &mut Node, name: &str, max: f64) {
-    match (name, &mut node.kind) {
-        (ITERATIONS, Kind::DirectorEvaluatorLoop(looped)) => looped.max_iterations = whole(max),
-        (ATTEMPTS, _) => node.recovery.attempts = Some(whole(max)),
-        (TIMEOUT, Kind::Script(script)) => script.script.timeout = whole(max),
-        _ => {
-            // What may not be that high stays as it was; `limit_of` says so before.
-            node.limits.set(name, max);
-        }
+    if node.kind.operator().limit(name).is_some() {
+        node.kind.set_limit(name, whole(max));
+    } else if name == ATTEMPTS {
+        node.recovery.attempts = Some(whole(max));
+    } else {
+        // What may not be that high stays as it was.
+        node.limits.set(name, max);
     }
 }
 

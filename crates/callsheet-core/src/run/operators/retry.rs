@@ -106,7 +106,7 @@ impl Operators {
             };
         }
         if op.continues {
-            self.change(number, |op| op.continues = false);
+            self.change(number, |op| (op.continues, op.asked_anew) = (false, true));
             self.open_again(number);
             return Ok(());
         }

@@ -146,6 +146,16 @@ impl Operator for DirectorEvaluatorLoop {
         vec![&mut self.director, &mut self.evaluator]
     }
 
+    fn limit(&self, name: &str) -> Option<u32> {
+        (name == MAX_ITERATIONS.name).then_some(self.max_iterations)
+    }
+
+    fn set_limit(&mut self, name: &str, max: u32) {
+        if name == MAX_ITERATIONS.name {
+            self.max_iterations = max;
+        }
+    }
+
     fn script(&self) -> Option<&Script> {
         self.script.as_ref()
     }

@@ -69,6 +69,14 @@ macro_rules! operators {
                 }
             }
 
+            /// Raises a limit that only this operator has.
+            pub fn set_limit(&mut self, name: &str, max: u32) {
+                match self {
+                    Self::$first => {}
+                    $(Self::$name(operator) => operator.set_limit(name, max),)*
+                }
+            }
+
             /// Its parts, to be changed.
             pub fn nodes_mut(&mut self) -> Vec<&mut Node> {
                 match self {
@@ -112,6 +120,14 @@ pub trait Operator {
 
     /// The same, to be changed.
     fn nodes_mut(&mut self) -> Vec<&mut Node>;
+
+    /// A limit that only this operator has, by its name.
+    fn limit(&self, _name: &str) -> Option<u32> {
+        None
+    }
+
+    /// Raises such a limit.
+    fn set_limit(&mut self, _name: &str, _max: u32) {}
 
     /// The process that it runs.
     fn script(&self) -> Option<&Script> {

@@ -13,6 +13,9 @@ use super::{
     ChildSlot, EvalPhase, Facts, Kind, Known, Leaf, Move, Names, Opening, Opens, Operator, Parts, Rows, Work, Written,
 };
 
+/// The name by which a person raises the time of a script.
+const TIMEOUT: &str = "timeout_seconds";
+
 /// A process that is a task of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Process {
@@ -66,6 +69,16 @@ impl Operator for Process {
 
     fn nodes_mut(&mut self) -> Vec<&mut Node> {
         Vec::new()
+    }
+
+    fn limit(&self, name: &str) -> Option<u32> {
+        (name == TIMEOUT).then_some(self.script.timeout)
+    }
+
+    fn set_limit(&mut self, name: &str, max: u32) {
+        if name == TIMEOUT {
+            self.script.timeout = max;
+        }
     }
 
     fn script(&self) -> Option<&Script> {

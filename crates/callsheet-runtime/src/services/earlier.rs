@@ -1,26 +1,32 @@
 //! Earlier calls of this run, and of one whose replies a person lets it use, by what they asked. What may use them asks a model
 //! only what was not asked before, byte for byte (spec 2.18).
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
-use callsheet_core::record::{ReusedCall, StopReason};
+use callsheet_core::record::{CallNo, ReusedCall, StopReason};
 use callsheet_core::run::{CallRecord, Run};
 use callsheet_core::spec::{BlobId, RunId};
+use serde::Deserialize;
 
 use crate::fault::DriveFault;
 use crate::ports::{ModelReply, ModelRequest, Store};
-use crate::prompting::PromptRecord;
-use crate::replay::replay;
 
 /// A call whose reply was accepted.
 #[derive(Clone, Debug)]
 struct EarlierCall {
+    place: CallPlace,
     earlier: ReusedCall,
     model: String,
     prompt: BlobId,
     reply: BlobId,
     stop: StopReason,
+}
+
+/// What of a recorded prompt tells equal calls.
+#[derive(Deserialize)]
+struct Prompt {
+    request: ModelRequest,
 }
 
 /// The accepted calls that others may have the replies of. They are read only once one is looked for.
@@ -39,9 +45,15 @@ struct Known {
     unread_run: Option<RunId>,
     /// The other run.
     other: Option<RunId>,
-    /// By model and request. Of equal ones the latest.
-    by_request: BTreeMap<(String, BlobId), EarlierCall>,
+    /// By model and request, oldest first, those of the other run before those of this one.
+    by_request: BTreeMap<(String, BlobId), Vec<EarlierCall>>,
+    /// Calls whose replies others have since something was done again last. Each has one reader: equal calls may have had
+    /// different replies.
+    used: BTreeSet<CallPlace>,
 }
+
+/// A call of the other run (false) or of this one, by its number.
+type CallPlace = (bool, CallNo);
 
 impl EarlierCalls {
     /// Takes note of the calls that were accepted since the last time.
@@ -51,7 +63,10 @@ impl EarlierCalls {
             known.other = run.reuses_run().cloned();
             known.unread_run = known.other.clone();
         }
-        let records = run.calls();
+        let records = run.calls_offered();
+        if records.len() > known.seen {
+            known.used.clear();
+        }
         let mut open = std::mem::take(&mut known.unread);
         open.extend(known.seen..records.len());
         known.seen = records.len();
@@ -66,20 +81,23 @@ impl EarlierCalls {
         }
     }
 
-    /// The latest accepted call that asked the same of this model, with its reply.
+    /// The latest accepted call that asked the same of this model and whose reply no other call has, with that reply.
+    ///
+    /// `other` reads the record of the other run.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// A record cannot be read.
     pub fn find(
         &self,
-        store: &Arc<dyn Store>,
+        store: &dyn Store,
+        other: &dyn Fn(&RunId) -> Result<Run, DriveFault>,
         model: &str,
         request: &ModelRequest,
     ) -> Result<Option<(ReusedCall, ModelReply)>, DriveFault> {
         let found = {
             let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(id) = known.unread_run.take() {
-                let (other, _) = replay(store, &id)?;
+                let other = other(&id)?;
                 let accepted = other.calls().iter().filter(|call| call.accepted == Some(true));
                 // Those of this run are newer.
                 let first = accepted.map(|record| EarlierCall::of(record, Some(&id))).collect();
@@ -89,12 +107,16 @@ impl EarlierCalls {
             for call in std::mem::take(&mut known.unindexed) {
                 let prompt = store.blob(&call.prompt)?;
                 // A prompt that this build cannot read equals none that it writes.
-                let Ok(prompt) = serde_json::from_slice::<PromptRecord>(&prompt) else { continue };
+                let Ok(prompt) = serde_json::from_slice::<Prompt>(&prompt) else { continue };
                 if let Some(asked) = digest(&prompt.request) {
-                    known.by_request.insert((call.model.clone(), asked), call);
+                    known.by_request.entry((call.model.clone(), asked)).or_default().push(call);
                 }
             }
-            digest(request).and_then(|asked| known.by_request.get(&(model.to_owned(), asked)).cloned())
+            let Known { by_request, used, .. } = &mut *known;
+            let equal = digest(request).and_then(|asked| by_request.get(&(model.to_owned(), asked)));
+            let latest = equal.into_iter().flatten().rev().find(|call| !used.contains(&call.place)).cloned();
+            used.extend(latest.as_ref().map(|call| call.place));
+            latest
         };
         let Some(call) = found else { return Ok(None) };
         let reply = store.blob(&call.reply)?;
@@ -108,6 +130,7 @@ impl EarlierCall {
         // What had the reply of a call itself names that call.
         let own = || ReusedCall { run: run.cloned(), call: record.number };
         Self {
+            place: (run.is_none(), record.number),
             earlier: record.reused.clone().unwrap_or_else(own),
             model: record.model.clone(),
             prompt: record.prompt.clone(),

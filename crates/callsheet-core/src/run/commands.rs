@@ -185,6 +185,16 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
     readers
 }
 
+/// Whether a part of a call may be done again: where the task that made the call is done, its readers begin again, too.
+///
+/// # Errors
+/// The part works, or what uses its result does.
+pub(super) fn check_part(run: &Run, slug: &Slug) -> Result<(), Reject> {
+    let caller = call_of(run, slug)?.caller.task;
+    let is_done = run.tasks.get(&caller).is_some_and(|task| task.state() == State::Done);
+    if is_done { check_redo(run, &caller) } else { Ok(()) }
+}
+
 /// Whether a task that is done may be done again: nothing that reads its result works or changes files at this moment.
 ///
 /// # Errors

@@ -8,11 +8,11 @@ use crate::template::TaskError;
 
 use super::access::LimitUse;
 use super::approval::Approval;
-use super::commands::check_redo;
+use super::commands::{check_part, check_redo};
 use super::effect::Effect;
 use super::execution::Execution;
 use super::explain::{Explainer, Why};
-use super::mounts::{FailedCall, call_of, failed_calls};
+use super::mounts::{FailedCall, failed_calls};
 use super::operators::{NodeInstance, OpState, TreeQuery, limit_of_error};
 use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
@@ -134,7 +134,7 @@ impl Run {
     pub fn may_retry(&self, task: &Slug) -> bool {
         match (self.operators.tree(), self.operators.named(task)) {
             (Some(_), Some(op)) => op.closed.is_some() && !op.former && self.operators.retried(op.number).is_ok(),
-            (None, Some(_)) => call_of(self, task).is_ok(),
+            (None, Some(_)) => check_part(self, task).is_ok(),
             (Some(_), None) => false,
             (None, None) => check_redo(self, task).is_ok(),
         }

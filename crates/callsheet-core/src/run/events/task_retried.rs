@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::run::{Run, State};
-use crate::run::commands::{Commands, check_redo};
+use crate::run::commands::{check_part, check_redo, Commands};
 use crate::run::lists::{check_applies, transition};
-use crate::run::mounts::{call_of, failed_calls};
+use crate::run::mounts::failed_calls;
 use crate::run::operators::{TreeCheck, Trees};
 use crate::run::task::{CallReuse, TaskRun};
 use crate::spec::{BlobId, SkillPolicy, Slug};
@@ -33,7 +33,7 @@ impl Recorded for TaskRetried {
             return TreeCheck(run).retried(slug);
         }
         if run.operators.named(slug).is_some() {
-            return call_of(run, slug).map(|_| ());
+            return check_part(run, slug);
         }
         let task = Check(run).task(slug)?;
         if comes_back(task) {

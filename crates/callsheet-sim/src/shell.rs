@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::spec::RunId;
@@ -336,7 +336,7 @@ impl Shell {
     pub fn append(&mut self, event: Event) -> Turn<Result<(), Reject>> {
         let run = self.writer.run();
         let at = if self.fault == Some(Fault::TrustsClock) { self.now } else { self.now.max(run.now_ms()) };
-        let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at, event };
+        let fact = LogEntry::new(run.last_fact() + 1, at, event);
         self.books.before(run, &fact)?;
         let before = if self.world.random.chance(2) { Some(run.clone()) } else { None };
         let event = self.fault.map_or_else(|| fact.event.clone(), |fault| fault.distorted(run, &fact.event));

@@ -180,6 +180,11 @@ impl Run {
         self.tasks.refused()
     }
 
+    /// Whether an order of this key was carried out.
+    pub fn has_carried_out(&self, key: &str) -> bool {
+        self.clock.has_carried_out(key)
+    }
+
     /// The number of the last fact that was applied.
     pub fn last_fact(&self) -> u64 {
         self.clock.last_entry()

@@ -1,15 +1,22 @@
-//! The only time that a run knows: that of its log entries.
+//! How far a run has got: the number and the time of the last entry, and the orders that entries carried out. A run knows no
+//! other time.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::events::LogEntry;
+
 use super::state::Stopwatch;
 
-/// The time and the number of the last entry, and how long work was in flight.
+/// The last entry, the orders, and how long work was in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clock {
     /// Milliseconds since the Unix epoch.
     now: u64,
     last_entry: u64,
+    /// Keys of the orders that entries carried out.
+    orders: BTreeSet<String>,
     work: Stopwatch,
     times: Times,
     /// What stood in the record at the last resume.
@@ -83,9 +90,15 @@ impl Clock {
         self.last_entry
     }
 
+    /// Whether an order of this key was carried out.
+    pub fn has_carried_out(&self, key: &str) -> bool {
+        self.orders.contains(key)
+    }
+
     /// An entry was applied.
-    pub fn tick(&mut self, at: u64, n: u64) {
-        (self.now, self.last_entry) = (at, n);
+    pub fn tick(&mut self, at: u64, entry: &LogEntry) {
+        (self.now, self.last_entry) = (at, entry.n);
+        self.orders.extend(entry.orders.iter().map(|order| order.key.clone()));
     }
 
     /// An entry is about to be applied; until it came, the run did this.

@@ -167,7 +167,7 @@ impl Run {
         self.clock.spend(at, spell::spell(self, entry.event.takes_up()));
         let stage = self.stage();
         entry.event.apply(self, at);
-        self.clock.tick(at, entry.n);
+        self.clock.tick(at, entry);
         let mut advancing = advance::Advancing(self);
         advancing.advance();
         advancing.schedule_from(stage);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Plan, ResultParts, Retrieval, StopReason,
@@ -280,7 +280,7 @@ impl Player {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
         // A slow world lets a second pass with each fact.
         let at = if self.script.tree.variables.contains_key("slow") { n * 1_000 + self.late } else { n };
-        let fact = LogEntry { v: VERSION, n, at, event };
+        let fact = LogEntry::new(n, at, event);
         let text = serde_json::to_string(&fact).unwrap();
         let read: LogEntry = serde_json::from_str(&text).unwrap();
         assert_eq!(read, fact, "a fact reads back");

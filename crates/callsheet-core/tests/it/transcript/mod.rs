@@ -6,7 +6,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::evaluate;
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Gate, GateKind, Outcome, Tree};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
@@ -265,7 +265,7 @@ impl Player {
     /// Records a fact and applies it. What is refused is not recorded.
     pub fn fact<E: Into<Event>>(&mut self, event: E) -> Result<(), String> {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
-        let fact = LogEntry { v: VERSION, n, at: self.now, event: event.into() };
+        let fact = LogEntry::new(n, self.now, event.into());
         match self.run.apply(&fact) {
             Ok(()) => {
                 assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);

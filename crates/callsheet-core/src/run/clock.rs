@@ -48,12 +48,12 @@ impl Times {
         self.busy_ms().saturating_add(self.you_ms)
     }
 
-    fn add(&mut self, spell: Spell, ms: u64) {
-        let part = match spell {
-            Spell::Models => &mut self.models_ms,
-            Spell::Working => &mut self.working_ms,
-            Spell::You => &mut self.you_ms,
-            Spell::Stopped => return,
+    fn add(&mut self, kind: TimeKind, ms: u64) {
+        let part = match kind {
+            TimeKind::Models => &mut self.models_ms,
+            TimeKind::Working => &mut self.working_ms,
+            TimeKind::You => &mut self.you_ms,
+            TimeKind::Stopped => return,
         };
         *part = part.saturating_add(ms);
     }
@@ -74,7 +74,7 @@ pub struct Reuse {
 
 /// What a stretch of time counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spell {
+pub(super) enum TimeKind {
     Models,
     Working,
     You,
@@ -102,17 +102,17 @@ impl Clock {
     }
 
     /// An entry is about to be applied; until it came, the run did this.
-    pub fn spend(&mut self, at: u64, spell: Spell) {
-        self.times.add(spell, at.saturating_sub(self.now));
+    pub fn spend(&mut self, at: u64, kind: TimeKind) {
+        self.times.add(kind, at.saturating_sub(self.now));
     }
 
     pub fn times(&self) -> Times {
         self.times
     }
 
-    pub fn times_at(&self, at: u64, spell: Spell) -> Times {
+    pub fn times_at(&self, at: u64, kind: TimeKind) -> Times {
         let mut times = self.times;
-        times.add(spell, at.saturating_sub(self.now));
+        times.add(kind, at.saturating_sub(self.now));
         times
     }
 

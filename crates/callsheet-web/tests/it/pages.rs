@@ -103,7 +103,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
             r#"{"by":"page","command":"keep","gates":[1],"tasks":[],"hunks":[[1,1],[3,3]],"edits":{"3":" a\n+b\n"},"because":"too much"}"#,
             "resume",
             r#"{"by":"page","command":"reply","to":{"task":"a","run":"e","call":"b"},"text":"line\ntwo"}"#,
-            r#"{"by":"page","command":"retry","tasks":["write-notes"]}"#,
+            r#"{"by":"page","command":"retry","tasks":["write-notes"],"keep_changes":false}"#,
             "resume",
             r#"{"by":"page","command":"stop"}"#,
             r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#,

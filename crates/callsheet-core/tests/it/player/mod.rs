@@ -195,12 +195,12 @@ impl Player {
         while self.received.iter().filter(|key| key.task.as_ref().is_some_and(|slug| slug.as_str() == task)).count()
             < turns
         {
-            let owed = self.run.outstanding();
-            self.perform(&owed[0]);
+            let outstanding = self.run.outstanding();
+            self.perform(&outstanding[0]);
         }
         // The last one is read, too.
-        let owed = self.run.outstanding();
-        self.perform(&owed[0]);
+        let outstanding = self.run.outstanding();
+        self.perform(&outstanding[0]);
     }
 
     fn begin(&mut self) {
@@ -230,7 +230,7 @@ impl Player {
             if self.crash_after == Some(self.log.len()) {
                 self.crash();
             }
-            let owed = self.run.outstanding();
+            let outstanding = self.run.outstanding();
             if let Some(outcome) = self.run.outcome()
                 && let Some(again) = self.script.resumes.pop_front()
             {
@@ -242,12 +242,13 @@ impl Player {
                 }
                 continue;
             }
-            if self.run.outcome().is_some() || owed.is_empty() {
+            if self.run.outcome().is_some() || outstanding.is_empty() {
                 break;
             }
-            let index = usize::try_from(self.next()).unwrap() % owed.len();
-            let quick = owed.iter().find(|effect| self.slow_lookups && !matches!(effect, Effect::Retrieve { .. }));
-            self.perform(&quick.unwrap_or(&owed[index]).clone());
+            let index = usize::try_from(self.next()).unwrap() % outstanding.len();
+            let quick =
+                outstanding.iter().find(|effect| self.slow_lookups && !matches!(effect, Effect::Retrieve { .. }));
+            self.perform(&quick.unwrap_or(&outstanding[index]).clone());
         }
         if std::mem::take(&mut self.crash_after).is_some() {
             // The kill came later than the run.

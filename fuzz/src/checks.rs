@@ -8,7 +8,7 @@ use callsheet_core::issue::{Issue, Repair, Severity, Span};
 use callsheet_core::links::{link, link_target, parse_target};
 use callsheet_core::spec::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
 use callsheet_core::template::{Bound, Environment, Expression, Filled, Origin, Trust, resolve_text};
-use callsheet_format::edit::{Change, ChangeWay, Files, Shown, SymbolPosition, diff_of, headings, validate};
+use callsheet_format::edit::{Change, ChangeWay, Files, ShownFiles, SymbolPosition, diff_of, headings, validate};
 use callsheet_format::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
 use callsheet_format::reading::{Diagnostics, ReadContext, Reading};
 use callsheet_format::reply::references::written_links;
@@ -249,14 +249,14 @@ fn json_values(text: &str) {
             reached = value.end;
             let strict = value.value.to_string();
             let again = json::read_document(&strict).expect("strict JSON is read");
-            assert!(again.mends.is_empty(), "{strict}: {:?}", again.mends);
+            assert!(again.repairs.is_empty(), "{strict}: {:?}", again.repairs);
             assert_eq!(again.values.first().map(|again| &again.value), Some(&value.value), "{strict}");
         }
     }
     if let Ok(strict) = serde_json::from_str::<serde_json::Value>(text)
         && let Ok(document) = json::read_document(text)
     {
-        assert!(document.mends.is_empty(), "strict JSON was mended: {:?}", document.mends);
+        assert!(document.repairs.is_empty(), "strict JSON was repaired: {:?}", document.repairs);
         assert_eq!(document.values.first().map(|read| &read.value), Some(&strict));
     }
     let mut scanner = json::Scanner::new(text);
@@ -316,7 +316,8 @@ fn changes(text: &str) {
         all.push(Change { path: "a.md".to_owned(), way, span: Span::line(line) });
     }
     let none = BTreeMap::new();
-    let reading = validate(&all, &files, &std::collections::BTreeMap::new(), Shown { in_full: &none, in_part: &none });
+    let reading =
+        validate(&all, &files, &std::collections::BTreeMap::new(), ShownFiles { in_full: &none, in_part: &none });
     assert_eq!(errors(&reading.issues) > 0, reading.value.is_empty() && !all.is_empty(), "{reading:?}");
     for edit in &reading.value {
         assert_eq!(edit.before.as_deref(), Some(head));

@@ -22,7 +22,7 @@ fn waiting(setup: &Setup, run: Option<&str>) -> Result<RunId, Failure> {
 
 /// Gives a command from the command line.
 pub(super) fn order(setup: &Setup, run: &RunId, command: RunCommand) -> Result<Receipt, Failure> {
-    Ok(setup.runs().order(run, &Order { by: AnsweredBy::Command, command })?)
+    Ok(setup.runs().order(run, &Order::new(AnsweredBy::Command, command)?)?)
 }
 
 /// Says what came of a command.

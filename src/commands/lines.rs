@@ -256,7 +256,7 @@ async fn at_gate(
 
 /// Gives a command, and says what its receipt or refusal says.
 fn give(runs: &dyn RunControl, id: &RunId, command: RunCommand) -> Asked {
-    match runs.order(id, &Order { by: AnsweredBy::Terminal, command }) {
+    match Order::new(AnsweredBy::Terminal, command).and_then(|order| runs.order(id, &order)) {
         Ok(receipt) => {
             receipt.notes.iter().for_each(|note| tell!("{note}"));
             Asked::Done

@@ -492,3 +492,58 @@ fn faces_do_not_have_the_run_itself() {
     let gone: Vec<_> = allowed.difference(&named).collect();
     assert!(gone.is_empty(), "take these off the list: {gone:?}");
 }
+
+/// Public types of one name in a crate that are left, by how many there are. Each needs a name that says which it is.
+const ONE_NAME: [(&str, &str, usize); 18] = [
+    ("callsheet-core", "Entry", 2),
+    ("callsheet-core", "Evaluated", 2),
+    ("callsheet-core", "Facts", 2),
+    ("callsheet-core", "Found", 2),
+    ("callsheet-core", "Issue", 2),
+    ("callsheet-core", "Joined", 2),
+    ("callsheet-core", "Outcome", 2),
+    ("callsheet-core", "Parts", 2),
+    ("callsheet-core", "Piece", 2),
+    ("callsheet-core", "Settings", 2),
+    ("callsheet-core", "Severity", 2),
+    ("callsheet-core", "Step", 3),
+    ("callsheet-core", "Values", 2),
+    ("callsheet-core", "Verdict", 2),
+    ("callsheet-core", "Written", 2),
+    ("callsheet-format", "Form", 2),
+    ("callsheet-format", "Heading", 3),
+    ("callsheet-format", "Part", 3),
+];
+
+/// No two public types of a crate have one name. The list of those that do only shrinks.
+#[test]
+fn public_types_of_a_crate_have_names_of_their_own() {
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/").flatten();
+    let mut folders: Vec<(String, PathBuf)> =
+        crates.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path().join("src"))).collect();
+    folders.push(("callsheet".to_owned(), root().join("src")));
+    let mut found: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for (name, folder) in &folders {
+        for file in rust_files(folder) {
+            let text = std::fs::read_to_string(&file).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for line in code.lines().filter_map(|line| line.trim_start().strip_prefix("pub ")) {
+                let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
+                let Some(rest) = kinds.iter().find_map(|kind| line.strip_prefix(kind)) else { continue };
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                if end == 0 {
+                    continue;
+                }
+                *found.entry((name.clone(), rest[..end].to_owned())).or_default() += 1;
+            }
+        }
+    }
+    found.retain(|_, count| *count > 1);
+    let left = |(name, of, count): &(&str, &str, usize)| ((name.to_string(), of.to_string()), *count);
+    let known: BTreeMap<(String, String), usize> = ONE_NAME.iter().map(left).collect();
+    let more: Vec<_> = found.iter().filter(|(name, count)| known.get(name).is_none_or(|known| known < count)).collect();
+    assert!(more.is_empty(), "give these names that say which they are: {more:?}");
+    let fewer: Vec<_> =
+        known.iter().filter(|(name, count)| found.get(*name).is_none_or(|found| found < *count)).collect();
+    assert!(fewer.is_empty(), "take these off the list: {fewer:?}");
+}

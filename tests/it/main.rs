@@ -27,6 +27,7 @@ mod e2e_killed;
 mod e2e_loops;
 mod e2e_lsp;
 mod e2e_model_test;
+mod e2e_orders;
 mod e2e_page;
 mod e2e_prompts;
 mod e2e_pull;

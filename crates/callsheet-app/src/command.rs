@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::AnsweredBy;
+use callsheet_core::record::{AnsweredBy, OrderId};
 use callsheet_core::spec::RunId;
 use callsheet_format::edit::HunkVerdict;
 use callsheet_runtime::driver::Undone;
 use callsheet_runtime::ports::AskingCall;
 use serde::{Deserialize, Serialize};
+
+use crate::refusal::Refusal;
+use crate::view::Cursor;
 
 /// Ranges of hunk numbers, both ends included.
 pub type HunkRanges = Vec<(u32, u32)>;
@@ -113,14 +116,50 @@ impl RunCommand {
     }
 }
 
-/// A command, and who gives it.
+/// A command, and who gives it. An order may be given again, as by a page that lost its connection: it has one effect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Where the person is.
     pub by: AnsweredBy,
+    /// Unlike the key of any other order; the same when this order is given again.
+    pub key: String,
+    /// How much of the log the person had seen when they decided; `None`: all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<Cursor>,
     /// What to do.
     #[serde(flatten)]
     pub command: RunCommand,
+}
+
+impl Order {
+    /// An order that was not given before.
+    ///
+    /// # Errors
+    /// The system has no random bytes for its key.
+    pub fn new(by: AnsweredBy, command: RunCommand) -> Result<Self, Refusal> {
+        Ok(Self { by, key: new_key()?, revision: None, command })
+    }
+
+    /// The name of its message of this number, from 0.
+    pub(crate) fn id(&self, message: usize) -> OrderId {
+        OrderId { by: self.by, key: format!("{}/{message}", self.key) }
+    }
+
+    /// Whether a message belongs to it.
+    pub(crate) fn owns(&self, id: &OrderId) -> bool {
+        id.key.rsplit_once('/').is_some_and(|(key, _)| key == self.key)
+    }
+}
+
+/// A key that no order has.
+///
+/// # Errors
+/// The system has no random bytes.
+pub fn new_key() -> Result<String, Refusal> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), ""))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// When a command takes effect.

@@ -13,7 +13,7 @@ mod view;
 mod words;
 
 pub use answer::{answer_text, join_json, joined_results, results_json, run_folder};
-pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount};
+pub use command::{Arrival, HunkRanges, Order, Receipt, RunCommand, WordCount, new_key};
 pub use control::{RunControl, SheetCheck, SheetIssue, Started};
 pub use host::Host;
 pub use local::{LocalRuns, asked_about, find_run, grantable, recorded, undo_lines};

@@ -186,7 +186,7 @@ fn row(timeline: &Timeline<'_>, line: &Line<'_>) -> Markup {
 
 #[cfg(test)]
 mod tests {
-    use callsheet_core::events::{self, Event, ListOrigin, VERSION};
+    use callsheet_core::events::{self, Event, ListOrigin};
     use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
     use callsheet_core::run::{Effect, Run};
     use callsheet_core::spec::{Goals, Policy, RunId, Settings, Task};
@@ -213,7 +213,7 @@ mod tests {
         let (mut run, mut facts) = (Run::new(), Vec::new());
         let mut note = |run: &mut Run, event: Event| {
             let n = facts.len() as u64 + 1;
-            let fact = LogEntry { v: VERSION, n, at: 1_000 * n, event };
+            let fact = LogEntry::new(n, 1_000 * n, event);
             run.apply(&fact).unwrap();
             facts.push(fact);
         };

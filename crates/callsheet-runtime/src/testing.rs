@@ -8,7 +8,7 @@ use callsheet_core::events::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
 
 use crate::paths::Workspace;
-use crate::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
+use crate::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 
 /// A project in its own directory, which is removed when this is dropped.
 pub(crate) struct Project {
@@ -96,11 +96,11 @@ impl Store for Blobs {
         not_here()
     }
 
-    fn post(&self, _run: &RunId, _letter: &InboxMessage) -> Result<(), StoreFault> {
+    fn post(&self, _run: &RunId, _letter: &Posted) -> Result<(), StoreFault> {
         not_here()
     }
 
-    fn messages(&self, _lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, _lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault> {
         not_here()
     }
 

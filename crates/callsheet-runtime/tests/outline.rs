@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use callsheet_runtime::conformance::outline::Trial;
+use callsheet_runtime::conformance::outline::OutlineTrial;
 use callsheet_runtime::ports::NoOutline;
 
-fn trial() -> Trial {
-    Trial { outline: Arc::new(NoOutline), texts: Vec::new() }
+fn trial() -> OutlineTrial {
+    OutlineTrial { outline: Arc::new(NoOutline), texts: Vec::new() }
 }
 
 callsheet_runtime::outline_conformance!(trial);

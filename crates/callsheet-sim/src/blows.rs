@@ -149,10 +149,10 @@ impl Shell {
         if taken.is_ok()
             && let Event::Started(events::Started { effect, .. }) = &fact.event
         {
-            // It was owed and the shell performs it from here on.
+            // It was outstanding and the shell performs it from here on.
             self.write()?;
-            let owed = self.writer.run().outstanding().into_iter().find(|owed| owed.key() == *effect);
-            self.performing.extend(owed.map(|owed| (effect.clone(), owed)));
+            let outstanding = self.writer.run().outstanding().into_iter().find(|other| other.key() == *effect);
+            self.performing.extend(outstanding.map(|found| (effect.clone(), found)));
         }
         Ok(())
     }

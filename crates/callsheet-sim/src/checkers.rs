@@ -485,7 +485,7 @@ impl Witness {
     fn no_limit_is_passed(&self, run: &Run, effect: &EffectKey) -> Kept {
         let EffectKey::Ask(key) = effect else { return Ok(()) };
         let limits = &self.settings.limits;
-        let asked = run.outstanding().into_iter().find_map(|owed| match owed {
+        let asked = run.outstanding().into_iter().find_map(|effect| match effect {
             Effect::AskModel(asked) if asked.key == *key => Some(asked),
             _ => None,
         });

@@ -9,18 +9,18 @@ use crate::checkers::Kept;
 ///
 /// # Errors
 /// It stalls, or ended too early.
-pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
+pub fn nothing_outstanding_is_forgotten(run: &Run) -> Kept {
     let pending = run.tasks().any(|task| !task.state().is_ended());
     match run.outcome() {
-        None => Err("nothing owed is forgotten: the run stalls".to_owned()),
+        None => Err("nothing outstanding is forgotten: the run stalls".to_owned()),
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
-            Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())
+            Err("nothing outstanding is forgotten: the run ended with pending tasks".to_owned())
         }
         // A tree may go on without what failed; its result says so.
         Some(Outcome::Complete)
             if run.operators().tree().is_none() && run.tasks().any(|task| task.state().is_problem()) =>
         {
-            Err("nothing owed is forgotten: a complete run has a failed task".to_owned())
+            Err("nothing outstanding is forgotten: a complete run has a failed task".to_owned())
         }
         Some(_) => Ok(()),
     }

@@ -30,7 +30,7 @@ pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
 /// It is another one.
 pub fn a_resume_loses_nothing(before: &Run, after: &Run) -> Kept {
     if after.outstanding() != before.outstanding() {
-        return Err("replay equals live: another list is owed".to_owned());
+        return Err("replay equals live: another list is outstanding".to_owned());
     }
     if after == before { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
 }
@@ -44,7 +44,7 @@ pub fn nothing_is_overlooked(run: &Run) -> Kept {
     if run.last_fact() % 2 == 1 || run.is_settled() {
         Ok(())
     } else {
-        Err("nothing owed is forgotten: a task was overlooked".to_owned())
+        Err("nothing outstanding is forgotten: a task was overlooked".to_owned())
     }
 }
 

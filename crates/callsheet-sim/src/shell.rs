@@ -1,9 +1,9 @@
-//! A driver without a world behind it: starts what is owed, finishes it in random order, and records what came of it
+//! A driver without a world behind it: starts what is outstanding, finishes it in random order, and records what came of it
 //! through the writer and the store that real drivers have.
 
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::spec::RunId;
@@ -196,18 +196,18 @@ impl Shell {
         logs::every_run_terminates(&self.log)?;
         slots::jobs_are_never_exceeded(self.writer.run(), self.books.settings())?;
         self.tell_of_limits()?;
-        let owed = self.writer.run().outstanding();
-        self.drop_vanished(&owed);
-        if owed.is_empty() && self.performing.is_empty() {
+        let outstanding = self.writer.run().outstanding();
+        self.drop_vanished(&outstanding);
+        if outstanding.is_empty() && self.performing.is_empty() {
             return self.rest();
         }
-        self.start(&owed)?;
+        self.start(&outstanding)?;
         self.disturb()?;
         self.finish_one()?;
         Ok(false)
     }
 
-    /// Nothing is owed: the run has ended, or waits. True at its very end.
+    /// Nothing is outstanding: the run has ended, or waits. True at its very end.
     fn rest(&mut self) -> Turn<bool> {
         let run = self.writer.run();
         if run.outcome().is_none() && run.held_by_edit().is_some() {
@@ -217,7 +217,7 @@ impl Shell {
         }
         self.write()?;
         let run = self.writer.run();
-        ends::nothing_owed_is_forgotten(run)?;
+        ends::nothing_outstanding_is_forgotten(run)?;
         if let Some(trees) = &self.world.trees {
             tree_checkers::the_result_fits_the_outcome(run, trees.result(run).as_ref())?;
         }
@@ -239,20 +239,20 @@ impl Shell {
     }
 
     /// Effects that left the list are cancelled; a result may still come, too late.
-    fn drop_vanished(&mut self, owed: &[Effect]) {
+    fn drop_vanished(&mut self, outstanding: &[Effect]) {
         if self.performing.is_empty() {
             return;
         }
-        let keys: Vec<EffectKey> = owed.iter().map(Effect::key).collect();
+        let keys: Vec<EffectKey> = outstanding.iter().map(Effect::key).collect();
         let (kept, gone): (Vec<_>, Vec<_>) = self.performing.drain(..).partition(|(key, _)| keys.contains(key));
         self.performing = kept;
         self.cancelled.extend(gone.into_iter().map(|(_, effect)| effect));
     }
 
-    /// Starts what is owed. Whatever may be seen outside this process is on disk before.
-    fn start(&mut self, owed: &[Effect]) -> Turn {
+    /// Starts what is outstanding. Whatever may be seen outside this process is on disk before.
+    fn start(&mut self, outstanding: &[Effect]) -> Turn {
         let mut begun = Vec::new();
-        for effect in owed {
+        for effect in outstanding {
             let key = effect.key();
             let twice = self.fault == Some(Fault::StartsTwice) && matches!(effect, Effect::AskModel(_));
             if !twice && self.performing.iter().any(|(performed, _)| *performed == key) {
@@ -265,7 +265,7 @@ impl Shell {
                     continue;
                 }
                 self.append(effect.started())?
-                    .map_err(|reject| format!("a start of something owed is refused: {reject}"))?;
+                    .map_err(|reject| format!("a start of something outstanding is refused: {reject}"))?;
             }
             begun.push((key, effect.clone()));
         }
@@ -294,7 +294,7 @@ impl Shell {
         // A run that was about to end may have gone on, and end in another way.
         let run = self.writer.run();
         let ends = matches!(effect, Effect::Conclude(_));
-        let owed = if ends { run.outstanding().contains(&effect) } else { run.is_outstanding(&key) };
+        let outstanding = if ends { run.outstanding().contains(&effect) } else { run.is_outstanding(&key) };
         if absent {
             self.marks.blow(Blow::Absent);
             self.resting.push(effect.clone());
@@ -304,8 +304,8 @@ impl Shell {
             Ok(()) => {}
             // `all` does not answer a gate that shows one thing: it is asked again.
             Err(Reject::AnswerDoesNotFit(_)) if misfit => self.performing.push((key, effect)),
-            Err(reject) if owed => {
-                let promise = format!("nothing owed is forgotten: its result is refused: {reject}");
+            Err(reject) if outstanding => {
+                let promise = format!("nothing outstanding is forgotten: its result is refused: {reject}");
                 return Err(Stop::Broken(promise));
             }
             Err(_) => {}
@@ -336,7 +336,7 @@ impl Shell {
     pub fn append(&mut self, event: Event) -> Turn<Result<(), Reject>> {
         let run = self.writer.run();
         let at = if self.fault == Some(Fault::TrustsClock) { self.now } else { self.now.max(run.now_ms()) };
-        let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at, event };
+        let fact = LogEntry::new(run.last_fact() + 1, at, event);
         self.books.before(run, &fact)?;
         let before = if self.world.random.chance(2) { Some(run.clone()) } else { None };
         let event = self.fault.map_or_else(|| fact.event.clone(), |fault| fault.distorted(run, &fact.event));

@@ -12,13 +12,13 @@ use crate::checkers::Kept;
 /// One of them does not.
 pub fn jobs_are_never_exceeded(run: &Run, settings: &Settings) -> Kept {
     let jobs = usize::try_from(settings.jobs.max(1)).unwrap_or(usize::MAX);
-    let owed = run.outstanding();
+    let outstanding = run.outstanding();
     let people =
         |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));
     // An evaluation is pure and quick, and a lookup delays nobody: they take no slot.
     let slotless = |effect: &&Effect| matches!(effect, Effect::Evaluate { .. } | Effect::Retrieve { .. });
     let work = |effect: &&Effect| !people(effect) && !slotless(effect);
-    let work: Vec<&Effect> = owed.iter().filter(work).collect();
+    let work: Vec<&Effect> = outstanding.iter().filter(work).collect();
     if work.len() > jobs {
         return Err(format!("jobs are never exceeded: {} of {jobs}", work.len()));
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_runtime::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 use callsheet_store::MemoryStore;
 
 use crate::faults::Fault;
@@ -123,11 +123,11 @@ impl Store for ProcessStore {
         self.alive()?.persist()
     }
 
-    fn post(&self, run: &RunId, message: &InboxMessage) -> Result<(), StoreFault> {
+    fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault> {
         self.alive()?.post(run, message)
     }
 
-    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault> {
         self.alive()?.messages(lock)
     }
 

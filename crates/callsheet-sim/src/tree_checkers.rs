@@ -133,10 +133,10 @@ pub fn subtasks_are_bounded(run: &Run) -> Kept {
     for op in operators.iter() {
         let waits = operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
         let Some(leaf) = op.leaf().filter(|_| waits) else { continue };
-        let owed = run.outstanding();
+        let outstanding = run.outstanding();
         let asked =
             |effect: &Effect| matches!(effect, Effect::AskModel(asked) if asked.key.task.as_ref() == Some(&leaf));
-        if owed.iter().any(asked) {
+        if outstanding.iter().any(asked) {
             return Err(format!("subtasks are bounded: {leaf} is asked while it waits for a subtask"));
         }
     }

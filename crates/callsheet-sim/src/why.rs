@@ -13,19 +13,19 @@ use crate::checkers::Kept;
 /// # Errors
 /// A task does not, or says something else.
 pub fn every_task_says_why(run: &Run) -> Kept {
-    let (explainer, owed) = (run.explainer(), run.outstanding());
+    let (explainer, outstanding) = (run.explainer(), run.outstanding());
     let not_done = run.not_done();
     if let Some(task) = not_done.iter().find(|task| explainer.why(task) == Why::Unknown) {
         return Err(format!("every task says why: {task} does not in {:?}", run.stage()));
     }
-    for effect in &owed {
+    for effect in &outstanding {
         let Some(task) = effect.task().filter(|task| is_of_open_task(run, effect, task)) else { continue };
         let why = explainer.why(task);
         if !matches!(why, Why::Running { .. } | Why::Owed { .. }) {
             return Err(format!("every task says why: {task} is worked at, and says {why:?}"));
         }
     }
-    if !owed.is_empty() {
+    if !outstanding.is_empty() {
         return Ok(());
     }
     let mut known = BTreeSet::new();

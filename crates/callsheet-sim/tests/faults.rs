@@ -23,7 +23,7 @@ fn promise(fault: Fault) -> &'static str {
         Fault::ReadsOldCopy => "replay equals live",
         Fault::ReadsTwice | Fault::ReadsOutOfOrder => "a run is taken up",
         Fault::ActsFirst => "nothing happens before it is written",
-        Fault::LosesResult | Fault::StartsTwice => "a start of something owed is refused",
+        Fault::LosesResult | Fault::StartsTwice => "a start of something outstanding is refused",
         Fault::AnswersUnasked => "nobody answers what was not asked",
         Fault::TrustsClock => "time never runs backwards",
         Fault::ForgetsCalls | Fault::ForgetsUsage => "no limit is passed",

@@ -17,7 +17,9 @@ CREATE TABLE facts (
     at   INTEGER NOT NULL,
     v    INTEGER NOT NULL,
     size INTEGER,
-    body BLOB    NOT NULL
+    body BLOB    NOT NULL,
+    -- The orders of persons that it carries out, as JSON.
+    orders TEXT
 );
 
 -- Bytes by their SHA-256. With a `size` they are compressed, with a `base` as what differs from that blob, which has none.
@@ -29,13 +31,13 @@ CREATE TABLE blobs (
     bytes BLOB    NOT NULL
 );
 
--- Letters keep their number for ever: a discarded number is never given again.
-CREATE TABLE letters (
+-- Messages keep their number for ever: a discarded number is never given again.
+CREATE TABLE messages (
     n    INTEGER PRIMARY KEY AUTOINCREMENT,
     run  TEXT NOT NULL,
     body TEXT NOT NULL
 );
-CREATE INDEX letters_of_run ON letters (run, n);
+CREATE INDEX messages_of_run ON messages (run, n);
 
 -- The one writer of a run. `start` tells a reused process id from the process that took the lock.
 CREATE TABLE locks (

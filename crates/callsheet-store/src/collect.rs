@@ -117,7 +117,8 @@ impl SqliteStore {
             // One transaction, so that everything is read at the same moment, whatever other processes write.
             let moment = connection.unchecked_transaction()?;
             let mut marks = Marks::of(&moment)?;
-            let mut bodies = moment.prepare("SELECT size, body FROM facts UNION ALL SELECT NULL, body FROM letters")?;
+            let mut bodies =
+                moment.prepare("SELECT size, body FROM facts UNION ALL SELECT NULL, body FROM messages")?;
             let mut rows = bodies.query([])?;
             while let Some(row) = rows.next()? {
                 let size: Option<i64> = row.get(0)?;
@@ -151,7 +152,7 @@ impl SqliteStore {
                     delete.execute(params![id])?;
                 }
                 transaction.execute("DELETE FROM locks", [])?;
-                transaction.execute("DELETE FROM letters WHERE run IN (SELECT run FROM runs WHERE facts = 0)", [])?;
+                transaction.execute("DELETE FROM messages WHERE run IN (SELECT run FROM runs WHERE facts = 0)", [])?;
                 transaction.execute("DELETE FROM runs WHERE facts = 0", [])?;
                 Ok(true)
             };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_runtime::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 
 use crate::summary::Columns;
 
@@ -21,7 +21,7 @@ pub struct MemoryStore {
 struct Shared {
     runs: BTreeMap<RunId, Log>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
-    letters_posted: u64,
+    messages_posted: u64,
     tokens_given: u64,
     processes: u64,
     dead: BTreeSet<u64>,
@@ -31,7 +31,7 @@ struct Shared {
 struct Log {
     columns: Columns,
     facts: Vec<LogEntry>,
-    letters: BTreeMap<u64, InboxMessage>,
+    messages: BTreeMap<u64, Posted>,
     holder: Option<Holder>,
 }
 
@@ -175,26 +175,26 @@ impl Store for MemoryStore {
         Ok(shared.log(run)?.facts.iter().filter(|fact| fact.n >= from).cloned().collect())
     }
 
-    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault> {
+    fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault> {
         let mut shared = self.shared();
-        let n = shared.letters_posted + 1;
-        shared.log(run)?.letters.insert(n, letter.clone());
-        shared.letters_posted = n;
+        let n = shared.messages_posted + 1;
+        shared.log(run)?.messages.insert(n, message.clone());
+        shared.messages_posted = n;
         Ok(())
     }
 
-    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault> {
         let mut shared = self.shared();
-        Ok(shared.held(lock)?.letters.iter().map(|(n, letter)| (*n, letter.clone())).collect())
+        Ok(shared.held(lock)?.messages.iter().map(|(n, message)| (*n, message.clone())).collect())
     }
 
     fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault> {
-        Ok(!self.shared().log(run)?.letters.is_empty())
+        Ok(!self.shared().log(run)?.messages.is_empty())
     }
 
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {
         let mut shared = self.shared();
-        shared.held(lock)?.letters.retain(|n, _| *n > up_to);
+        shared.held(lock)?.messages.retain(|n, _| *n > up_to);
         Ok(())
     }
 

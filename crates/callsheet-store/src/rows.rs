@@ -30,6 +30,7 @@ pub(crate) struct FactRow {
     v: u32,
     size: Option<i64>,
     body: Vec<u8>,
+    orders: Option<String>,
 }
 
 impl FactRow {
@@ -39,11 +40,18 @@ impl FactRow {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
             _ => Vec::new(),
         };
-        Ok(Self { n: unsigned(key & 0xffff_ffff), at: unsigned(row.get(1)?), v: row.get(2)?, size: row.get(3)?, body })
+        Ok(Self {
+            n: unsigned(key & 0xffff_ffff),
+            at: unsigned(row.get(1)?),
+            v: row.get(2)?,
+            size: row.get(3)?,
+            body,
+            orders: row.get(5)?,
+        })
     }
 
     pub fn fact(self, path: &Path, run: &RunId) -> Result<LogEntry, StoreFault> {
-        let Self { n, at, v, size, body } = self;
+        let Self { n, at, v, size, body, orders } = self;
         if v > VERSION {
             return Err(StoreFault::TooNew { found: v, known: VERSION });
         }
@@ -56,7 +64,9 @@ impl FactRow {
         let size = size.map(|size| usize::try_from(size).unwrap_or(0));
         let body = unpack(body, size, None).ok_or_else(|| broken(&"it is damaged"))?;
         let event: Event = serde_json::from_slice(&body).map_err(|error| broken(&error))?;
-        Ok(LogEntry { v, n, at, event })
+        let orders =
+            orders.map_or(Ok(Vec::new()), |orders| serde_json::from_str(&orders)).map_err(|error| broken(&error))?;
+        Ok(LogEntry { v, n, at, event, orders })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use callsheet_core::events::LogEntry;
 use callsheet_core::record::Outcome;
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
+use callsheet_runtime::ports::{Clock, Lock, Posted, RunSummary, Store, StoreFault, SystemClock};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
@@ -67,22 +67,22 @@ impl SqliteStore {
     }
 
     /// The unread messages in the inbox of a run.
-    fn letters_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, Posted)>, StoreFault> {
         let rows: Vec<(i64, String)> = connection
-            .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
+            .prepare_cached("SELECT n, body FROM messages WHERE run = ?1 ORDER BY n")
             .and_then(|mut statement| {
                 statement.query_map(params![run.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
             })
             .map_err(|e| self.fault(&e))?;
-        let mut letters = Vec::with_capacity(rows.len());
+        let mut messages = Vec::with_capacity(rows.len());
         for (n, body) in rows {
             match serde_json::from_str(&body) {
-                Ok(letter) => letters.push((unsigned(n), letter)),
+                Ok(message) => messages.push((unsigned(n), message)),
                 // A newer Callsheet posted it. The run must not stop because of a message that it cannot read.
-                Err(error) => tracing::warn!(%run, letter = n, %error, "a letter cannot be read; left out"),
+                Err(error) => tracing::warn!(%run, message = n, %error, "a message cannot be read; left out"),
             }
         }
-        Ok(letters)
+        Ok(messages)
     }
 
     /// The database file.
@@ -109,7 +109,7 @@ impl SqliteStore {
         let connection = self.reading();
         let number = self.number(&connection, run)?;
         let row = connection
-            .prepare_cached("SELECT key, at, v, size, body FROM facts WHERE key = ?1")
+            .prepare_cached("SELECT key, at, v, size, body, orders FROM facts WHERE key = ?1")
             .and_then(|mut statement| statement.query_row(params![key_of(number, n)], FactRow::of).optional())
             .map_err(|e| self.fault(&e))?;
         row.map(|row| row.fact(&self.path, run)).transpose()
@@ -307,12 +307,13 @@ impl Store for SqliteStore {
             }
             let mut columns = self.columns(transaction, &lock.run)?;
             let mut insert = transaction
-                .prepare_cached("INSERT INTO facts (key, at, v, size, body) VALUES (?1, ?2, ?3, ?4, ?5)")
+                .prepare_cached("INSERT INTO facts (key, at, v, size, body, orders) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
                 .map_err(|e| self.fault(&e))?;
             for (fact, (size, body)) in facts.iter().zip(&bodies) {
                 columns.note(&lock.run, fact)?;
+                let orders = (!fact.orders.is_empty()).then(|| to_json(&fact.orders)).transpose()?;
                 insert
-                    .execute(params![key_of(number, fact.n), signed(fact.at), fact.v, size, body])
+                    .execute(params![key_of(number, fact.n), signed(fact.at), fact.v, size, body, orders])
                     .map_err(|e| self.fault(&e))?;
             }
             self.save(transaction, &lock.run, &columns)
@@ -326,7 +327,7 @@ impl Store for SqliteStore {
         let connection = self.reading();
         let number = self.number(&connection, run)?;
         let rows: Vec<FactRow> = connection
-            .prepare_cached("SELECT key, at, v, size, body FROM facts WHERE key BETWEEN ?1 AND ?2 ORDER BY key")
+            .prepare_cached("SELECT key, at, v, size, body, orders FROM facts WHERE key BETWEEN ?1 AND ?2 ORDER BY key")
             .and_then(|mut statement| {
                 let (first, last) = (key_of(number, from), key_of(number, u64::MAX));
                 statement.query_map(params![first, last], FactRow::of)?.collect()
@@ -336,34 +337,34 @@ impl Store for SqliteStore {
         rows.into_iter().map(|row| row.fact(&self.path, run)).collect()
     }
 
-    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault> {
-        let body = to_json(letter)?;
+    fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault> {
+        let body = to_json(message)?;
         self.write(|transaction| {
             self.number(transaction, run)?;
             transaction
-                .execute("INSERT INTO letters (run, body) VALUES (?1, ?2)", params![run.as_str(), body])
+                .execute("INSERT INTO messages (run, body) VALUES (?1, ?2)", params![run.as_str(), body])
                 .map_err(|e| self.fault(&e))?;
             Ok(())
         })
     }
 
-    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault> {
         let connection = self.reading();
         self.must_hold(&connection, lock)?;
-        self.letters_of(&connection, &lock.run)
+        self.messages_of(&connection, &lock.run)
     }
 
     fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault> {
         let connection = self.reading();
         self.number(&connection, run)?;
-        self.letters_of(&connection, run).map(|letters| !letters.is_empty())
+        self.messages_of(&connection, run).map(|messages| !messages.is_empty())
     }
 
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {
         self.write(|transaction| {
             self.must_hold(transaction, lock)?;
             transaction
-                .execute("DELETE FROM letters WHERE run = ?1 AND n <= ?2", params![lock.run.as_str(), signed(up_to)])
+                .execute("DELETE FROM messages WHERE run = ?1 AND n <= ?2", params![lock.run.as_str(), signed(up_to)])
                 .map_err(|e| self.fault(&e))?;
             Ok(())
         })

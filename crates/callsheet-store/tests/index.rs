@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callsheet_runtime::conformance::index::{World, entry};
+use callsheet_runtime::conformance::index::{IndexWorld, entry};
 use callsheet_runtime::ports::{Index, IndexEntry, IndexMode};
 use callsheet_store::{MemoryIndex, SqliteIndex};
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ mod sqlite {
         Project(TempDir::new().unwrap())
     }
 
-    impl World for Project {
+    impl IndexWorld for Project {
         fn open(&self) -> Arc<dyn Index> {
             Arc::new(SqliteIndex::new(self.0.path()))
         }
@@ -39,7 +39,7 @@ mod memory {
         Shared(Arc::new(MemoryIndex::new()))
     }
 
-    impl World for Shared {
+    impl IndexWorld for Shared {
         fn open(&self) -> Arc<dyn Index> {
             Arc::clone(&self.0) as Arc<dyn Index>
         }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry};
 use callsheet_core::record::{Entry, Outcome};
 use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
@@ -31,7 +31,7 @@ fn ended(store: &SqliteStore, name: &str, report: &[u8]) -> Lock {
     let started = events::RunStarted { run: lock.run.clone(), entry, settings, tools }.into();
     let concluded =
         events::RunConcluded { outcome: Outcome::Complete, report: store.stage_blob(report.to_vec()) }.into();
-    let entry = |n, event| LogEntry { v: VERSION, n, at: n, event };
+    let entry = |n, event| LogEntry::new(n, n, event);
     store.append(&lock, &[entry(1, started), entry(2, concluded)]).unwrap();
     lock
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry};
 use callsheet_core::record::{CallFault, CallKey};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, RunId, Slug};
@@ -26,7 +26,7 @@ fn key(task: &str) -> CallKey {
 fn ended(key: CallKey) -> LogEntry {
     let fault = CallFault::Cancelled;
     let event = events::CallFailed { key, fault, sends: 1, message: String::new(), sizes: None }.into();
-    LogEntry { v: VERSION, n: 1, at: 1, event }
+    LogEntry::new(1, 1, event)
 }
 
 /// Looks until what is seen is as wanted.

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::{Entry, Outcome};
 use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{InboxMessage, Lock, Store, StoreFault};
@@ -131,14 +131,14 @@ impl Side {
                 let log = self.openers[*by].read(&lock.run, 1).map_or(0, |facts| facts.len() as u64);
                 let facts: Vec<LogEntry> = (log + 1 + skip..)
                     .zip(kinds)
-                    .map(|(n, kind)| LogEntry { v: VERSION, n, at: 100 * n, event: event(*kind, &lock.run) })
+                    .map(|(n, kind)| LogEntry::new(n, 100 * n, event(*kind, &lock.run)))
                     .collect();
                 told(self.openers[*by].append(&lock, &facts))
             }
             Ask::Read { by, run: number, from } => told(self.openers[*by].read(&run(*number), *from)),
-            Ask::Post { by, run: number, text } => {
-                told(self.openers[*by].post(&run(*number), &InboxMessage::Reply { text: text.clone(), to: None }))
-            }
+            Ask::Post { by, run: number, text } => told(
+                self.openers[*by].post(&run(*number), &InboxMessage::Reply { text: text.clone(), to: None }.into()),
+            ),
             Ask::Letters { by, lock } => told(self.openers[*by].messages(&self.lock(*lock))),
             Ask::Discard { by, lock, up_to } => told(self.openers[*by].discard(&self.lock(*lock), *up_to)),
             Ask::Put { by, byte } => told(self.openers[*by].put_blob(&[*byte])),

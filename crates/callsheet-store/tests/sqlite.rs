@@ -53,7 +53,7 @@ fn started(run: &RunId) -> LogEntry {
     let entry = Entry::Prompt { prompt: "a".to_owned() };
     let event =
         events::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() }.into();
-    LogEntry { v: VERSION, n: 1, at: 1, event }
+    LogEntry::new(1, 1, event)
 }
 
 /// Runs one test of this file in a process of its own, with `CALLSHEET_TEST_PROJECT` telling it where to work.
@@ -99,7 +99,7 @@ fn a_power_cut_takes_whole_batches_from_the_end() {
     let lock = store.lock(&RunId::new("cut")).unwrap();
     store.append(&lock, &[started(&lock.run)]).unwrap();
     for n in [2, 4, 6] {
-        let cancel = |n| LogEntry { v: VERSION, n, at: n, event: events::CancelRequested {}.into() };
+        let cancel = |n| LogEntry::new(n, n, events::CancelRequested {}.into());
         store.stage_blob(noise(9_000));
         store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
     }
@@ -278,7 +278,7 @@ fn like_blobs_are_stored_once() {
         store.stage_blob(prompt.clone());
         let event = events::CancelRequested {}.into();
         let first = started(&lock.run);
-        store.append(&lock, &[if n == 1 { first } else { LogEntry { v: VERSION, n, at: n, event } }]).unwrap();
+        store.append(&lock, &[if n == 1 { first } else { LogEntry::new(n, n, event) }]).unwrap();
     }
     let stored: u32 = world.raw().query_row("SELECT sum(length(bytes)) FROM blobs", [], |row| row.get(0)).unwrap();
     let rules = rules.len();
@@ -316,7 +316,7 @@ fn long_facts_are_stored_smaller() {
     let event =
         events::RunStarted { run: lock.run.clone(), entry, settings: Settings::default(), tools: Default::default() }
             .into();
-    let fact = LogEntry { v: VERSION, n: 1, at: 1, event };
+    let fact = LogEntry::new(1, 1, event);
     store.append(&lock, std::slice::from_ref(&fact)).unwrap();
     let stored: u32 = world.raw().query_row("SELECT length(body) FROM facts", [], |row| row.get(0)).unwrap();
     assert!(stored < 2_000, "{stored}");
@@ -351,11 +351,11 @@ fn a_newer_record_and_a_newer_file_are_too_new() {
 fn an_unreadable_letter_does_not_stop_a_run() {
     let world = world();
     let store = world.store();
-    let run = RunId::new("letters");
+    let run = RunId::new("mail");
     let lock = store.lock(&run).unwrap();
     world
         .raw()
-        .execute_batch("INSERT INTO letters (run, body) VALUES ('letters', '{\"letter\":\"sing\"}'), ('letters', '{\"letter\":\"cancel\"}')")
+        .execute_batch("INSERT INTO messages (run, body) VALUES ('mail', '{\"message\":\"sing\"}'), ('mail', '{\"message\":\"cancel\"}')")
         .unwrap();
     assert_eq!(store.messages(&lock).unwrap().len(), 1);
 }

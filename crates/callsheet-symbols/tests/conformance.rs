@@ -4,11 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_runtime::conformance::outline::Trial;
+use callsheet_runtime::conformance::outline::OutlineTrial;
 use callsheet_symbols::TreeSitter;
 
 /// The sound files of all fixtures.
-fn trial() -> Trial {
+fn trial() -> OutlineTrial {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut texts = Vec::new();
     for folder in root.read_dir().unwrap() {
@@ -22,7 +22,7 @@ fn trial() -> Trial {
         }
     }
     assert!(texts.len() >= 8, "a file of each language");
-    Trial { outline: Arc::new(TreeSitter::default()), texts }
+    OutlineTrial { outline: Arc::new(TreeSitter::default()), texts }
 }
 
 callsheet_runtime::outline_conformance!(trial);

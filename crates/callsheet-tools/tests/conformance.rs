@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::template::SubtaskType;
-use callsheet_runtime::conformance::tool::Trial;
+use callsheet_runtime::conformance::tool::ToolTrial;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Page, ToolContext};
 use callsheet_tools::{HttpFetch, HttpSettings, registry};
@@ -52,7 +52,7 @@ fn project() -> TempDir {
     folder
 }
 
-fn trial(name: &str) -> Trial {
+fn trial(name: &str) -> ToolTrial {
     let folder = project();
     let root = folder.path().join("project");
     let secret = folder.path().join("beside/secret.txt").display().to_string();
@@ -105,7 +105,7 @@ fn trial(name: &str) -> Trial {
         cancel: CancellationToken::new(),
     };
     let tool = registry().into_iter().find(|tool| tool.spec().name == name).unwrap();
-    Trial { tool, context, plenty, escapes, keep: Box::new(folder) }
+    ToolTrial { tool, context, plenty, escapes, keep: Box::new(folder) }
 }
 
 /// Tests of core know the tools from a file. It must say the same as the folder of each tool.

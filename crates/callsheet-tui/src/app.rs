@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use callsheet_app::{LimitUse, RunView, Stage};
+use callsheet_app::{Cursor, LimitUse, RunView, Stage};
 use callsheet_core::events::{self, Event};
 use callsheet_core::record::{CallKey, EffectKey, Gate, GateKind};
 use callsheet_core::spec::Slug;
@@ -99,8 +99,8 @@ pub enum Sure {
     Drop(Slug),
     /// Do a task again that is done.
     Retry(Slug),
-    /// Put these files back as they were before the run.
-    Undo(Vec<String>),
+    /// Put these files back as they were before the run. The cursor: when the person was asked.
+    Undo(Vec<String>, Cursor),
 }
 
 /// Why the screen was left.

@@ -28,7 +28,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
                 " Stop the run? It can be resumed.   y stop   Ctrl-C leave it at work   any other key: continue"
                     .to_owned()
             }
-            Sure::Undo(files) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
+            Sure::Undo(files, _) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
             Sure::Retry(task) => {
                 format!(" Do {task} again, with what reads its result?   y retry   any other key: keep")
             }

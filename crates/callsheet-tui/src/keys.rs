@@ -376,7 +376,7 @@ fn undo(app: &mut App) {
     if files.is_empty() {
         return app.say("this run has no changes to revert");
     }
-    app.sure = Some(Sure::Undo(files.into_iter().collect()));
+    app.sure = Some(Sure::Undo(files.into_iter().collect(), app.run.cursor()));
 }
 
 fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
@@ -391,7 +391,7 @@ fn confirmed(app: &mut App, viewer: &Viewer, sure: Sure) {
             told(app, said, &format!("{task} is dropped"));
         }
         Sure::Retry(task) => retry_now(app, viewer, &task),
-        Sure::Undo(_) => match viewer.order(RunCommand::Undo { tasks: Vec::new() }) {
+        Sure::Undo(_, seen) => match viewer.order_at(Some(seen), RunCommand::Undo { tasks: Vec::new() }) {
             Ok(receipt) => app.say(&receipt.words()),
             Err(why) => app.say(&why),
         },

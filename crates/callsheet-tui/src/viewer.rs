@@ -73,8 +73,13 @@ impl Viewer {
 
     /// Gives a command.
     pub(crate) fn order(&self, command: RunCommand) -> Result<Receipt, String> {
-        let order = Order { by: AnsweredBy::Terminal, command };
-        self.runs.order(&self.run, &order).map_err(|refusal| words(&refusal))
+        self.order_at(None, command)
+    }
+
+    /// Gives a command that was decided on when so much was seen.
+    pub(crate) fn order_at(&self, revision: Option<Cursor>, command: RunCommand) -> Result<Receipt, String> {
+        let order = Order::new(AnsweredBy::Terminal, command).map(|order| Order { revision, ..order });
+        order.and_then(|order| self.runs.order(&self.run, &order)).map_err(|refusal| words(&refusal))
     }
 }
 

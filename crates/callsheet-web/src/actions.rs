@@ -7,7 +7,7 @@ use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 use callsheet_core::record::AnsweredBy;
-use callsheet_core::spec::{ExecutionId, RunId, Slug};
+use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use callsheet_runtime::ports::AskingCall;
 use maud::html;
 
@@ -18,7 +18,7 @@ use crate::page::layout::Frame;
 use crate::page::run::{RunPage, View};
 use crate::page::sheet;
 use crate::server::refused;
-use callsheet_app::{Kind, Order, Refusal, RunCommand, SheetCheck, WordCount};
+use callsheet_app::{Cursor, Kind, Order, Refusal, RunCommand, SheetCheck, WordCount};
 
 /// Fields of a form, in their order; a name may come several times.
 pub(crate) struct Fields(Vec<(String, String)>);
@@ -46,6 +46,14 @@ impl Fields {
         self.0.iter().filter_map(edit).collect()
     }
 
+    /// The order that the form stands for: the same if a browser sends it again.
+    fn order(&self, visit: &Visit, command: RunCommand) -> Order {
+        let path = visit.here().split('?').next().unwrap_or_default();
+        let form = serde_json::json!([visit.page(), path, self.0]).to_string();
+        let key = BlobId::of(form.as_bytes()).as_str().to_owned();
+        Order { by: AnsweredBy::Page, key, revision: self.one("n").parse().ok().map(Cursor), command }
+    }
+
     fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(key, _)| key == name)
     }
@@ -69,12 +77,15 @@ pub(crate) async fn act(
         return save_sheet(&visit, id, fields).await;
     }
     let done = move |app: &Visit, id: &RunId| match what.as_str() {
-        "cancel" => order(app, id, RunCommand::Stop),
+        "cancel" => order(app, id, &fields, RunCommand::Stop),
         "resume" => app.runs.resume(id).map(|receipt| receipt.words()),
-        "retry" => and_go_on(app, id, RunCommand::Retry { tasks: fields.all("task"), keep_changes: false }),
-        "undo" => undo(app, id),
+        "retry" => and_go_on(app, id, &fields, RunCommand::Retry { tasks: fields.all("task"), keep_changes: false }),
+        "undo" => undo(app, id, &fields),
         "raise" => match fields.one("max").trim().parse::<f64>() {
-            Ok(max) => and_go_on(app, id, RunCommand::Raise { limits: vec![(fields.one("limit"), max)] }),
+            Ok(max) => {
+                let limits = vec![(fields.one("limit"), max)];
+                and_go_on(app, id, &fields, RunCommand::Raise { limits })
+            }
             Err(_) => Err(Refusal::usage("the new limit is no number", "")),
         },
         "answer" => {
@@ -83,7 +94,7 @@ pub(crate) async fn act(
                 run: ExecutionId::new(fields.one("execution")),
                 call: fields.one("call"),
             };
-            let said = order(app, id, RunCommand::Reply { to, text: fields.one("text") });
+            let said = order(app, id, &fields, RunCommand::Reply { to, text: fields.one("text") });
             and_resume(app, id, &fields, said)
         }
         _ => Err(Refusal::usage(format!("this page cannot do “{what}”"), "reload it")),
@@ -103,7 +114,7 @@ pub(crate) async fn decide(
     let to = came_from(&visit, &from, &id);
     let decided = blocking(&visit, move |app| {
         app.record.summary(&id)?;
-        match verdict(&fields, gate).and_then(|command| order(app, &id, command)) {
+        match verdict(&fields, gate).and_then(|command| order(app, &id, &fields, command)) {
             Err(refusal) if !fields.edits().is_empty() => typed_again(app, &id, gate, &fields, refusal).map(Some),
             said => {
                 let said = and_resume(app, &id, &fields, said);
@@ -158,22 +169,21 @@ fn verdict(fields: &Fields, gate: u32) -> Result<RunCommand, Refusal> {
 }
 
 /// Gives a command. What came of it, in words.
-fn order(app: &Visit, id: &RunId, command: RunCommand) -> Said {
-    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command })?;
+fn order(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
+    let receipt = app.runs.order(id, &fields.order(app, command))?;
     let notes: String = receipt.notes.iter().map(|note| format!(". {note}")).collect();
     Ok(receipt.words() + &notes)
 }
 
 /// The same; a run that rests goes on with it.
-fn and_go_on(app: &Visit, id: &RunId, command: RunCommand) -> Said {
-    let receipt = app.runs.order(id, &Order { by: AnsweredBy::Page, command })?;
+fn and_go_on(app: &Visit, id: &RunId, fields: &Fields, command: RunCommand) -> Said {
+    let receipt = app.runs.order(id, &fields.order(app, command))?;
     if receipt.is_sent() { Ok(receipt.words()) } else { app.runs.resume(id).map(|receipt| receipt.words()) }
 }
 
 /// Takes the changes of a run back. What could not be taken back makes it a refusal.
-fn undo(app: &Visit, id: &RunId) -> Said {
-    let receipt =
-        app.runs.order(id, &Order { by: AnsweredBy::Page, command: RunCommand::Undo { tasks: Vec::new() } })?;
+fn undo(app: &Visit, id: &RunId, fields: &Fields) -> Said {
+    let receipt = app.runs.order(id, &fields.order(app, RunCommand::Undo { tasks: Vec::new() }))?;
     match receipt.undone.as_ref().is_none_or(|undone| undone.refused.is_empty()) {
         true => Ok(receipt.words()),
         false => {
@@ -227,12 +237,12 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     let run = id.clone();
     let shown = blocking(visit, move |app| {
         let (seen, text) = (fields.one("seen"), fields.one("text"));
-        let saved = order(app, &id, RunCommand::Edit { seen: seen.clone(), text: text.clone() });
+        let saved = order(app, &id, &fields, RunCommand::Edit { seen: seen.clone(), text: text.clone() });
         if saved.is_ok() {
             app.say(&id, saved);
             return Ok(None);
         }
-        editor(app, &id, (&seen, &text), Some(&saved)).map(Some)
+        editor(app, &id, &fields, Some(&saved)).map(Some)
     });
     match shown.await {
         Ok(None) => Redirect::to(&format!("{}runs/{run}/sheet", visit.root())).into_response(),
@@ -241,14 +251,15 @@ async fn save_sheet(visit: &Visit, id: RunId, fields: Fields) -> Response {
     }
 }
 
-fn editor(app: &Visit, id: &RunId, (seen, text): (&str, &str), said: Option<&Said>) -> Result<Drawn, Refusal> {
+fn editor(app: &Visit, id: &RunId, fields: &Fields, said: Option<&Said>) -> Result<Drawn, Refusal> {
+    let (seen, text, n) = (fields.one("seen"), fields.one("text"), fields.one("n"));
     app.with_run(id, |page| {
-        let check = app.runs.check_sheet(page.run, text).unwrap_or_default();
+        let check = app.runs.check_sheet(page.run, &text).unwrap_or_default();
         let body = html! {
             p.crumbs { a href="./" { "Runs" } " / " a.mono href=(page.address("")) { (id) } }
             h1 { "Sheet" }
             @if let Some(said) = said { (crate::page::run::told(said)) }
-            (sheet::editor(page, &[], (seen, text), &check))
+            (sheet::editor(page, &[], (&seen, &n, &text), &check))
         };
         let project = app.runs.project();
         let frame = Frame { visit: app, title: "Sheet", project: &project, query: "", live: None };
@@ -261,10 +272,10 @@ pub(crate) async fn check_sheet(visit: Visit, Path(run): Path<String>, Form(fiel
     let id = RunId::new(run);
     let fields = Fields(fields);
     let shown = blocking(&visit, move |app| {
-        let (seen, text) = (fields.one("seen"), fields.one("text"));
         if !fields.has("part") {
-            return editor(app, &id, (&seen, &text), None);
+            return editor(app, &id, &fields, None);
         }
+        let text = fields.one("text");
         app.with_run(&id, |page| {
             let check: SheetCheck = app.runs.check_sheet(page.run, &text)?;
             Ok(Drawn::page(sheet::checked(&check)))

@@ -15,7 +15,7 @@ use callsheet_runtime::shown::mask;
 use crate::guard::Guard;
 use crate::page::run::RunPage;
 use crate::record::{Record, locked};
-use callsheet_app::{Refusal, RunControl};
+use callsheet_app::{Refusal, RunControl, new_key};
 
 /// What came of the last thing that was done for a run.
 pub(crate) type Said = Result<String, Refusal>;
@@ -51,6 +51,8 @@ pub(crate) struct Visit {
     app: Arc<App>,
     /// Its address, below that of the first page.
     here: String,
+    /// The page that a person looks at. What follows it as it changes has the same.
+    page: String,
 }
 
 impl Deref for Visit {
@@ -72,12 +74,21 @@ impl FromRequestParts<Arc<App>> for Visit {
 impl Visit {
     pub fn new(app: &Arc<App>, uri: &Uri) -> Self {
         let here = uri.path_and_query().map_or("", |address| address.as_str());
-        Self { app: Arc::clone(app), here: here.strip_prefix('/').unwrap_or(here).to_owned() }
+        let here = here.strip_prefix('/').unwrap_or(here).to_owned();
+        let is_key = |text: &&str| text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric());
+        let asked = here.split(['?', '&']).skip(1).find_map(|part| part.strip_prefix("page=")).filter(is_key);
+        let page = asked.map_or_else(|| new_key().unwrap_or_default(), str::to_owned);
+        Self { app: Arc::clone(app), here, page }
     }
 
     /// Its address, below that of the first page.
     pub fn here(&self) -> &str {
         &self.here
+    }
+
+    /// The name of the page that a person looks at: that of a form which is sent twice is the same.
+    pub fn page(&self) -> &str {
+        &self.page
     }
 
     /// The first page, as seen from here: the token may stand before it in the address.

@@ -10,8 +10,8 @@ use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command_text};
 use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};
 
-use super::{LocalRuns, parts, recorded};
-use crate::command::{Order, Receipt, RunCommand, WordCount};
+use super::{LocalRuns, Ordered, parts, recorded};
+use crate::command::{Receipt, RunCommand, WordCount};
 use crate::refusal::Refusal;
 
 /// The gates of a run that wait.
@@ -42,8 +42,9 @@ pub fn grantable(view: &GateView) -> Option<CommandCall> {
 }
 
 /// Carries out an answer.
-pub(super) fn answer(runs: &LocalRuns, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
+pub(super) fn answer(runs: &Ordered<'_>, run: &RunId) -> Result<Receipt, Refusal> {
     let asked = Asked::of(runs, run)?;
+    let order = runs.order;
     let mut notes = Vec::new();
     let messages = match &order.command {
         RunCommand::Approve { gates, tasks, later, always } => {
@@ -98,16 +99,17 @@ fn message(gate: &Gate, answer: Answer, named: bool, by: AnsweredBy) -> InboxMes
 }
 
 impl Asked {
-    fn of(runs: &LocalRuns, id: &RunId) -> Result<Self, Refusal> {
+    fn of(runs: &Ordered<'_>, id: &RunId) -> Result<Self, Refusal> {
         let (store, mut found) = runs.found(id)?;
-        let mut run = recorded(&store, &found)?.run;
-        let edited = runs.take_in(&found, &run)?;
+        let mut folded = recorded(&store, &found)?;
+        let edited = runs.take_in(&found, &folded.run)?;
         if edited {
             (_, found) = runs.found(id)?;
-            run = recorded(&store, &found)?.run;
+            folded = recorded(&store, &found)?;
         }
-        let run = run.into_run();
-        let open: Vec<Gate> = open_gates(&run).collect();
+        let then = runs.order.revision.map(|seen| folded.gates_at(seen));
+        let run = folded.run.into_run();
+        let mut open: Vec<Gate> = open_gates(&run).collect();
         if open.is_empty() && edited {
             return Err(Refusal::usage(
                 format!("after the edit of its sheet, run {id} no longer waits for approval"),
@@ -118,6 +120,15 @@ impl Asked {
             return Err(Refusal::usage(
                 format!("run {id} is not waiting for approval"),
                 format!("inspect it: callsheet show {id}"),
+            ));
+        }
+        if let Some(then) = then {
+            open.retain(|gate| then.contains(gate));
+        }
+        if open.is_empty() {
+            return Err(Refusal::usage(
+                format!("what run {id} asks now was not asked when you looked"),
+                "look at what is asked now",
             ));
         }
         Ok(Self { store, found, run, open })

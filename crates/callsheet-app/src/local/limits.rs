@@ -4,11 +4,11 @@ use callsheet_core::spec::RunId;
 use callsheet_core::view::amount;
 use callsheet_runtime::ports::InboxMessage;
 
-use super::{LocalRuns, recorded};
+use super::{Ordered, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 
-pub(super) fn raise(runs: &LocalRuns, id: &RunId, limits: &[(String, f64)]) -> Result<Receipt, Refusal> {
+pub(super) fn raise(runs: &Ordered<'_>, id: &RunId, limits: &[(String, f64)]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let run = recorded(&store, &found)?.run.into_run();
     for (name, max) in limits {

@@ -9,6 +9,7 @@ mod sheet;
 mod tasks;
 mod undo;
 
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use callsheet_core::events::LogEntry;
@@ -16,7 +17,7 @@ use callsheet_core::record::Gate;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::gate_view;
-use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, RunSummary, Store};
+use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Posted, RunSummary, Store};
 use callsheet_runtime::shown::Shown;
 
 use crate::answer::answer_text;
@@ -76,10 +77,58 @@ impl LocalRuns {
     pub fn is_edited(&self, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
         sheet::edited_on_disk(self, id, run)
     }
+}
 
-    /// Leaves messages for the run.
+/// The runs for one order.
+struct Ordered<'a> {
+    runs: &'a LocalRuns,
+    order: &'a Order,
+}
+
+impl Deref for Ordered<'_> {
+    type Target = LocalRuns;
+
+    fn deref(&self) -> &LocalRuns {
+        self.runs
+    }
+}
+
+impl Ordered<'_> {
+    /// Leaves messages for the run, each under a name of its own.
     fn post(&self, store: &Arc<dyn Store>, run: &RunSummary, messages: &[InboxMessage]) -> Result<(), Refusal> {
-        messages.iter().try_for_each(|message| store.post(&run.run, message)).map_err(Refusal::from)
+        for (number, message) in messages.iter().enumerate() {
+            let posted = Posted { order: Some(self.order.id(number)), message: message.clone() };
+            store.post(&run.run, &posted)?;
+        }
+        Ok(())
+    }
+
+    /// What was recorded since the person decided.
+    fn since(&self, run: &RunId) -> Result<Vec<LogEntry>, Refusal> {
+        self.order.revision.map_or(Ok(Vec::new()), |seen| self.watch(run, seen))
+    }
+
+    /// The receipt of an order that was given before and is carried out.
+    fn done_before(&self, run: &RunId) -> Result<Option<Receipt>, Refusal> {
+        let since = self.since(run)?;
+        let is_done = since.iter().flat_map(|entry| &entry.orders).any(|id| self.order.owns(id));
+        Ok(is_done.then(|| Receipt::done(run, "this was done already")))
+    }
+
+    fn carry_out(&self, run: &RunId) -> Result<Receipt, Refusal> {
+        if let Some(receipt) = self.done_before(run)? {
+            return Ok(receipt);
+        }
+        match &self.order.command {
+            RunCommand::Approve { .. } | RunCommand::Keep { .. } | RunCommand::Deny { .. } => gates::answer(self, run),
+            RunCommand::Reply { to, text } => questions::reply(self, run, to, text),
+            RunCommand::Retry { tasks, keep_changes } => tasks::retry(self, run, tasks, *keep_changes),
+            RunCommand::Remove { tasks } => tasks::remove(self, run, tasks),
+            RunCommand::Raise { limits } => limits::raise(self, run, limits),
+            RunCommand::Edit { seen, text } => sheet::save(self, run, seen, text),
+            RunCommand::Stop => self.stop(run),
+            RunCommand::Undo { tasks } => undo::undo(self, run, tasks),
+        }
     }
 
     fn stop(&self, run: &RunId) -> Result<Receipt, Refusal> {
@@ -151,18 +200,7 @@ impl RunControl for LocalRuns {
     }
 
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal> {
-        match &order.command {
-            RunCommand::Approve { .. } | RunCommand::Keep { .. } | RunCommand::Deny { .. } => {
-                gates::answer(self, run, order)
-            }
-            RunCommand::Reply { to, text } => questions::reply(self, run, to, text),
-            RunCommand::Retry { tasks, keep_changes } => tasks::retry(self, run, tasks, *keep_changes),
-            RunCommand::Remove { tasks } => tasks::remove(self, run, tasks),
-            RunCommand::Raise { limits } => limits::raise(self, run, limits),
-            RunCommand::Edit { seen, text } => sheet::save(self, run, seen, text),
-            RunCommand::Stop => self.stop(run),
-            RunCommand::Undo { tasks } => undo::undo(self, run, tasks),
-        }
+        Ordered { runs: self, order }.carry_out(run)
     }
 
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal> {

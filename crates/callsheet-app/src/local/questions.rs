@@ -3,11 +3,11 @@
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
-use super::{LocalRuns, recorded};
+use super::{Ordered, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 
-pub(super) fn reply(runs: &LocalRuns, id: &RunId, to: &AskingCall, text: &str) -> Result<Receipt, Refusal> {
+pub(super) fn reply(runs: &Ordered<'_>, id: &RunId, to: &AskingCall, text: &str) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let run = recorded(&store, &found)?.run;
     if !run.questions().iter().any(|open| open.asking == *to) {

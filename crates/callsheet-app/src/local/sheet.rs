@@ -1,7 +1,8 @@
 //! The plan file of a run, edited by a person.
 
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::Severity;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::driver;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::RunSummary;
@@ -9,7 +10,7 @@ use callsheet_runtime::runfiles::{RunFileFault, RunFiles};
 use callsheet_runtime::sheetfile::{is_edited, preview_edit};
 use callsheet_runtime::shown::{Shown, edited};
 
-use super::{LocalRuns, recorded};
+use super::{LocalRuns, Ordered, recorded};
 use crate::command::Receipt;
 use crate::control::{SheetCheck, SheetIssue};
 use crate::refusal::Refusal;
@@ -68,8 +69,16 @@ pub(super) fn check(runs: &LocalRuns, run: &RunView, text: &str) -> Result<Sheet
     Ok(SheetCheck { issues: issues.collect(), effect: effect.unwrap_or_default() })
 }
 
-pub(super) fn save(runs: &LocalRuns, id: &RunId, seen: &str, text: &str) -> Result<Receipt, Refusal> {
+pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
+    let taken = runs.since(id)?.iter().rev().find_map(edit_of).cloned();
+    if taken.as_ref().is_some_and(|taken| *taken == BlobId::of(text.as_bytes())) {
+        return Ok(Receipt::done(id, "this edit was saved already"));
+    }
+    if taken.is_some() {
+        let what = format!("somebody else edited the plan of {id} since you began; nothing was saved");
+        return Err(Refusal::usage(what, "copy your text, reload the page, and edit again"));
+    }
     let run = recorded(&store, &found)?.run;
     let files = files(runs, id)?;
     let on_disk = files.sheet().map_err(|fault| unusable(&fault))?.map(|file| file.bytes);
@@ -91,6 +100,14 @@ pub(super) fn save(runs: &LocalRuns, id: &RunId, seen: &str, text: &str) -> Resu
         if found.owner.is_some() || run.run().may_edit() { "the run has it" } else { "it counts when the run resumes" };
     let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
     Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
+}
+
+/// The text of an edit that was taken by this entry.
+fn edit_of(entry: &LogEntry) -> Option<&BlobId> {
+    match &entry.event {
+        Event::ListAdopted(events::ListAdopted { origin: ListOrigin::Edit(text), .. }) => Some(text),
+        _ => None,
+    }
 }
 
 /// Whether a form has the text of a file. Browsers send its lines in their own way.

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
-use super::{LocalRuns, recorded};
+use super::{Ordered, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 use crate::words::one_line;
@@ -32,7 +32,7 @@ struct SteeredRun {
 }
 
 /// Leaves a retry for the run. What comes back with the resume alone needs no message.
-pub(super) fn retry(runs: &LocalRuns, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
+pub(super) fn retry(runs: &Ordered<'_>, id: &RunId, tasks: &[String], keep_changes: bool) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, changed } = find(runs, id, tasks, SteerAction::Retry)?;
     if !changed.is_empty() && !keep_changes {
         return Err(changes_stand(&found.run, &tasks, &changed));
@@ -44,7 +44,7 @@ pub(super) fn retry(runs: &LocalRuns, id: &RunId, tasks: &[String], keep_changes
 }
 
 /// Leaves the removal of tasks for the run.
-pub(super) fn remove(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
+pub(super) fn remove(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
     let SteeredRun { store, found, tasks, .. } = find(runs, id, tasks, SteerAction::Drop)?;
     let what = match tasks.as_slice() {
         [task] => format!("the removal of {task}"),
@@ -55,7 +55,7 @@ pub(super) fn remove(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<R
 }
 
 /// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
-fn find(runs: &LocalRuns, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
+fn find(runs: &Ordered<'_>, id: &RunId, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
     let run = recorded(&store, &found)?.run.into_run();
@@ -234,7 +234,7 @@ fn of_a_template(run: &Run, id: &RunId) -> Refusal {
 
 fn with(run: &Run, event: Event) -> Option<Run> {
     let mut run = run.clone();
-    let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event };
+    let fact = LogEntry::new(run.last_fact() + 1, run.now_ms(), event);
     run.apply(&fact).is_ok().then_some(run)
 }
 

@@ -2,18 +2,25 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::events::Event;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Undone, undo as take_back};
 
 use super::tasks::unknown;
-use super::{LocalRuns, recorded};
+use super::{Ordered, recorded};
 use crate::command::Receipt;
 use crate::refusal::Refusal;
 
-pub(super) fn undo(runs: &LocalRuns, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
+pub(super) fn undo(runs: &Ordered<'_>, id: &RunId, tasks: &[String]) -> Result<Receipt, Refusal> {
     let (store, found) = runs.found(id)?;
     let id = &found.run;
+    if runs.since(id)?.iter().any(|entry| matches!(entry.event, Event::ChangesApplied(_))) {
+        return Err(Refusal::usage(
+            format!("run {id} changed files since you looked; nothing was reverted"),
+            "look at its changes, and undo again",
+        ));
+    }
     let of = if tasks.is_empty() { None } else { Some(named(recorded(&store, &found)?.run.run(), id, tasks)?) };
     let undone = take_back(&store, runs.host.project(), &runs.host.store_folder(), id, of.as_ref(), &|_| ())
         .map_err(|fault| Refusal::of_drive(&fault, id, &format!("callsheet resume {id}")))?;

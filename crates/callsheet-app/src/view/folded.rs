@@ -1,6 +1,7 @@
 //! A run with its log.
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::record::Gate;
 
 use super::{Cursor, RunView};
 
@@ -29,6 +30,14 @@ impl Folded {
                 }
             }
         }
+    }
+
+    /// The gates that were open when so much was recorded.
+    pub(crate) fn gates_at(&self, cursor: Cursor) -> Vec<Gate> {
+        let mut then = RunView::default();
+        let until = self.entries.iter().take_while(|entry| entry.n <= cursor.0);
+        until.for_each(|entry| drop(then.take(entry)));
+        then.open_gates()
     }
 
     /// What has been taken.

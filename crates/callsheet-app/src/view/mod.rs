@@ -6,7 +6,7 @@ mod folded;
 mod lines;
 mod of_tree;
 
-use callsheet_core::events::{Event, LogEntry, Piece};
+use callsheet_core::events::{Event, LinePiece, LogEntry};
 use callsheet_core::record::{CallKey, EffectKey, Gate};
 use callsheet_core::run::{Reject, Run};
 use callsheet_core::spec::Slug;
@@ -294,9 +294,9 @@ impl RunView {
 /// An event in words. `run`: the run after it.
 fn event_line(event: &Event, run: &Run) -> Option<EventLine> {
     let line = event.line(run)?;
-    let shown = |piece: &Piece| match piece {
-        Piece::Own(words) => words.clone(),
-        Piece::Quoted { text, most } => one_line(text, *most),
+    let shown = |piece: &LinePiece| match piece {
+        LinePiece::Own(words) => words.clone(),
+        LinePiece::Quoted { text, most } => one_line(text, *most),
     };
     Some(EventLine { text: line.pieces.iter().map(shown).collect(), is_detail: line.is_detail })
 }

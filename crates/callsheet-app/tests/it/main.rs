@@ -3,7 +3,7 @@
 
 mod stage;
 
-use callsheet_app::{Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl};
 use callsheet_core::record::{Answer, AnsweredBy, Verdict};
 use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
@@ -11,7 +11,11 @@ use callsheet_runtime::ports::{AskingCall, InboxMessage};
 use crate::stage::{RUN, Stage};
 
 fn order(runs: &dyn RunControl, command: RunCommand) -> Result<Receipt, Refusal> {
-    runs.order(&RunId::new(RUN), &Order { by: AnsweredBy::Page, command })
+    order_of(runs, RUN, command)
+}
+
+fn order_of(runs: &dyn RunControl, run: &str, command: RunCommand) -> Result<Receipt, Refusal> {
+    runs.order(&RunId::new(run), &Order::new(AnsweredBy::Page, command).unwrap())
 }
 
 fn approve(gates: &[u32], tasks: &[&str]) -> RunCommand {
@@ -99,16 +103,45 @@ fn a_run_is_stopped_only_while_it_is_driven() {
     assert_eq!(stage.resumed(), 0);
     stage.runs().resume(&RunId::new(RUN)).unwrap();
     assert_eq!(stage.resumed(), 1);
-    let unknown =
-        stage.runs().order(&RunId::new("nothing"), &Order { by: AnsweredBy::Page, command: RunCommand::Stop });
+    let unknown = order_of(stage.runs(), "nothing", RunCommand::Stop);
     assert!(unknown.unwrap_err().what.contains("there is no run nothing"));
 }
 
 /// Remote faces send commands as text.
 #[test]
 fn commands_are_data() {
-    let text = r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#;
+    let text = r#"{"by":"page","key":"a1","revision":7,"command":"raise","limits":[["max_calls",40.0]]}"#;
     let read: Order = serde_json::from_str(text).unwrap();
+    assert_eq!((read.key.as_str(), read.revision), ("a1", Some(Cursor(7))));
     assert_eq!(read.command, RunCommand::Raise { limits: vec![("max_calls".to_owned(), 40.0)] });
     assert_eq!(serde_json::to_string(&read).unwrap(), text);
+}
+
+#[test]
+fn an_order_that_is_given_again_is_done_once() {
+    let mut stage = Stage::of(&["write-a", "write-b"]);
+    let stop = Order { revision: Some(stage.seen()), ..Order::new(AnsweredBy::Page, RunCommand::Stop).unwrap() };
+    let run = RunId::new(RUN);
+    stage.runs().order(&run, &stop).unwrap();
+    // Nobody has taken it: what is left has the same name, so the driver takes one of the two.
+    stage.runs().order(&run, &stop).unwrap();
+    let posted = stage.posted();
+    assert!(posted[0].order.is_some() && posted[0] == posted[1], "{posted:?}");
+    stage.take(&posted[0], callsheet_core::events::CancelRequested {}.into());
+    let again = stage.runs().order(&run, &stop).unwrap();
+    assert_eq!(again.words(), "this was done already");
+    assert!(stage.left().is_empty());
+    // Another order of the same words is another one.
+    order(stage.runs(), RunCommand::Stop).unwrap();
+    assert_eq!(stage.left(), [InboxMessage::Cancel]);
+}
+
+#[test]
+fn what_was_asked_after_a_person_looked_is_not_approved() {
+    let stage = Stage::of(&["write-a"]);
+    let approve = |seen| Order { revision: Some(seen), ..Order::new(AnsweredBy::Page, approve(&[], &[])).unwrap() };
+    let refusal = stage.runs().order(&RunId::new(RUN), &approve(Cursor(1))).unwrap_err();
+    assert!(refusal.what.contains("was not asked when you looked"), "{refusal:?}");
+    stage.runs().order(&RunId::new(RUN), &approve(stage.seen())).unwrap();
+    assert_eq!(stage.left().len(), 1);
 }

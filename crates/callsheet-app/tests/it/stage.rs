@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use callsheet_app::{Host, LocalRuns, Refusal, RunControl, Started};
-use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
+use callsheet_app::{Cursor, Host, LocalRuns, Refusal, RunControl, Started};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{Goals, Policy, RunId, Settings, Slug, Task};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::open_gates;
 use callsheet_runtime::grants::GrantedThing;
-use callsheet_runtime::ports::{InboxMessage, LiveText, Lock, Store};
+use callsheet_runtime::ports::{InboxMessage, LiveText, Lock, Posted, Store};
 use callsheet_runtime::services::Services;
 use callsheet_store::MemoryStore;
 use tempfile::TempDir;
@@ -54,9 +54,24 @@ impl Stage {
         stage
     }
 
-    fn note(&mut self, event: Event) {
+    /// The driver records what a message says.
+    pub fn take(&mut self, posted: &Posted, event: Event) {
         let n = self.run.last_fact() + 1;
-        let entry = LogEntry { v: VERSION, n, at: 1_772_000_000_000 + n * 1_000, event };
+        let orders = posted.order.clone().into_iter().collect();
+        let entry = LogEntry { orders, ..LogEntry::new(n, 1_772_000_000_000 + n * 1_000, event) };
+        self.run.apply(&entry).unwrap();
+        self.program.store.append(&self.lock, &[entry]).unwrap();
+    }
+
+    /// What a person sees now.
+    pub fn seen(&self) -> Cursor {
+        Cursor(self.run.last_fact())
+    }
+
+    /// Records an event.
+    pub fn note(&mut self, event: Event) {
+        let n = self.run.last_fact() + 1;
+        let entry = LogEntry::new(n, 1_772_000_000_000 + n * 1_000, event);
         self.run.apply(&entry).unwrap();
         self.program.store.append(&self.lock, &[entry]).unwrap();
     }
@@ -73,11 +88,16 @@ impl Stage {
 
     /// What was left for the run since this was asked last.
     pub fn left(&self) -> Vec<InboxMessage> {
+        self.posted().into_iter().map(|posted| posted.message).collect()
+    }
+
+    /// The same with the orders that left it.
+    pub fn posted(&self) -> Vec<Posted> {
         let messages = self.program.store.messages(&self.lock).unwrap();
         if let Some((last, _)) = messages.last() {
             self.program.store.discard(&self.lock, *last).unwrap();
         }
-        messages.into_iter().map(|(_, message)| message).collect()
+        messages.into_iter().map(|(_, posted)| posted).collect()
     }
 
     /// The process that drove the run is gone.

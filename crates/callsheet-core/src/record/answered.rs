@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Where an approval was answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AnsweredBy {
     /// By somebody at a terminal that shows the run.

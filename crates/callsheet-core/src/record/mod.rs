@@ -3,12 +3,14 @@
 mod answered;
 mod list;
 mod operators;
+mod order;
 mod parts;
 mod stop;
 pub mod words;
 
 pub use answered::AnsweredBy;
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
+pub use order::OrderId;
 
 pub use list::{AdoptedList, Beside, PlannedTask, Removal};
 pub use parts::{

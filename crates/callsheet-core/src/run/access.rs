@@ -17,9 +17,9 @@ use super::ledger::Spent;
 use super::limit::Limit;
 use super::operators::{NodeInstance, Operators};
 use super::refused::RefusedMove;
-use super::spell::spell;
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
+use super::time_split::counts_as;
 use super::totals::{CallRecord, Totals};
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
@@ -180,6 +180,11 @@ impl Run {
         self.tasks.refused()
     }
 
+    /// Whether an order of this key was carried out.
+    pub fn has_carried_out(&self, key: &str) -> bool {
+        self.clock.has_carried_out(key)
+    }
+
     /// The number of the last fact that was applied.
     pub fn last_fact(&self) -> u64 {
         self.clock.last_entry()
@@ -246,7 +251,7 @@ impl Run {
         let approval = Approval(self);
         let asks = approval.open_gates().any(|gate| gate_names(&gate, slug))
             || approval.questions().any(|question| question.task() == Some(slug));
-        asks && !self.flights.works_by_itself(slug)
+        asks && !self.in_flight.works_by_itself(slug)
     }
 
     /// The work of a task of a template may be done and its result a failure: it failed, and until its result is judged it
@@ -442,7 +447,7 @@ impl Run {
 
     /// The same up to now, for a run that is being watched.
     pub fn times_at(&self, at: u64) -> Times {
-        self.clock.times_at(at, spell(self, false))
+        self.clock.times_at(at, counts_as(self, false))
     }
 
     /// What the last resume had not to do again; `None`: the run was never resumed.
@@ -494,17 +499,17 @@ impl Run {
 
     /// Whether the effect is outstanding.
     pub fn is_outstanding(&self, key: &EffectKey) -> bool {
-        self.flights.is_pending(key)
+        self.in_flight.is_pending(key)
     }
 
     /// Whether the effect has been started and its result has not been applied.
     pub fn is_in_flight(&self, key: &EffectKey) -> bool {
-        self.flights.contains(key)
+        self.in_flight.contains(key)
     }
 
     /// The reply of the call is about to be read.
     pub(super) fn is_to_be_read(&self, key: &CallKey) -> bool {
-        self.flights.is_pending(&EffectKey::Read(key.clone()))
+        self.in_flight.is_pending(&EffectKey::Read(key.clone()))
     }
 
     /// The problems that hold a step: the next one that has a writer, until an accepted iteration has seen them (spec

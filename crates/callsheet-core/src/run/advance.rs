@@ -131,16 +131,16 @@ impl Advancing<'_> {
         let run = &mut *self.0;
         if run.stage() != former || run.operators.has_any() {
             // What may be done of one task depends on more than it.
-            run.flights.look_again();
+            run.in_flight.look_again();
         }
         for place in run.tasks.changed_places().collect::<Vec<_>>() {
-            run.flights.look_again_at(place);
+            run.in_flight.look_again_at(place);
         }
         let mut work = Schedule(run).work();
         for limit in std::mem::take(&mut work.reached) {
             run.progress.notified_mut().note_reached(limit);
         }
-        let rests = work.effects.is_empty() && work.under_way.is_empty() && run.flights.count_under_way() == 0;
+        let rests = work.effects.is_empty() && work.under_way.is_empty() && run.in_flight.count_under_way() == 0;
         if let (true, Some(limit)) = (rests, work.blocked)
             && limit != Limit::Exclusive
         {
@@ -155,6 +155,6 @@ impl Advancing<'_> {
             work = Schedule(run).work();
         }
         work.effects.extend(Schedule(run).people());
-        run.flights.set_pending(work.effects, work.under_way, work.waiting);
+        run.in_flight.set_pending(work.effects, work.under_way, work.waiting);
     }
 }

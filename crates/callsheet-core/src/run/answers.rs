@@ -69,7 +69,7 @@ impl Answers<'_> {
         let mut moved = false;
         for (slug, run, id, again) in closed {
             let key = EffectKey::Tool { task: slug.clone(), run: run.clone(), call: id.clone() };
-            if self.0.flights.contains(&key) {
+            if self.0.in_flight.contains(&key) {
                 continue;
             }
             let agreed = !again && Approval(self.0).has_words_of(&slug, &run, &id);
@@ -110,7 +110,7 @@ impl Answers<'_> {
                 }
             }
         }
-        self.0.flights.end(&EffectKey::Gate(gate.clone()));
+        self.0.in_flight.end(&EffectKey::Gate(gate.clone()));
         self.agree();
         self.0.progress.stop_waiting();
     }
@@ -144,7 +144,7 @@ impl Answers<'_> {
             {
                 call.state = ToolState::Approved;
             }
-            self.0.flights.end(&EffectKey::Gate(gate));
+            self.0.in_flight.end(&EffectKey::Gate(gate));
         }
     }
 
@@ -165,7 +165,7 @@ impl Answers<'_> {
                 }
             }
         }
-        self.0.flights.end(&EffectKey::Gate(gate.clone()));
+        self.0.in_flight.end(&EffectKey::Gate(gate.clone()));
     }
 
     fn answered_before_run(&mut self, listed: &[Slug], answer: &Answer) {
@@ -196,7 +196,7 @@ impl Answers<'_> {
     pub fn wait_for_person(&mut self, outcome: Outcome) {
         self.0.progress.wait(outcome);
         // They reserve nothing.
-        let _ = self.0.flights.abort(|key| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
+        let _ = self.0.in_flight.abort(|key| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
     }
 }
 

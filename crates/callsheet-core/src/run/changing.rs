@@ -64,7 +64,7 @@ impl Changing<'_> {
 
     /// A change set was checked (spec 10.10). The first failure goes back to the model, as long as it has an attempt left.
     pub fn checked(&mut self, key: &SetKey, check: &CheckReport, issues: &[Issue]) {
-        self.0.flights.end(&key.attempt());
+        self.0.in_flight.end(&key.attempt());
         let max = limits::attempts(self.0);
         let Some(owner) = self.owner_mut(key) else {
             self.0.changes.take(key);
@@ -96,7 +96,7 @@ impl Changing<'_> {
     }
 
     pub fn applied(&mut self, key: &SetKey, changes: &ChangeSet) {
-        self.0.flights.end(&key.apply());
+        self.0.in_flight.end(&key.apply());
         let Some(pending) = self.0.changes.take(key) else { return };
         self.0.changes.note_change();
         let revision = self.0.changes.revision();
@@ -122,12 +122,12 @@ impl Changing<'_> {
     /// A set that fits the files as they are now takes the place of one that does not, under the next number. Where its
     /// hunks are others than those that were approved, or that a gate shows, the gate asks again.
     pub fn rebased(&mut self, key: &SetKey, changes: &ChangeSet, as_shown: bool) {
-        self.0.flights.end(&key.apply());
+        self.0.in_flight.end(&key.apply());
         let Some(pending) = self.0.changes.take(key) else { return };
         let as_shown = as_shown && !matches!(pending.stage, SetStage::Gated(_));
         if let SetStage::Gated(n) = pending.stage {
             let (task, run, set) = (key.task.clone(), key.run.clone(), key.set);
-            self.0.flights.end(&EffectKey::Gate(Gate { n, kind: GateKind::BeforeApply { task, run, set } }));
+            self.0.in_flight.end(&EffectKey::Gate(Gate { n, kind: GateKind::BeforeApply { task, run, set } }));
             self.0.progress.stop_waiting();
         }
         if pending.stale || self.owner_mut(key).is_none() {
@@ -146,7 +146,7 @@ impl Changing<'_> {
     }
 
     pub fn rejected(&mut self, key: &SetKey, issues: &[Issue]) {
-        self.0.flights.end(&key.apply());
+        self.0.in_flight.end(&key.apply());
         let Some(pending) = self.0.changes.take(key) else { return };
         if let Some(id) = pending.source.call() {
             if let Some(call) = self.owner_mut(key).and_then(|owner| owner.call_mut(id)) {
@@ -175,7 +175,7 @@ impl Changing<'_> {
 
     /// An interrupted apply was taken back.
     pub fn rolled_back(&mut self, key: &SetKey) {
-        self.0.flights.end(&key.roll_back());
+        self.0.in_flight.end(&key.roll_back());
         let wanted = self.0.tasks.get(&key.task).is_some_and(is_under_way);
         self.0.changes.rolled_back(key, wanted);
     }

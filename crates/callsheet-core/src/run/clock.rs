@@ -1,15 +1,22 @@
-//! The only time that a run knows: that of its log entries.
+//! How far a run has got: the number and the time of the last entry, and the orders that entries carried out. A run knows no
+//! other time.
+
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::events::LogEntry;
+
 use super::state::Stopwatch;
 
-/// The time and the number of the last entry, and how long work was in flight.
+/// The last entry, the orders, and how long work was in flight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Clock {
     /// Milliseconds since the Unix epoch.
     now: u64,
     last_entry: u64,
+    /// Keys of the orders that entries carried out.
+    orders: BTreeSet<String>,
     work: Stopwatch,
     times: Times,
     /// What stood in the record at the last resume.
@@ -41,12 +48,12 @@ impl Times {
         self.busy_ms().saturating_add(self.you_ms)
     }
 
-    fn add(&mut self, spell: Spell, ms: u64) {
-        let part = match spell {
-            Spell::Models => &mut self.models_ms,
-            Spell::Working => &mut self.working_ms,
-            Spell::You => &mut self.you_ms,
-            Spell::Stopped => return,
+    fn add(&mut self, kind: TimeKind, ms: u64) {
+        let part = match kind {
+            TimeKind::Models => &mut self.models_ms,
+            TimeKind::Working => &mut self.working_ms,
+            TimeKind::You => &mut self.you_ms,
+            TimeKind::Stopped => return,
         };
         *part = part.saturating_add(ms);
     }
@@ -67,7 +74,7 @@ pub struct Reuse {
 
 /// What a stretch of time counts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spell {
+pub(super) enum TimeKind {
     Models,
     Working,
     You,
@@ -83,23 +90,29 @@ impl Clock {
         self.last_entry
     }
 
+    /// Whether an order of this key was carried out.
+    pub fn has_carried_out(&self, key: &str) -> bool {
+        self.orders.contains(key)
+    }
+
     /// An entry was applied.
-    pub fn tick(&mut self, at: u64, n: u64) {
-        (self.now, self.last_entry) = (at, n);
+    pub fn tick(&mut self, at: u64, entry: &LogEntry) {
+        (self.now, self.last_entry) = (at, entry.n);
+        self.orders.extend(entry.orders.iter().map(|order| order.key.clone()));
     }
 
     /// An entry is about to be applied; until it came, the run did this.
-    pub fn spend(&mut self, at: u64, spell: Spell) {
-        self.times.add(spell, at.saturating_sub(self.now));
+    pub fn spend(&mut self, at: u64, kind: TimeKind) {
+        self.times.add(kind, at.saturating_sub(self.now));
     }
 
     pub fn times(&self) -> Times {
         self.times
     }
 
-    pub fn times_at(&self, at: u64, spell: Spell) -> Times {
+    pub fn times_at(&self, at: u64, kind: TimeKind) -> Times {
         let mut times = self.times;
-        times.add(spell, at.saturating_sub(self.now));
+        times.add(kind, at.saturating_sub(self.now));
         times
     }
 

@@ -43,7 +43,7 @@ impl Continuation<'_> {
             run.progress.unsay();
         }
         let of_follow_up = |call: &CallKey| matches!(call.phase, Phase::Continue | Phase::Route);
-        let given_up = run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if of_follow_up(call)));
+        let given_up = run.in_flight.abort(|key| matches!(key, EffectKey::Ask(call) if of_follow_up(call)));
         return_reserves(run, &given_up);
         run.progress.routing_mut().forget_draft();
         run.follow_ups.withdraw();

@@ -233,7 +233,7 @@ impl Executing<'_> {
 
     /// Whether a call of the same unit as `key` is in flight, whatever its number.
     fn asks_in_flight(&self, key: &CallKey) -> bool {
-        self.0.flights.iter().any(|effect| match effect {
+        self.0.in_flight.iter().any(|effect| match effect {
             EffectKey::Ask(call) => call.phase == key.phase && call.task == key.task && call.run == key.run,
             _ => false,
         })

@@ -231,8 +231,8 @@ impl Explainer<'_> {
 
     /// What is outstanding for it.
     fn at_work(&self, slug: &Slug) -> Option<Why> {
-        let of_task = self.run.flights.pending().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
-        let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.flights.contains(key));
+        let of_task = self.run.in_flight.pending().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
+        let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.in_flight.contains(key));
         if !running.is_empty() {
             return Some(Why::Running { work: running });
         }
@@ -265,10 +265,10 @@ impl Explainer<'_> {
     /// It has work, and the scheduler gave it nothing.
     fn refused(&self, task: &TaskRun) -> Option<Why> {
         let scheduler = self.scheduler.as_ref()?;
-        let owes = Units(self.run).of(task).any(|unit| !Units(self.run).work_of(&unit).work.is_empty());
+        let is_outstanding = Units(self.run).of(task).any(|unit| !Units(self.run).work_of(&unit).work.is_empty());
         let refused = scheduler.refused.iter().find(|refused| *refused.task == task.task.slug);
         let refusal = refused.map(|refused| refused.refusal).or(scheduler.no_call);
-        owes.then(|| match refusal {
+        is_outstanding.then(|| match refusal {
             Some(Refusal { limit: Limit::Exclusive, .. }) => self.exclusive(task),
             Some(Refusal { limit, returns }) => {
                 let budget = returns.then(|| self.budget(limit)).flatten();
@@ -286,14 +286,14 @@ impl Explainer<'_> {
                 Effect::Retrieve { .. } | Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_)
             )
         };
-        let work = self.run.flights.pending().filter(holds).map(Effect::key).collect();
+        let work = self.run.in_flight.pending().filter(holds).map(Effect::key).collect();
         Why::Slot { jobs: limits::jobs(self.run), work }
     }
 
     fn budget(&self, limit: Limit) -> Option<Why> {
         let run = self.run;
         let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_));
-        let work: Vec<EffectKey> = run.flights.pending().map(Effect::key).filter(holds).collect();
+        let work: Vec<EffectKey> = run.in_flight.pending().map(Effect::key).filter(holds).collect();
         (!work.is_empty()).then_some(Why::Budget { limit, work })
     }
 
@@ -306,7 +306,7 @@ impl Explainer<'_> {
         });
         let tool = tool.unwrap_or_default();
         let uses = |effect: &&Effect| matches!(effect, Effect::RunTool { call, .. } if call.name == tool);
-        let by = run.flights.pending().find(uses).and_then(Effect::task).cloned();
+        let by = run.in_flight.pending().find(uses).and_then(Effect::task).cloned();
         Why::ExclusiveTool { tool, by }
     }
 

@@ -59,7 +59,7 @@ impl Joins<'_> {
     pub fn end_forbidden(&mut self) -> bool {
         let run = &mut *self.0;
         let reads = run.calls.list(Phase::Join).is_some_and(|attempts| attempts.reading.is_some());
-        if reads || run.flights.iter().any(is_join) {
+        if reads || run.in_flight.iter().any(is_join) {
             return false;
         }
         let Some(limit) = limits::forbids_call(run, None, &Listed::default()) else { return false };
@@ -71,7 +71,7 @@ impl Joins<'_> {
     /// The run continues: what it comes to is joined at its next end.
     pub fn give_up(&mut self) {
         let run = &mut *self.0;
-        let given_up = run.flights.abort(is_join);
+        let given_up = run.in_flight.abort(is_join);
         return_reserves(run, &given_up);
         run.calls.restart_list(Phase::Join);
     }

@@ -43,7 +43,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// All limits that shape what is owed.
+    /// All limits that shape what is outstanding.
     pub const ALL: [Self; 15] = [
         Self::Jobs,
         Self::Parallel,

@@ -1,4 +1,4 @@
-//! Every limit, checked here and nowhere else. A limit that shaped what is owed leaves its mark, so that tests and
+//! Every limit, checked here and nowhere else. A limit that shaped what is outstanding leaves its mark, so that tests and
 //! the simulation can show that each of them was reached.
 
 use crate::record::StopReason;

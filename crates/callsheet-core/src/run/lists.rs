@@ -155,8 +155,9 @@ impl Lists<'_> {
                 && !run.changes.has_any_of(&task.task.slug)
         };
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
-        let rests =
-            |task: &&TaskRun| task.runs.iter().all(Execution::is_untouched) || !run.flights.works_for(&task.task.slug);
+        let rests = |task: &&TaskRun| {
+            task.runs.iter().all(Execution::is_untouched) || !run.in_flight.works_for(&task.task.slug)
+        };
         let mut held: BTreeSet<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
         // Nor does a task wait while something of what it calls continues.
         let continues = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
@@ -232,7 +233,7 @@ pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
     let waits = approval.open_gates().any(|gate| all.iter().any(|task| gate_names(&gate, task)))
         || approval.questions().any(|question| asks(question.key()));
     let runs = run.task(slug).is_some_and(|task| task.state() == State::Running);
-    runs && (!waits || all.iter().any(|task| run.flights.works_by_itself(task)))
+    runs && (!waits || all.iter().any(|task| run.in_flight.works_by_itself(task)))
 }
 
 /// Whether an edit of the list is adopted now: while a round is under way, between rounds, and before the report. A run
@@ -330,7 +331,7 @@ fn check_edit(run: &Run, list: &AdoptedList) -> Result<(), Reject> {
 
 /// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
 pub(super) fn check_applies(run: &Run, slug: &Slug) -> Result<(), Reject> {
-    if run.flights.applies_for(slug) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
+    if run.in_flight.applies_for(slug) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
 }
 
 /// Refuses to take off a task that is not there, that the same reply lists, or that is done or at work.

@@ -4,7 +4,7 @@
 //!
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of log entries.
 //! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds`, `notified`, `joined`), `follow_ups`,
-//! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
+//! `sheet`, `tasks`, `operators`, `gates`, `changes`, `calls`, `in_flight`, `ledger`. A part is a file; its fields are its own, and
 //! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
 //!
 //! 1. **check** (`events`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the event fits; else it is
@@ -67,10 +67,10 @@ mod execute;
 mod execution;
 mod explain;
 mod failure;
-mod flights;
 mod follow_ups;
 mod gates;
 mod ideal;
+mod in_flight;
 mod joined;
 mod joins;
 mod ledger;
@@ -95,7 +95,6 @@ mod schedule;
 mod scheduler;
 mod setup;
 mod sheet;
-mod spell;
 mod state;
 mod step_ends;
 mod steps;
@@ -103,6 +102,7 @@ mod task;
 mod task_change;
 mod task_sets;
 mod tasks;
+mod time_split;
 mod tools;
 mod totals;
 mod units;
@@ -146,7 +146,7 @@ pub struct Run {
     gates: gates::Gates,
     changes: changes::ChangeSets,
     calls: calls::Calls,
-    flights: flights::Flights,
+    in_flight: in_flight::InFlight,
     /// What model calls cost.
     ledger: ledger::Ledger,
 }
@@ -164,10 +164,10 @@ impl Run {
     pub fn apply(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.check(entry)?;
         let at = entry.at.max(self.clock.now());
-        self.clock.spend(at, spell::spell(self, entry.event.takes_up()));
+        self.clock.spend(at, time_split::counts_as(self, entry.event.takes_up()));
         let stage = self.stage();
         entry.event.apply(self, at);
-        self.clock.tick(at, entry.n);
+        self.clock.tick(at, entry);
         let mut advancing = advance::Advancing(self);
         advancing.advance();
         advancing.schedule_from(stage);
@@ -193,18 +193,18 @@ impl Run {
     /// What the shell is to do: at most `jobs` pieces of work, units in flight first, then new ones in the
     /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
     pub fn outstanding(&self) -> Vec<Effect> {
-        self.flights.pending().cloned().collect()
+        self.in_flight.pending().cloned().collect()
     }
 
     /// What the shell is to do and has not started.
     pub fn to_begin(&self) -> impl Iterator<Item = &Effect> {
-        self.flights.to_begin()
+        self.in_flight.to_begin()
     }
 
     /// Counts how often something in flight may have ceased to be outstanding without a result: a shell that sees another
     /// number asks which of what it performs still is.
     pub fn losses(&self) -> u64 {
-        self.flights.losses()
+        self.in_flight.losses()
     }
 
     /// Whether the run is what it would be if every task had been looked at after every entry, and not only those that
@@ -212,7 +212,7 @@ impl Run {
     pub fn is_settled(&self) -> bool {
         let mut anew = self.clone();
         anew.tasks.walk_all();
-        anew.flights.look_again();
+        anew.in_flight.look_again();
         anew.operators.look_again();
         let stage = anew.stage();
         let mut advancing = advance::Advancing(&mut anew);

@@ -142,7 +142,7 @@ impl NextStage<'_> {
     fn stop_ending(&mut self) {
         let run = &mut *self.0;
         run.progress.unsay();
-        run.flights.end(&EffectKey::Conclude);
+        run.in_flight.end(&EffectKey::Conclude);
         Joins(run).give_up();
     }
 
@@ -152,7 +152,7 @@ impl NextStage<'_> {
         run.progress.stop_waiting();
         run.gates.close_before_run();
         let asks_for_list = |key: &EffectKey| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Route | Phase::Iterate | Phase::Continue));
-        let given_up = run.flights.abort(asks_for_list);
+        let given_up = run.in_flight.abort(asks_for_list);
         run.progress.routing_mut().forget_draft();
         run.calls.restart_list(Phase::Route);
         return_reserves(run, &given_up);

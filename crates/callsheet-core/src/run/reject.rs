@@ -123,7 +123,7 @@ pub enum Reject {
     /// Nothing waits for a person, or the outcome is not one of waiting.
     #[error("the run does not wait with {0:?}")]
     NotWaiting(Outcome),
-    /// Another outcome is owed.
+    /// Another outcome is outstanding.
     #[error("the run does not end with {0:?}")]
     WrongOutcome(Outcome),
     /// No such applied change set.

@@ -24,7 +24,7 @@ pub(super) struct Replies<'a>(pub &'a mut Run);
 impl Replies<'_> {
     /// The call is over: nothing of it is in flight or reserved.
     pub fn landed(&mut self, key: &CallKey) {
-        self.0.flights.end(&EffectKey::Ask(key.clone()));
+        self.0.in_flight.end(&EffectKey::Ask(key.clone()));
         self.0.ledger.released(key);
     }
 

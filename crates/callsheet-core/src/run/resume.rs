@@ -78,7 +78,7 @@ impl Resume<'_> {
         let spent = self.0.ledger.of_run();
         let calls = u32::try_from(self.0.calls.records().len()).unwrap_or(u32::MAX);
         self.0.clock.note_reuse(Reuse { calls, repeated, saved_usd: spent.cost_usd, saved_ms: 0 });
-        for key in self.0.flights.settle() {
+        for key in self.0.in_flight.settle() {
             match key {
                 EffectKey::Apply { .. } => self.0.changes.interrupt(&key),
                 EffectKey::Tool { task, run, call } => self.settle_tool(&task, &run, &call),

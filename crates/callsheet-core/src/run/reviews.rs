@@ -125,12 +125,12 @@ fn wants_review(run: &Run, task: &TaskRun) -> bool {
 
 /// Whether a result of the task waits for a review, or for a second one, that is in flight, or counts after it.
 pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
-    let works = || run.flights.works_by_itself(&task.task.slug);
+    let works = || run.in_flight.works_by_itself(&task.task.slug);
     task.runs.iter().any(|exec| exec.review.is_some() && exec.is_finished() || exec.has_open_review() && works())
 }
 
 fn forbids(run: &Run, task: &TaskRun, exec: &Execution) -> Option<Limit> {
-    if limits::task_time_is_over(run, task) && !run.flights.works_by_itself(&task.task.slug) {
+    if limits::task_time_is_over(run, task) && !run.in_flight.works_by_itself(&task.task.slug) {
         return Some(Limit::TaskTimeout);
     }
     let work = Units(run).work_of_execution(task, exec).work;

@@ -2,7 +2,7 @@
 //! here.
 //!
 //! What costs as much as there is of it: a task of which everything is under way is left out as long as nothing happens to it
-//! (`flights`), and where a limit of the run allows no further model call, tasks that want nothing else are not asked.
+//! (`in_flight`), and where a limit of the run allows no further model call, tasks that want nothing else are not asked.
 
 use super::approval::Approval;
 use super::effect::Effect;
@@ -69,7 +69,7 @@ impl<'a> Schedule<'a> {
         for unit in units.of_list().filter(Unit::is_admitted) {
             more.push((None, scheduler.keep(&unit)));
         }
-        for (place, task) in run.tasks.holding().filter(|(place, _)| !run.flights.is_under_way(*place)) {
+        for (place, task) in run.tasks.holding().filter(|(place, _)| !run.in_flight.is_under_way(*place)) {
             let admitted: Vec<Unit<'a>> = units.of(task).filter(Unit::is_admitted).collect();
             if !scheduler.leave_under_way(place, &admitted) {
                 more.extend(admitted.iter().map(|unit| (Some(task), scheduler.keep(unit))));
@@ -109,7 +109,7 @@ impl<'a> Schedule<'a> {
         let run = self.0;
         let in_flight = run.changes.iter().filter(|(key, _)| {
             let owned = run.tasks.get(&key.task).is_some_and(TaskRun::is_executing);
-            run.flights.contains(&key.apply()) && (all || !owned)
+            run.in_flight.contains(&key.apply()) && (all || !owned)
         });
         in_flight.map(|(key, set)| key.apply_effect(&set.changes)).collect()
     }

@@ -63,10 +63,10 @@ pub(super) struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
-        let exclusive = run.flights.iter().filter_map(|key| exclusive_tool(run, key)).collect();
+        let exclusive = run.in_flight.iter().filter_map(|key| exclusive_tool(run, key)).collect();
         Self {
             run,
-            used: run.flights.count_under_way(),
+            used: run.in_flight.count_under_way(),
             work: Work::default(),
             listed: Listed::default(),
             exclusive,
@@ -100,7 +100,7 @@ impl<'a> Scheduler<'a> {
         let forbidden = match effect {
             Effect::AskModel(asked) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
                 let limit = limits::call_waits(self.run, task, asked.reserved, &self.listed)?;
-                // It is owed all the same: others return what they do not use.
+                // It is outstanding all the same: others return what they do not use.
                 self.work.waiting.push(effect.key());
                 returns = true;
                 Some(limit)

@@ -125,7 +125,7 @@ pub enum Stage {
     Continue,
     /// The call that answers the request from several results; what the run then ends with (spec 2.15).
     Join(Outcome),
-    /// The report is owed.
+    /// The report is outstanding.
     Conclude(Outcome),
     /// The report is written.
     Concluded(Outcome),

@@ -175,10 +175,10 @@ impl TaskChange<'_> {
     /// nothing may be applied half (spec 3.10).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
         let run = &mut *self.0;
-        let given_up = run.flights.abort_task(slug);
+        let given_up = run.in_flight.abort_task(slug);
         return_reserves(run, &given_up);
-        let flights = &run.flights;
-        run.changes.abort_task(slug, |apply| flights.contains(apply));
+        let in_flight = &run.in_flight;
+        run.changes.abort_task(slug, |apply| in_flight.contains(apply));
     }
 }
 

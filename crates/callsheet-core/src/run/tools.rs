@@ -14,7 +14,7 @@ pub(super) struct ToolResults<'a>(pub &'a mut Run);
 
 impl ToolResults<'_> {
     pub fn finished(&mut self, task: &Slug, run: &ExecutionId, call: &str, record: &ToolRecord, ms: u64) {
-        self.0.flights.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
+        self.0.in_flight.end(&EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() });
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
             if let ToolRecord::Output { error, .. } = record {
@@ -60,7 +60,7 @@ impl ToolResults<'_> {
 
     pub fn answered(&mut self, key: &EffectKey, output: &BlobId) {
         let EffectKey::Question { task, run, call } = key else { return };
-        self.0.flights.end(key);
+        self.0.in_flight.end(key);
         self.0.progress.stop_waiting();
         if let Some(tool) = self.0.tool_mut(task, run, call) {
             tool.state = ToolState::Done(ToolOutput::Answered(output.clone()));

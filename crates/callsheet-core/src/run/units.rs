@@ -176,7 +176,7 @@ impl<'a> Units<'a> {
         let mut key = CallKey { phase, task: task.cloned(), run: run.cloned(), n: used };
         if used > 0 {
             let in_flight = EffectKey::Ask(key.clone());
-            if self.0.flights.contains(&in_flight) {
+            if self.0.in_flight.contains(&in_flight) {
                 return (key, true);
             }
         }
@@ -196,11 +196,11 @@ impl<'a> Units<'a> {
                 SetStage::Gated(_) => found.person = true,
                 SetStage::Unchecked | SetStage::Approved if !has_the_turn => {}
                 SetStage::Unchecked => {
-                    let in_flight = self.0.flights.contains(&key.attempt());
+                    let in_flight = self.0.in_flight.contains(&key.attempt());
                     found.work.extend(self.check(task, key, &set.changes).map(|effect| (effect, in_flight)));
                 }
                 SetStage::Approved => {
-                    let in_flight = self.0.flights.contains(&key.apply());
+                    let in_flight = self.0.in_flight.contains(&key.apply());
                     found.work.push((key.apply_effect(&set.changes), in_flight));
                 }
                 SetStage::RollBack => {}
@@ -238,7 +238,7 @@ impl<'a> Units<'a> {
                         call: call.call.clone(),
                         deadline_ms: limits::deadline_ms(self.0, Some(task)),
                     };
-                    let in_flight = self.0.flights.contains(&effect.key());
+                    let in_flight = self.0.in_flight.contains(&effect.key());
                     found.work.push((effect, in_flight));
                 }
                 ToolState::Mounted(_) | ToolState::Staged(_) | ToolState::Done(_) => {}

@@ -18,10 +18,15 @@ use super::heading::{Heading, headings};
 use super::place::{self, replace_lines};
 use super::rest::holds_rest;
 use super::text::{Lines, ending, is_uniform, with_ending, with_final};
-use super::{FileEdit, Files, Outlines, Shown};
+use super::{FileEdit, Files, Outlines, ShownFiles};
 
 /// Checks and composes changes that did not come from a reply, such as the changes of a tool (spec 10.7).
-pub fn validate(changes: &[Change], files: &Files, outlines: &Outlines, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
+pub fn validate(
+    changes: &[Change],
+    files: &Files,
+    outlines: &Outlines,
+    shown: ShownFiles<'_>,
+) -> Reading<Vec<FileEdit>> {
     let mut notes = Diagnostics::new(Phase::Execute, false);
     let edits = compose(changes, files, outlines, shown, &mut notes);
     notes.finish(edits)
@@ -33,7 +38,7 @@ pub fn compose(
     changes: &[Change],
     files: &Files,
     outlines: &Outlines,
-    shown: Shown<'_>,
+    shown: ShownFiles<'_>,
     notes: &mut Diagnostics,
 ) -> Vec<FileEdit> {
     let errors_before = notes.errors();
@@ -62,12 +67,12 @@ struct Splice<'a> {
     new: String,
     index: usize,
     /// The texts of an excerpt in which differences of blanks were ignored.
-    mended: Option<Written<'a>>,
+    repaired: Option<Written<'a>>,
 }
 
 impl Splice<'_> {
     fn of((range, new): (Range<usize>, String), index: usize) -> Self {
-        Self { range, new, index, mended: None }
+        Self { range, new, index, repaired: None }
     }
 }
 
@@ -78,7 +83,7 @@ struct FileChanges<'a> {
     /// The file in the form in which changes are applied. It has all positions.
     form: Option<&'a Form<'a>>,
     symbols: Option<&'a [Symbol]>,
-    shown: Shown<'a>,
+    shown: ShownFiles<'a>,
     /// Headings of the file, computed when first needed.
     headings: OnceCell<Vec<Heading>>,
     notes: &'a mut Diagnostics,
@@ -228,8 +233,8 @@ impl FileChanges<'_> {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
         match views.find(written) {
-            (ExcerptMatch::Once { range, new, mended }, written) => {
-                if mended {
+            (ExcerptMatch::Once { range, new, repaired }, written) => {
+                if repaired {
                     let found = before.get(range.clone()).unwrap_or("");
                     self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
                 }
@@ -241,7 +246,7 @@ impl FileChanges<'_> {
                 let new = if new.is_empty() { new } else { new + views.eol };
                 let (first, last) = (lines.line_at(range.start), lines.line_at(range.end));
                 let (range, new) = replace_lines(lines, first, last, &new);
-                Ok(Splice { range, new, index, mended: mended.then_some(written) })
+                Ok(Splice { range, new, index, repaired: repaired.then_some(written) })
             }
             (ExcerptMatch::Several(at), _) => {
                 let at: Vec<String> = at.iter().map(usize::to_string).collect();
@@ -343,10 +348,10 @@ fn join(views: &Views<'_>, splices: &[Splice<'_>]) -> String {
     let mut done = 0;
     for splice in splices {
         after.push_str(before.get(done..splice.range.start).unwrap_or(""));
-        if views.uniform && splice.mended.is_none() {
+        if views.uniform && splice.repaired.is_none() {
             after.push_str(&splice.new);
         } else {
-            after.push_str(&form::kept(before, &views.lines, &splice.range, &splice.new, splice.mended));
+            after.push_str(&form::kept(before, &views.lines, &splice.range, &splice.new, splice.repaired));
         }
         done = splice.range.end;
     }

@@ -55,7 +55,7 @@ impl<'a> Views<'a> {
         let found = self.find_as_is(written);
         match without_blank_edges(written).filter(|_| found == ExcerptMatch::Nowhere) {
             Some(bare) => match self.find_as_is(bare) {
-                ExcerptMatch::Once { range, new, .. } => (ExcerptMatch::Once { range, new, mended: true }, bare),
+                ExcerptMatch::Once { range, new, .. } => (ExcerptMatch::Once { range, new, repaired: true }, bare),
                 other => (other, bare),
             },
             None => (found, written),
@@ -84,14 +84,14 @@ impl Joined {
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ExcerptMatch {
-    /// Once. `mended` means with a repair.
+    /// Once. `repaired` means with a repair.
     Once {
         /// Bytes of the file.
         range: Range<usize>,
         /// The replacement, with the file's indentation.
         new: String,
         /// Whether differences of blanks, line endings or indentation were ignored.
-        mended: bool,
+        repaired: bool,
     },
     /// Several times, at these 1-based lines.
     Several(Vec<usize>),
@@ -111,7 +111,7 @@ fn find(views: &Views<'_>, old: &str, new: &str) -> ExcerptMatch {
     };
     let exact = occurrences(text, old, LISTED, fits);
     match exact.as_slice() {
-        [at] => return ExcerptMatch::Once { range: *at..*at + old.len(), new: new.to_owned(), mended: false },
+        [at] => return ExcerptMatch::Once { range: *at..*at + old.len(), new: new.to_owned(), repaired: false },
         [] => {}
         several => return ExcerptMatch::Several(several.iter().map(|at| lines.line_at(*at)).collect()),
     }
@@ -138,7 +138,7 @@ fn find(views: &Views<'_>, old: &str, new: &str) -> ExcerptMatch {
 fn whole_lines(lines: &Lines<'_>, first: usize, count: usize, new: String) -> ExcerptMatch {
     let last = first + count.saturating_sub(1);
     let range = lines.start(first)..lines.start(last) + lines.get(last).len();
-    ExcerptMatch::Once { range, new, mended: true }
+    ExcerptMatch::Once { range, new, repaired: true }
 }
 
 /// Both texts of an excerpt without the blank lines at the edges of the old one, if there are any: a model sees blank

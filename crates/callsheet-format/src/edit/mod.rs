@@ -39,14 +39,14 @@ pub type Outlines = BTreeMap<String, Vec<Symbol>>;
 
 /// What the model saw of the files that it changes, with the hash of the whole file at that time (spec 3.9).
 #[derive(Clone, Copy, Debug)]
-pub struct Shown<'a> {
+pub struct ShownFiles<'a> {
     /// Files that were shown completely.
     pub in_full: &'a BTreeMap<String, BlobId>,
     /// Files that were shown in part.
     pub in_part: &'a BTreeMap<String, BlobId>,
 }
 
-impl Shown<'_> {
+impl ShownFiles<'_> {
     /// The file's hash when it was shown.
     fn hash(&self, path: &str) -> Option<&BlobId> {
         self.in_full.get(path).or_else(|| self.in_part.get(path))

@@ -83,9 +83,11 @@ fn read_json(content: &mut String, notes: &mut Diagnostics) {
     };
     match json::read_document(content) {
         Ok(read) => match read.values.as_slice() {
-            [_] if read.mends.is_empty() => {}
+            [_] if read.repairs.is_empty() => {}
             [only] => {
-                read.mends.iter().for_each(|mend| notes.repair(mend.code, Span::line(1), &mend.before, &mend.after));
+                read.repairs
+                    .iter()
+                    .for_each(|repair| notes.repair(repair.code, Span::line(1), &repair.before, &repair.after));
                 *content = serde_json::to_string_pretty(&only.value).unwrap_or_default();
             }
             _ => refused(notes, "there are several values"),

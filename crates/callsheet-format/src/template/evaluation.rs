@@ -112,5 +112,5 @@ fn found(text: &str, one: Meant) -> JsonFound {
         inner.whole = false;
         Box::new(inner)
     });
-    JsonFound { whole, repairs: one.mends.iter().map(ToString::to_string).collect(), value: one.located.value, inner }
+    JsonFound { whole, repairs: one.repairs.iter().map(ToString::to_string).collect(), value: one.located.value, inner }
 }

@@ -136,8 +136,8 @@ fn check(world: &World, kind: &str, twin: &Value) -> Result<(), TestCaseError> {
         |issue: &&Issue| issue.severity == Severity::Error && !known(issue.code.as_str()) && !repeats(issue);
     let form_issues: Vec<_> = read.issues.iter().filter(is_of_form).collect();
     prop_assert!(form_issues.is_empty(), "{kind}: {form_issues:#?}\n{twin}\n{text}");
-    let mends = ["call-deduplicated", "filename-flattened", "change-key", "name-deduplicated", "echo-dropped"];
-    let repairs: Vec<_> = read.repairs.iter().filter(|repair| !mends.contains(&repair.code.as_str())).collect();
+    let repairs = ["call-deduplicated", "filename-flattened", "change-key", "name-deduplicated", "echo-dropped"];
+    let repairs: Vec<_> = read.repairs.iter().filter(|repair| !repairs.contains(&repair.code.as_str())).collect();
     prop_assert!(repairs.is_empty(), "{kind}: {repairs:#?}\n{twin}\n{text}");
     let fake = ["Fake", "Evil", "x.md\", content"];
     prop_assert!(

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{IssueCode, Severity, Span};
 use callsheet_core::spec::{Phase, RepeatClass, ToolCall, ToolEffect, ToolSpec};
-use callsheet_format::edit::{Change, ChangeWay, Files, Outlines, Shown, SymbolPosition, headings, validate};
+use callsheet_format::edit::{Change, ChangeWay, Files, Outlines, ShownFiles, SymbolPosition, headings, validate};
 use callsheet_format::reading::{Answer, Diagnostics, FileFacts, Lookup, ReadContext};
 use callsheet_format::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
 use callsheet_format::reply::task::{
@@ -121,7 +121,7 @@ fn arguments() -> impl Strategy<Value = Value> {
 
 fn compose_one(before: &str, way: ChangeWay) -> Result<Option<String>, IssueCode> {
     let files: Files = BTreeMap::from([("a.md".to_owned(), before.to_owned())]);
-    let shown = Shown { in_full: &BTreeMap::new(), in_part: &BTreeMap::new() };
+    let shown = ShownFiles { in_full: &BTreeMap::new(), in_part: &BTreeMap::new() };
     let change = Change { path: "a.md".into(), way, span: Span { first: 1, last: 1 } };
     let reading = validate(&[change], &files, &Outlines::new(), shown);
     match reading.issues.iter().find(|issue| issue.severity == Severity::Error) {

@@ -55,7 +55,7 @@ impl Wire {
         headers: &[],
         schema: SchemaForm::Strict,
         encode: openai::encode,
-        decoder: || Box::<openai::ChatDecoder>::default(),
+        decoder: || Box::<openai::OpenAiDecoder>::default(),
     };
 
     /// The row of a dialect. `None` if it has no wire.
@@ -93,7 +93,7 @@ impl Wire {
                 framing: Framing::Lines,
                 schema: SchemaForm::Whole,
                 encode: ollama::encode,
-                decoder: || Box::<ollama::ChatDecoder>::default(),
+                decoder: || Box::<ollama::OllamaDecoder>::default(),
                 ..Self::OPENAI
             },
             Dialect::Scripted | Dialect::Embedded => return None,

@@ -157,14 +157,14 @@ pub fn listed(answer: &Value) -> Vec<Listed> {
 
 /// Reads the lines of a chat.
 #[derive(Debug, Default)]
-pub struct ChatDecoder {
+pub struct OllamaDecoder {
     decoded: Decoded,
     end: End,
     loads: bool,
     seen: bool,
 }
 
-impl Decoder for ChatDecoder {
+impl Decoder for OllamaDecoder {
     fn feed(&mut self, frame: &str) -> Result<String, WireError> {
         let line = frame_value(frame)?;
         if let Some(error) = line.get("error").filter(|error| !error.is_null()) {

@@ -94,7 +94,7 @@ fn messages(asked: &Asked<'_>) -> Value {
 
 /// Reads chunks of a completion, or a completion in one piece.
 #[derive(Debug, Default)]
-pub struct ChatDecoder {
+pub struct OpenAiDecoder {
     decoded: Decoded,
     calls: PartialCalls,
     thought: Thought,
@@ -103,7 +103,7 @@ pub struct ChatDecoder {
     seen: bool,
 }
 
-impl Decoder for ChatDecoder {
+impl Decoder for OpenAiDecoder {
     fn feed(&mut self, frame: &str) -> Result<String, WireError> {
         if frame.trim() == "[DONE]" {
             self.end.marked = true;
@@ -162,7 +162,7 @@ fn error_in(chunk: &Value) -> Option<&Value> {
     chunk.get("error").filter(|error| !error.is_null()).or_else(|| bare.then_some(chunk))
 }
 
-impl ChatDecoder {
+impl OpenAiDecoder {
     fn read_delta(&mut self, delta: &Value) -> Result<String, WireError> {
         for key in ["reasoning_content", "reasoning"] {
             if let Some(thinking) = delta.get(key).and_then(Value::as_str) {

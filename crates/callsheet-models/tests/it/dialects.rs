@@ -88,8 +88,8 @@ proptest! {
     #[test]
     fn no_stream_breaks_a_decoder(frames in prop::collection::vec(frame(), 0..8)) {
         let decoders: [Box<dyn Decoder>; 5] = [
-            Box::new(openai::ChatDecoder::default()),
-            Box::new(ollama::ChatDecoder::default()),
+            Box::new(openai::OpenAiDecoder::default()),
+            Box::new(ollama::OllamaDecoder::default()),
             Box::new(responses::ResponseDecoder::default()),
             Box::new(anthropic::MessageDecoder::default()),
             Box::new(gemini::ContentDecoder::default()),

@@ -1,4 +1,4 @@
-//! What every `Index` must do. Adapters call [`crate::index_conformance!`] with a function that returns a [`World`].
+//! What every `Index` must do. Adapters call [`crate::index_conformance!`] with a function that returns a [`IndexWorld`].
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use callsheet_core::spec::BlobId;
 use crate::ports::{Index, IndexEntry, IndexFault, IndexMode};
 
 /// Opens an index. Each opening sees the same data.
-pub trait World {
+pub trait IndexWorld {
     /// Opens it as another process would.
     fn open(&self) -> Arc<dyn Index>;
 }
 
-/// Makes one `#[test]` for each check, for the [`World`] that the given function returns.
+/// Makes one `#[test]` for each check, for the [`IndexWorld`] that the given function returns.
 #[macro_export]
 macro_rules! index_conformance {
     ($world:path) => {
@@ -44,13 +44,13 @@ fn paths(index: &dyn Index) -> Vec<String> {
 }
 
 /// covers: templates 13
-pub fn a_new_index_is_empty(world: &impl World) {
+pub fn a_new_index_is_empty(world: &impl IndexWorld) {
     assert_eq!(world.open().entries().unwrap(), Vec::new());
     assert_eq!(world.open().entry("/a").unwrap(), None);
 }
 
 /// covers: templates 13, C44
-pub fn c44_a_relative_path_is_refused_and_nothing_changes(world: &impl World) {
+pub fn c44_a_relative_path_is_refused_and_nothing_changes(world: &impl IndexWorld) {
     let index = world.open();
     index.update_global_index(&[entry("/kept", "kept")], IndexMode::Merge).unwrap();
     for mode in [IndexMode::Merge, IndexMode::Replace, IndexMode::Remove] {
@@ -67,7 +67,7 @@ pub fn c44_a_relative_path_is_refused_and_nothing_changes(world: &impl World) {
 }
 
 /// covers: templates 13, C44
-pub fn c44_there_are_three_modes(world: &impl World) {
+pub fn c44_there_are_three_modes(world: &impl IndexWorld) {
     let index = world.open();
     assert_eq!(IndexMode::default(), IndexMode::Merge);
     index.update_global_index(&[entry("/b", "b"), entry("/a", "a")], IndexMode::Merge).unwrap();
@@ -83,7 +83,7 @@ pub fn c44_there_are_three_modes(world: &impl World) {
 }
 
 /// covers: templates 13, C44
-pub fn c44_an_equal_base_name_elsewhere_is_another_file(world: &impl World) {
+pub fn c44_an_equal_base_name_elsewhere_is_another_file(world: &impl IndexWorld) {
     let index = world.open();
     index.update_global_index(&[entry("/a/mod.rs", "one")], IndexMode::Merge).unwrap();
     for other in ["/b/mod.rs", "/mod.rs", "/a/b/mod.rs", "/a/MOD.rs", "mod.rs"] {
@@ -92,7 +92,7 @@ pub fn c44_an_equal_base_name_elsewhere_is_another_file(world: &impl World) {
 }
 
 /// covers: templates 13
-pub fn another_opening_sees_the_same(world: &impl World) {
+pub fn another_opening_sees_the_same(world: &impl IndexWorld) {
     world.open().update_global_index(&[entry("/a", "a")], IndexMode::Merge).unwrap();
     assert_eq!(world.open().entries().unwrap(), [entry("/a", "a")]);
 }

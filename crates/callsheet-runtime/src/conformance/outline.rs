@@ -1,5 +1,5 @@
 //! What every `Outline` must do. Adapters call [`crate::outline_conformance!`] with a function that returns a
-//! [`Trial`].
+//! [`OutlineTrial`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use callsheet_core::symbols::Symbol;
 use crate::ports::{Outline, OutlineFault};
 
 /// An outline and texts to test it with.
-pub struct Trial {
+pub struct OutlineTrial {
     /// The adapter.
     pub outline: Arc<dyn Outline>,
     /// Valid texts by path: at least one for each language that the outline reads, each with at least one symbol. Empty
@@ -17,7 +17,7 @@ pub struct Trial {
     pub texts: Vec<(String, String)>,
 }
 
-/// Makes one `#[test]` for each check, for the [`Trial`] that the given function returns.
+/// Makes one `#[test]` for each check, for the [`OutlineTrial`] that the given function returns.
 #[macro_export]
 macro_rules! outline_conformance {
     ($trial:path) => {
@@ -42,7 +42,7 @@ macro_rules! outline_conformance {
 }
 
 /// The symbols of each text.
-fn outlines(trial: &Trial) -> impl Iterator<Item = (&str, &str, Vec<Symbol>)> {
+fn outlines(trial: &OutlineTrial) -> impl Iterator<Item = (&str, &str, Vec<Symbol>)> {
     trial.texts.iter().map(|(path, text)| {
         let symbols = trial.outline.outline(path, text).unwrap_or_else(|fault| panic!("{path}: {fault}"));
         assert!(!symbols.is_empty(), "{path} has symbols");
@@ -52,7 +52,7 @@ fn outlines(trial: &Trial) -> impl Iterator<Item = (&str, &str, Vec<Symbol>)> {
 
 /// Headings of Markdown are found without a parser, and nothing is guessed for an unknown language.
 /// covers: 5.3
-pub fn other_languages_have_no_parser(trial: &Trial) {
+pub fn other_languages_have_no_parser(trial: &OutlineTrial) {
     for path in ["docs/manual.md", "notes.txt", "Makefile", "a.unheard-of", "", ".", "a.", "folder.rs/"] {
         let found = trial.outline.outline(path, "# Title\n\nfn a() {}\n");
         assert_eq!(found, Err(OutlineFault::NoParser), "{path:?}");
@@ -61,7 +61,7 @@ pub fn other_languages_have_no_parser(trial: &Trial) {
 
 /// Bytes and lines of a symbol are within its text, and neither end is inside a character.
 /// covers: 5.3
-pub fn symbols_lie_in_their_text(trial: &Trial) {
+pub fn symbols_lie_in_their_text(trial: &OutlineTrial) {
     for (path, text, symbols) in outlines(trial) {
         check_places(path, text, &symbols);
     }
@@ -69,7 +69,7 @@ pub fn symbols_lie_in_their_text(trial: &Trial) {
 
 /// A type comes before its methods.
 /// covers: 5.3
-pub fn outer_symbols_come_before_inner_ones(trial: &Trial) {
+pub fn outer_symbols_come_before_inner_ones(trial: &OutlineTrial) {
     for (path, _, symbols) in outlines(trial) {
         for pair in symbols.windows(2) {
             let [one, next] = pair else { continue };
@@ -86,7 +86,7 @@ pub fn outer_symbols_come_before_inner_ones(trial: &Trial) {
 
 /// A name means one symbol: repeated paths are numbered from 1, others are not numbered.
 /// covers: 5.3
-pub fn equal_paths_are_numbered(trial: &Trial) {
+pub fn equal_paths_are_numbered(trial: &OutlineTrial) {
     for (path, _, symbols) in outlines(trial) {
         let mut numbers: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
         for symbol in &symbols {
@@ -102,7 +102,7 @@ pub fn equal_paths_are_numbered(trial: &Trial) {
 
 /// No state of one call affects the next, even if several threads ask at once.
 /// covers: 5.3
-pub fn the_same_text_has_the_same_symbols(trial: &Trial) {
+pub fn the_same_text_has_the_same_symbols(trial: &OutlineTrial) {
     let once: Vec<Vec<Symbol>> = outlines(trial).map(|(_, _, symbols)| symbols).collect();
     std::thread::scope(|scope| {
         for _ in 0..3 {
@@ -115,7 +115,7 @@ pub fn the_same_text_has_the_same_symbols(trial: &Trial) {
 }
 
 /// covers: 5.3
-pub fn an_empty_file_has_no_symbols(trial: &Trial) {
+pub fn an_empty_file_has_no_symbols(trial: &OutlineTrial) {
     for (path, _) in &trial.texts {
         for text in ["", "\n", "\r\n\r\n"] {
             assert_eq!(trial.outline.outline(path, text), Ok(Vec::new()), "{path}: {text:?}");
@@ -125,7 +125,7 @@ pub fn an_empty_file_has_no_symbols(trial: &Trial) {
 
 /// A symbol in the first line is found after a byte order mark too, with its comments and decorators.
 /// covers: 5.3
-pub fn a_byte_order_mark_changes_no_symbol(trial: &Trial) {
+pub fn a_byte_order_mark_changes_no_symbol(trial: &OutlineTrial) {
     const MARK: &str = "\u{feff}";
     for (path, text, symbols) in outlines(trial) {
         let first = symbols.iter().map(|symbol| symbol.outer_first).min().unwrap_or(1);
@@ -142,7 +142,7 @@ pub fn a_byte_order_mark_changes_no_symbol(trial: &Trial) {
 
 /// A half-written file gives an outline or a fault, and never a place outside the file.
 /// covers: 5.3
-pub fn broken_texts_give_what_can_be_understood(trial: &Trial) {
+pub fn broken_texts_give_what_can_be_understood(trial: &OutlineTrial) {
     let odd = ["\0", "\u{feff}", "{{{{", "))))", "\"", "ä\u{202e}\r", "/*"];
     for (path, text) in &trial.texts {
         let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry, VERSION};
-use callsheet_core::record::{Entry, Gate, GateKind, Outcome};
+use callsheet_core::record::{AnsweredBy, Entry, Gate, GateKind, OrderId, Outcome};
 use callsheet_core::spec::{BlobId, ExecutionId, RunId, Settings, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
 
-use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Store, StoreFault};
+use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Posted, Store, StoreFault};
 
 /// Data that several openers share.
 pub trait World {
@@ -58,7 +58,7 @@ fn run(name: &str) -> RunId {
 }
 
 fn fact(n: u64, event: Event) -> LogEntry {
-    LogEntry { v: VERSION, n, at: n.saturating_add(1_000), event }
+    LogEntry::new(n, n.saturating_add(1_000), event)
 }
 
 fn started(n: u64, run: &RunId, prompt: &str) -> LogEntry {
@@ -81,7 +81,8 @@ fn numbers(facts: &[LogEntry]) -> Vec<u64> {
 pub fn numbers_continue_the_log(world: &impl World) {
     let store = world.open();
     let lock = store.lock(&run("count")).unwrap();
-    let first = [started(1, &lock.run, "a"), cancel(2)];
+    let orders = vec![OrderId { by: AnsweredBy::Command, key: "k/0".to_owned() }];
+    let first = [started(1, &lock.run, "a"), LogEntry { orders, ..cancel(2) }];
     store.append(&lock, &first).unwrap();
     for wrong in [0, 2, 4, u64::MAX] {
         assert!(store.append(&lock, &[cancel(wrong)]).is_err(), "number {wrong}");
@@ -90,7 +91,7 @@ pub fn numbers_continue_the_log(world: &impl World) {
     store.append(&lock, &[]).unwrap();
     let facts = store.read(&lock.run, 0).unwrap();
     assert_eq!(numbers(&facts), [1, 2, 3]);
-    assert_eq!(facts.first(), first.first(), "a fact comes back as it was");
+    assert_eq!(facts.get(..2), Some(&first[..]), "facts come back as they were");
 }
 
 /// One bad fact refuses its whole batch.
@@ -125,7 +126,7 @@ pub fn an_unknown_run_is_named(world: &impl World) {
     let nobody = run("nobody");
     let lock = Lock { run: nobody.clone(), token: "1".to_owned() };
     assert!(matches!(store.read(&nobody, 1), Err(StoreFault::NoRun(name)) if name == nobody));
-    assert!(matches!(store.post(&nobody, &InboxMessage::Cancel), Err(StoreFault::NoRun(_))));
+    assert!(matches!(store.post(&nobody, &InboxMessage::Cancel.into()), Err(StoreFault::NoRun(_))));
     assert!(matches!(store.append(&lock, &[]), Err(StoreFault::NoRun(_))));
     store.unlock(&lock).unwrap();
     store.lock(&nobody).unwrap();
@@ -177,7 +178,7 @@ pub fn a_lost_lock_writes_nothing(world: &impl World) {
     let lost = world.lock_of_the_dead(&run("lost"));
     let lock = store.lock(&lost.run).unwrap();
     store.append(&lock, &[started(1, &lock.run, "a")]).unwrap();
-    store.post(&lock.run, &InboxMessage::Cancel).unwrap();
+    store.post(&lock.run, &InboxMessage::Cancel.into()).unwrap();
     let is_lost = |result: Result<(), StoreFault>| matches!(result, Err(StoreFault::LockLost { owner }) if owner.contains("process "));
     assert!(is_lost(store.append(&lost, &[cancel(2)])));
     assert!(is_lost(store.append(&lost, &[])), "even an empty batch");
@@ -195,7 +196,7 @@ pub fn messages_wait_until_discarded(world: &impl World) {
     let lock = owner.lock(&run("mail")).unwrap();
     let other = owner.lock(&run("other")).unwrap();
     let gate = Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("write-1")]) };
-    let letters = [
+    let messages = [
         InboxMessage::Answer {
             gate: Some(gate),
             answer: callsheet_core::record::Answer::Listed,
@@ -219,20 +220,24 @@ pub fn messages_wait_until_discarded(world: &impl World) {
         },
         InboxMessage::Cancel,
     ];
-    for letter in &letters {
-        poster.post(&lock.run, letter).unwrap();
-        poster.post(&other.run, &InboxMessage::Cancel).unwrap();
+    let by = AnsweredBy::Page;
+    let order = |number: usize| Some(OrderId { by, key: format!("k/{number}") });
+    let posted: Vec<Posted> =
+        messages.into_iter().enumerate().map(|(n, message)| Posted { order: order(n), message }).collect();
+    for message in &posted {
+        poster.post(&lock.run, message).unwrap();
+        poster.post(&other.run, &InboxMessage::Cancel.into()).unwrap();
     }
     assert!(poster.has_messages(&lock.run).unwrap(), "they are seen without the lock");
     let found = owner.messages(&lock).unwrap();
-    assert_eq!(found.iter().map(|(_, letter)| letter.clone()).collect::<Vec<_>>(), letters);
+    assert_eq!(found.iter().map(|(_, message)| message.clone()).collect::<Vec<_>>(), posted);
     assert_eq!(owner.messages(&lock).unwrap(), found, "reading takes nothing away");
     let (third, last) = (found.get(2).unwrap().0, found.get(3).unwrap().0);
     owner.discard(&lock, third).unwrap();
     assert_eq!(owner.messages(&lock).unwrap(), found.get(3..).unwrap());
     owner.discard(&lock, u64::MAX).unwrap();
     assert!(!poster.has_messages(&lock.run).unwrap(), "they are gone");
-    poster.post(&lock.run, &InboxMessage::Cancel).unwrap();
+    poster.post(&lock.run, &InboxMessage::Cancel.into()).unwrap();
     let again = owner.messages(&lock).unwrap();
     assert!(again.first().unwrap().0 > last, "a number was given twice");
     assert_eq!(owner.messages(&other).unwrap().len(), 4, "another run's messages stay");

@@ -1,4 +1,4 @@
-//! What every `Tool` must do. Adapters call [`crate::tool_conformance!`] with a function that returns a [`Trial`] for a
+//! What every `Tool` must do. Adapters call [`crate::tool_conformance!`] with a function that returns a [`ToolTrial`] for a
 //! tool's name.
 
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
 /// A tool in a small project.
-pub struct Trial {
+pub struct ToolTrial {
     /// The tool.
     pub tool: Arc<dyn Tool>,
     /// Its project.
@@ -22,7 +22,7 @@ pub struct Trial {
     pub keep: Box<dyn std::any::Any + Send + Sync>,
 }
 
-/// Makes a module of `#[tokio::test]`s for each named tool, for the [`Trial`] that the given function returns.
+/// Makes a module of `#[tokio::test]`s for each named tool, for the [`ToolTrial`] that the given function returns.
 #[macro_export]
 macro_rules! tool_conformance {
     ($trial:path; $($tool:ident)+) => {
@@ -49,7 +49,7 @@ macro_rules! tool_conformance {
 }
 
 /// A name, a description of fewer than 200 tokens, and an object schema that compiles.
-pub async fn the_spec_is_valid(trial: &Trial) {
+pub async fn the_spec_is_valid(trial: &ToolTrial) {
     let spec = trial.tool.spec();
     assert!(!spec.name.is_empty() && spec.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", spec.name);
     let (ascii, other) = spec.description.chars().partition::<Vec<char>, _>(char::is_ascii);
@@ -64,13 +64,13 @@ pub async fn the_spec_is_valid(trial: &Trial) {
     jsonschema::validator_for(&spec.parameters).unwrap();
 }
 
-fn example(trial: &Trial) -> Value {
+fn example(trial: &ToolTrial) -> Value {
     let line = trial.tool.spec().description.lines().find_map(|line| line.trim().strip_prefix("Example: ")).unwrap();
     serde_json::from_str(line).unwrap()
 }
 
 /// The description shows one valid call.
-pub async fn the_example_fits_the_schema(trial: &Trial) {
+pub async fn the_example_fits_the_schema(trial: &ToolTrial) {
     let validator = jsonschema::validator_for(&trial.tool.spec().parameters).unwrap();
     let example = example(trial);
     assert!(validator.is_valid(&example), "{example}");
@@ -80,7 +80,7 @@ pub async fn the_example_fits_the_schema(trial: &Trial) {
 }
 
 /// If a call is cancelled before it begins, it does nothing and says so.
-pub async fn a_cancelled_call_ends(trial: &Trial) {
+pub async fn a_cancelled_call_ends(trial: &ToolTrial) {
     let cancel = CancellationToken::new();
     cancel.cancel();
     let context = ToolContext { cancel, ..trial.context.clone() };
@@ -90,7 +90,7 @@ pub async fn a_cancelled_call_ends(trial: &Trial) {
 }
 
 /// Arguments that violate the schema give a failure with words, not a fault.
-pub async fn odd_arguments_fail_kindly(trial: &Trial) {
+pub async fn odd_arguments_fail_kindly(trial: &ToolTrial) {
     for odd in
         [json!("text"), json!(7), json!([1]), json!({"path": 7, "pattern": [], "url": {}, "argv": "x", "prompt": 1})]
     {
@@ -100,7 +100,7 @@ pub async fn odd_arguments_fail_kindly(trial: &Trial) {
 }
 
 /// Output does not exceed the cap, apart from a note that something was left out. A process has two streams.
-pub async fn output_is_capped(trial: &Trial) {
+pub async fn output_is_capped(trial: &ToolTrial) {
     let Some(arguments) = &trial.plenty else { return };
     let context = ToolContext { max_output_bytes: 1_000, ..trial.context.clone() };
     let outcome = trial.tool.run(arguments, &context).await.unwrap();
@@ -112,7 +112,7 @@ pub async fn output_is_capped(trial: &Trial) {
 /// covers: 5.6, 5.7
 ///
 /// Nothing outside the project is read, listed, written to, or run in.
-pub async fn escapes_are_refused(trial: &Trial) {
+pub async fn escapes_are_refused(trial: &ToolTrial) {
     for arguments in &trial.escapes {
         let outcome = trial.tool.run(arguments, &trial.context).await;
         assert!(matches!(&outcome, Ok(ToolOutcome::Failed(_))), "{arguments}: {outcome:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::spec::Slug;
 
 use crate::fault::{DriveFault, InputFault};
@@ -82,7 +82,7 @@ impl Session {
     ) -> Result<Option<Edit>, DriveFault> {
         let mut run = self.run().clone();
         if let Some(event) = event {
-            let entry = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+            let entry = LogEntry::new(run.last_fact() + 1, run.now_ms(), event.clone());
             run.apply(&entry).map_err(InputFault::NotResumable)?;
         }
         let Some(found) = self.views.sheet.unread_at_rest(services, &run) else { return Ok(None) };

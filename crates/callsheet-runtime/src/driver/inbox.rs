@@ -1,9 +1,9 @@
 //! Turns messages of other processes into events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event};
-use callsheet_core::record::{Answer, Gate, GateKind, Verdict};
+use callsheet_core::record::{Answer, Gate, GateKind, OrderId, Verdict};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::Slug;
 
@@ -12,7 +12,7 @@ use crate::driver::session::Session;
 use crate::effects::hunks::{self, HunkAnswer};
 use crate::effects::{open_gates, open_questions, pending, report_invalid};
 use crate::fault::DriveFault;
-use crate::ports::{AskingCall, InboxMessage};
+use crate::ports::{AskingCall, InboxMessage, Posted};
 use crate::services::Services;
 
 /// Turns messages of other processes into facts.
@@ -34,18 +34,24 @@ pub(crate) fn changes_list(message: &InboxMessage) -> bool {
     }
 }
 
-/// Records the content of messages. Discards messages that do not fit, with a notice.
+/// Records the content of messages. Discards messages that do not fit, with a notice, and without one those of an order
+/// that was carried out already.
 pub(crate) fn process_messages(
     session: &mut Session,
     services: &Services,
-    messages: Vec<InboxMessage>,
+    mut messages: Vec<Posted>,
 ) -> Result<(), DriveFault> {
+    let mut keys: BTreeSet<String> = BTreeSet::new();
+    messages.retain(|posted| {
+        let is_new = |order: &OrderId| !session.run().has_carried_out(&order.key) && keys.insert(order.key.clone());
+        posted.order.as_ref().is_none_or(is_new)
+    });
     // Gates of which one message answered a part, each with what is asked since. The next message was meant for the
     // whole gate.
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
     // If several calls are equal, the answer to one closes the others.
     let open: Vec<Gate> = open_gates(session.run()).collect();
-    for mut message in latest(messages) {
+    for Order { mut message, ids } in latest(messages) {
         let is_list_change = changes_list(&message);
         let is_raise = matches!(message, InboxMessage::Raise { .. });
         let left_for = gate_of(&message).cloned();
@@ -57,7 +63,7 @@ pub(crate) fn process_messages(
         let answered = gate_of(&message).cloned();
         let Some(events) = events_of(session.run(), services, message)? else { continue };
         let wanted = events.len().max(1);
-        let taken = session.record(services, events)?;
+        let taken = session.record_for(services, events, &ids)?;
         let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
         if taken < wanted && !closed {
             services.notice(if is_raise {
@@ -77,40 +83,54 @@ pub(crate) fn process_messages(
     Ok(())
 }
 
+/// A message that counts, and the orders that it carries out.
+struct Order {
+    message: InboxMessage,
+    ids: Vec<OrderId>,
+}
+
 /// The messages that count. Of two about the same thing, the later one counts. Verdicts on named tasks count before a
 /// verdict on everything that waits, which then applies to the rest: to the other tasks of a gate, and to the other
 /// gates. Whoever sent them was told that they are saved.
-fn latest(messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
-    let mut out: Vec<InboxMessage> = Vec::new();
-    for message in messages {
-        if let (InboxMessage::Drop { tasks }, Some(InboxMessage::Drop { tasks: before })) =
-            (&message, out.iter_mut().find(|other| matches!(other, InboxMessage::Drop { .. })))
-        {
+fn latest(messages: Vec<Posted>) -> Vec<Order> {
+    let mut out: Vec<Order> = Vec::new();
+    for Posted { order, message } in messages {
+        let first_drop = out.iter_mut().find_map(|other| match &mut other.message {
+            InboxMessage::Drop { tasks } => Some((tasks, &mut other.ids)),
+            _ => None,
+        });
+        if let (InboxMessage::Drop { tasks }, Some((before, ids))) = (&message, first_drop) {
             before.extend(tasks.iter().cloned());
+            ids.extend(order);
             continue;
         }
-        let Some(gate) = gate_of(&message).cloned() else {
-            out.push(message);
+        let gate = gate_of(&message).cloned();
+        let new = Order { message, ids: order.into_iter().collect() };
+        let Some(gate) = gate else {
+            out.push(new);
             continue;
         };
-        let same = |other: &InboxMessage| gate_of(other) == Some(&gate);
-        match verdicts_of(&message).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
+        let same = |other: &Order| gate_of(&other.message) == Some(&gate);
+        match verdicts_of(&new.message).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
             Some(named) => {
-                out.iter_mut().filter(|other| same(other)).filter_map(verdicts_mut).for_each(|verdicts| {
+                let others = out.iter_mut().filter(|other| same(other));
+                others.filter_map(|other| verdicts_mut(&mut other.message)).for_each(|verdicts| {
                     verdicts.retain(|slug, _| !named.contains(slug));
                 });
-                out.retain(|other| !same(other) || verdicts_of(other).is_none_or(|verdicts| !verdicts.is_empty()));
-                let of_all = out.iter().position(|other| same(other) && verdicts_of(other).is_none());
-                out.insert(of_all.unwrap_or(out.len()), message);
+                out.retain(|other| {
+                    !same(other) || verdicts_of(&other.message).is_none_or(|verdicts| !verdicts.is_empty())
+                });
+                let of_all = out.iter().position(|other| same(other) && verdicts_of(&other.message).is_none());
+                out.insert(of_all.unwrap_or(out.len()), new);
             }
-            None if names_all(&message) => {
+            None if names_all(&new.message) => {
                 out.retain(|other| !same(other));
-                out.push(message);
+                out.push(new);
             }
-            None if out.iter().any(|other| same(other) && names_all(other)) => {}
+            None if out.iter().any(|other| same(other) && names_all(&other.message)) => {}
             None => {
-                out.retain(|other| !same(other) || verdicts_of(other).is_some());
-                out.push(message);
+                out.retain(|other| !same(other) || verdicts_of(&other.message).is_some());
+                out.push(new);
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::driver::template_files::{apply_changed_limits, report_edited_template
 use crate::effects::check_references::check_references;
 use crate::effects::open_questions;
 use crate::fault::DriveFault;
-use crate::ports::{AskingCall, InboxMessage, StoreFault};
+use crate::ports::{AskingCall, Posted, StoreFault};
 use crate::services::Services;
 
 /// How a run is resumed.
@@ -106,11 +106,11 @@ fn report_lost_answers(services: &Services, run: &Run, answered: Vec<AskingCall>
 
 /// Records the answers from other processes. Returns the changes to the list that they request, and the number of the
 /// last message.
-fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<InboxMessage>, Option<u64>), DriveFault> {
+fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<Posted>, Option<u64>), DriveFault> {
     let messages = services.store.messages(session.lock())?;
     let last = messages.last().map(|(number, _)| *number);
-    let (list_changes, answers): (Vec<InboxMessage>, Vec<InboxMessage>) =
-        messages.into_iter().map(|(_, message)| message).partition(inbox::changes_list);
+    let (list_changes, answers): (Vec<Posted>, Vec<Posted>) =
+        messages.into_iter().map(|(_, posted)| posted).partition(|posted| inbox::changes_list(&posted.message));
     inbox::process_messages(session, services, answers)?;
     if let (Some(last), true) = (last, list_changes.is_empty()) {
         // Recorded answers are not asked for again, even if the edited sheet stops what follows.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::events::{self, LogEntry};
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{SkillPolicy, Slug};
 use callsheet_format::skill::SkillSeverity;
@@ -55,7 +55,7 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     for slug in asked {
         let event = events::TaskRetried { task: slug.clone(), skills: BTreeMap::new() }.into();
         // A task that came back together with another is refused here, and is already back.
-        let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
+        let _refused = after.apply(&LogEntry::new(after.last_fact() + 1, after.now_ms(), event));
     }
     let ended = run.tasks().filter(|task| task.state().is_ended());
     let back = ended.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state().is_ended()));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::record::OrderId;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
@@ -81,7 +82,20 @@ impl Session {
     /// # Errors
     /// If the store refuses. The machine is then ahead of the log, and the session must be dropped.
     pub fn record(&mut self, services: &Services, events: Vec<Event>) -> Result<usize, DriveFault> {
-        let taken = self.note(services, events);
+        self.record_for(services, events, &[])
+    }
+
+    /// The same for orders of persons.
+    ///
+    /// # Errors
+    /// As [`Session::record`].
+    pub(crate) fn record_for(
+        &mut self,
+        services: &Services,
+        events: Vec<Event>,
+        orders: &[OrderId],
+    ) -> Result<usize, DriveFault> {
+        let taken = self.note_for(services, events, orders);
         self.flush(services)?;
         Ok(taken)
     }
@@ -89,9 +103,13 @@ impl Session {
     /// Folds events for the next [`Session::flush`]. Before that, nothing outside this process may happen because of
     /// them. Returns how many were accepted, as [`Session::record`] does.
     pub(crate) fn note(&mut self, services: &Services, events: Vec<Event>) -> usize {
+        self.note_for(services, events, &[])
+    }
+
+    fn note_for(&mut self, services: &Services, events: Vec<Event>, orders: &[OrderId]) -> usize {
         let (before, refused) = (self.writer.noted(), self.writer.run().refused_moves().len());
         for event in events {
-            if let Err(reject) = self.writer.note(services.clock.now_ms(), event) {
+            if let Err(reject) = self.writer.note_for(services.clock.now_ms(), event, orders) {
                 tracing::debug!(%reject, "fact dropped");
             }
         }

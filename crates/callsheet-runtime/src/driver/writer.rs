@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use callsheet_core::events::{Event, LogEntry, VERSION};
+use callsheet_core::events::{Event, LogEntry};
+use callsheet_core::record::OrderId;
 use callsheet_core::run::{Reject, Run};
 use callsheet_core::spec::RunId;
 
@@ -72,9 +73,17 @@ impl RunWriter {
     /// # Errors
     /// The machine's reason if the event does not fit. Nothing has changed then.
     pub fn note(&mut self, now_ms: u64, event: Event) -> Result<(), Reject> {
+        self.note_for(now_ms, event, &[])
+    }
+
+    /// The same for orders of persons.
+    ///
+    /// # Errors
+    /// As [`RunWriter::note`].
+    pub fn note_for(&mut self, now_ms: u64, event: Event, orders: &[OrderId]) -> Result<(), Reject> {
         let at = now_ms.max(self.last_at);
         let n = self.entries + self.noted.len() as u64 + 1;
-        let entry = LogEntry { v: VERSION, n, at, event };
+        let entry = LogEntry { orders: orders.to_vec(), ..LogEntry::new(n, at, event) };
         self.run.apply(&entry)?;
         self.last_at = at;
         self.noted.push(entry);

@@ -77,7 +77,7 @@ pub(crate) fn stage(
             files.insert(path.clone(), text.clone());
         }
     }
-    let shown = edit::Shown { in_full: &in_full, in_part: &shown.in_part };
+    let shown = edit::ShownFiles { in_full: &in_full, in_part: &shown.in_part };
     let reading = edit::validate(changes, &files, &outlines, shown);
     if !reading.is_accepted() {
         return Ok(Err(reading.issues));

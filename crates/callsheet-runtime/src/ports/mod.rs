@@ -27,5 +27,5 @@ pub use model_source::ModelSource;
 pub use observer::{LiveText, Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use repetition::Repetition;
-pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};
+pub use store::{AskingCall, InboxMessage, Lock, Posted, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

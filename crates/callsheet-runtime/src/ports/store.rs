@@ -1,15 +1,32 @@
 //! The durable store: one log of facts per run, blobs by content hash, one writer per run, and an inbox.
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::record::{Answer, AnsweredBy, Gate, Outcome};
+use callsheet_core::record::{Answer, AnsweredBy, Gate, OrderId, Outcome};
 use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
 use super::PartAnswer;
 
+/// A message for a run, and the order that it was left for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Posted {
+    /// The order. A second message of the same key has no effect.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<OrderId>,
+    /// The message.
+    #[serde(flatten)]
+    pub message: InboxMessage,
+}
+
+impl From<InboxMessage> for Posted {
+    fn from(message: InboxMessage) -> Self {
+        Self { order: None, message }
+    }
+}
+
 /// A message for a run, left by any process. Only the owner of the lock turns it into a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "letter", rename_all = "snake_case")]
+#[serde(tag = "message", rename_all = "snake_case")]
 pub enum InboxMessage {
     /// An answer to a gate. `None` answers whichever gate is open.
     Answer {
@@ -165,10 +182,10 @@ pub trait Store: Send + Sync {
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault>;
 
     /// Leaves a message for a run. Needs no lock.
-    fn post(&self, run: &RunId, message: &InboxMessage) -> Result<(), StoreFault>;
+    fn post(&self, run: &RunId, message: &Posted) -> Result<(), StoreFault>;
 
     /// Unread messages with their numbers, oldest first. They stay until `discard`.
-    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault>;
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, Posted)>, StoreFault>;
 
     /// Whether there are unread, readable messages. Needs no lock.
     fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault>;

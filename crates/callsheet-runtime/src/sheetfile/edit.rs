@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
 use callsheet_core::record::AdoptedList;
 use callsheet_core::run::{Run, State};
@@ -196,7 +196,7 @@ pub fn preview_edit(services: &Services, run: &Run, text: &str) -> Result<EditPr
 
 /// The next entry, for a trial run.
 fn next(run: &Run, event: Event) -> LogEntry {
-    LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event }
+    LogEntry::new(run.last_fact() + 1, run.now_ms(), event)
 }
 
 fn adopted(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::record::{
     AdoptedList, Answer, ChangeSet, Entry, FileChange, PlannedTask, ResultParts, StopReason, Usage,
 };
@@ -94,7 +94,7 @@ impl Story<'_> {
     fn record(&mut self, event: Event) {
         self.at += if matches!(event, Event::ReplyReceived(_)) { 1_700 } else { 20 };
         let n = u64::try_from(self.entries.len()).unwrap() + 1;
-        let entry = LogEntry { v: VERSION, n, at: self.at, event };
+        let entry = LogEntry::new(n, self.at, event);
         self.run.apply(&entry).unwrap();
         self.entries.push(entry);
     }

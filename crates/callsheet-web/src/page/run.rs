@@ -98,7 +98,7 @@ impl RunPage<'_> {
 
     /// The address that a form is sent to: it says where to go back to, which no browser tells.
     pub fn action(&self, what: &str) -> String {
-        format!("{}?from={}", self.address(what), encoded(&self.at))
+        format!("{}?from={}&page={}", self.address(what), encoded(&self.at), self.visit.page())
     }
 
     /// The address of a part of the page that is shown.
@@ -182,7 +182,8 @@ impl RunPage<'_> {
             section #asks.asks aria-label="Waiting for you" { (listed(&pieces, "asks")) }
             (inner)
         };
-        let live = format!("{}?view={}&n={}", self.address("live"), view.name(), self.last());
+        let live =
+            format!("{}?view={}&n={}&page={}", self.address("live"), view.name(), self.last(), self.visit.page());
         let live = match view {
             View::Board(Some(task)) => format!("{live}&task={}", encoded(task.as_str())),
             View::Log(Some(before)) => format!("{live}&before={before}"),

@@ -28,15 +28,21 @@ pub(crate) fn page(page: &RunPage<'_>, pieces: &[Piece]) -> Result<Markup, Refus
     }
     let text = page.runs.sheet(page.run)?;
     let check = page.runs.check_sheet(page.run, &text)?;
-    Ok(editor(page, pieces, (&text, &text), &check))
+    Ok(editor(page, pieces, (&text, &page.last().to_string(), &text), &check))
 }
 
-/// The editor. `seen`: the text that the person began with; `text`: as it is now.
-pub(crate) fn editor(page: &RunPage<'_>, pieces: &[Piece], (seen, text): (&str, &str), check: &SheetCheck) -> Markup {
+/// The editor. `seen`: the text that the person began with, `n`: the last entry then; `text`: as it is now.
+pub(crate) fn editor(
+    page: &RunPage<'_>,
+    pieces: &[Piece],
+    (seen, n, text): (&str, &str, &str),
+    check: &SheetCheck,
+) -> Markup {
     html! {
-        form.sheet method="post" action=(page.address("sheet")) data-check=(page.address("sheet/check")) {
+        form.sheet method="post" action=(page.action("sheet")) data-check=(page.address("sheet/check")) {
             div #sheet-notes { (crate::piece::listed(pieces, "sheet-notes")) }
             input type="hidden" name="seen" value=(seen);
+            input type="hidden" name="n" value=(n);
             label.visually-hidden for="sheet-text" { "Sheet of this run, in Markdown" }
             div.editor {
                 div.backdrop aria-hidden="true" {}

@@ -28,7 +28,7 @@ async fn the_board_has_every_task_and_what_waits() {
     {
         assert!(text.contains(words), "{words}:\n{text}");
     }
-    assert!(text.contains(&format!("action=\"{}\"", link("/gates/1?from="))), "{text}");
+    assert!(text.contains(&format!("action=\"{}&amp;page=", link("/gates/1?from="))), "{text}");
     assert!(!text.contains(">Resume<"), "a process drives it");
     let list = site.get("/").await;
     assert!(list.text.contains("▶") && list.text.contains("running") && list.text.contains(RUN), "{}", list.text);
@@ -103,7 +103,7 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
             r#"{"by":"page","command":"keep","gates":[1],"tasks":[],"hunks":[[1,1],[3,3]],"edits":{"3":" a\n+b\n"},"because":"too much"}"#,
             "resume",
             r#"{"by":"page","command":"reply","to":{"task":"a","run":"e","call":"b"},"text":"line\ntwo"}"#,
-            r#"{"by":"page","command":"retry","tasks":["write-notes"]}"#,
+            r#"{"by":"page","command":"retry","tasks":["write-notes"],"keep_changes":false}"#,
             "resume",
             r#"{"by":"page","command":"stop"}"#,
             r#"{"by":"page","command":"raise","limits":[["max_calls",40.0]]}"#,
@@ -112,6 +112,27 @@ async fn forms_ask_the_desk_and_the_next_page_says_what_came_of_it() {
         ]
         .join("\n")
     );
+}
+
+/// A browser that sends a form twice gives one order, and the form of another page is another order.
+#[tokio::test]
+async fn a_form_that_is_sent_twice_is_one_order() {
+    let mut recorded = Recorded::of(&[("Write Notes", true)]);
+    recorded.drive();
+    let site = Site::of(Some(std::sync::Arc::clone(&recorded.store)));
+    let action = async || {
+        let page = site.get(&run("")).await.text;
+        let action =
+            page.split("action=\"").find(|rest| rest.contains("/gates/1?")).unwrap().split('"').next().unwrap();
+        format!("/{}", action.replace("&amp;", "&"))
+    };
+    let (one, other) = (action().await, action().await);
+    for (action, verdict) in [(&one, "approve"), (&one, "approve"), (&one, "deny"), (&other, "approve")] {
+        site.post(action, &format!("verdict={verdict}")).await;
+    }
+    let keys = site.runs.keys.lock().unwrap().clone();
+    assert_eq!(keys[0], keys[1]);
+    assert!(keys[1] != keys[2] && keys[0] != keys[3], "{keys:?}");
 }
 
 #[tokio::test]

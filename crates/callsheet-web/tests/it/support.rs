@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use callsheet_app::{Arrival, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView, SheetCheck, Started};
-use callsheet_core::events::{self, Event, ListOrigin, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::{Repair, RepairCode, Span};
 use callsheet_core::record::{AdoptedList, CallKey, Entry, Gate, PlannedTask, ResultParts, StopReason, Usage};
 use callsheet_core::run::{Effect, Run};
@@ -34,6 +34,8 @@ pub struct TestRuns {
     pub store: Option<Arc<dyn Store>>,
     pub asked: Mutex<Vec<String>>,
     pub writing: Mutex<Vec<LiveText>>,
+    /// Keys of the orders.
+    pub keys: Mutex<Vec<String>>,
 }
 
 impl TestRuns {
@@ -94,7 +96,10 @@ impl RunControl for TestRuns {
         if matches!(order.command, RunCommand::Undo { .. }) {
             return Err(Refusal::usage("notes.md <changed> after the run", "fix it by hand"));
         }
-        Ok(self.note(run, serde_json::to_string(order).unwrap()))
+        self.keys.lock().unwrap().push(order.key.clone());
+        let mut words = json!(order);
+        words.as_object_mut().unwrap().shift_remove("key");
+        Ok(self.note(run, words.to_string()))
     }
 
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal> {
@@ -142,7 +147,7 @@ impl Recorded {
 
     pub fn note(&mut self, event: Event) {
         self.n += 1;
-        let entry = LogEntry { v: VERSION, n: self.n, at: 1_772_000_000_000 + self.n * 1_000, event };
+        let entry = LogEntry::new(self.n, 1_772_000_000_000 + self.n * 1_000, event);
         self.run.apply(&entry).unwrap();
         self.store.append(&self.lock, &[entry]).unwrap();
     }
@@ -226,7 +231,7 @@ impl Recorded {
 
     /// Leaves a message, as another process does.
     pub fn post(&self, message: &InboxMessage) {
-        self.store.post(&RunId::new(RUN), message).unwrap();
+        self.store.post(&RunId::new(RUN), &message.clone().into()).unwrap();
     }
 
     /// The process that drove it is gone.
@@ -276,7 +281,8 @@ pub struct Answered {
 
 impl Site {
     pub fn of(store: Option<Arc<dyn Store>>) -> Self {
-        let runs = Arc::new(TestRuns { store, asked: Mutex::default(), writing: Mutex::default() });
+        let runs =
+            Arc::new(TestRuns { store, asked: Mutex::default(), writing: Mutex::default(), keys: Mutex::default() });
         let guard = Guard::new(4_000).unwrap();
         let address = guard.address();
         let (host, token) = address.trim_start_matches("http://").trim_end_matches('/').split_once('/').unwrap();

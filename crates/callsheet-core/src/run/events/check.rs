@@ -23,7 +23,7 @@ impl<'a> Check<'a> {
 
     /// The effect is under way.
     pub fn in_flight(self, key: EffectKey) -> Checked {
-        if self.0.flights.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
+        if self.0.in_flight.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
     }
 
     /// The reply is about to be read, and its phase can give this.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::OrderId;
+
 use super::Event;
 
 /// The record version written by this build.
@@ -19,4 +21,14 @@ pub struct LogEntry {
     /// What happened.
     #[serde(flatten)]
     pub event: Event,
+    /// The orders of persons that it carries out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<OrderId>,
+}
+
+impl LogEntry {
+    /// An entry of this version that nobody ordered.
+    pub fn new(n: u64, at: u64, event: Event) -> Self {
+        Self { v: VERSION, n, at, event, orders: Vec::new() }
+    }
 }

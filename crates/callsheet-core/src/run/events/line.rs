@@ -3,7 +3,7 @@
 
 /// A part of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum LinePiece {
     /// Our words.
     Own(String),
     /// Text of a model, a tool, a file or a person: at most `most` characters of it, on one line.
@@ -19,14 +19,14 @@ pub enum Piece {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Its parts, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<LinePiece>,
     /// The state of a task says it as well, so only a log shows it.
     pub is_detail: bool,
 }
 
 impl Line {
     pub(super) fn new(words: impl Into<String>) -> Self {
-        Self { pieces: vec![Piece::Own(words.into())], is_detail: false }
+        Self { pieces: vec![LinePiece::Own(words.into())], is_detail: false }
     }
 
     pub(super) fn detail(words: impl Into<String>) -> Self {
@@ -34,12 +34,12 @@ impl Line {
     }
 
     pub(super) fn say(mut self, words: &str) -> Self {
-        self.pieces.push(Piece::Own(words.to_owned()));
+        self.pieces.push(LinePiece::Own(words.to_owned()));
         self
     }
 
     pub(super) fn quote(mut self, text: &str, most: usize) -> Self {
-        self.pieces.push(Piece::Quoted { text: text.to_owned(), most });
+        self.pieces.push(LinePiece::Quoted { text: text.to_owned(), most });
         self
     }
 }

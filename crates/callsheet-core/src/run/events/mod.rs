@@ -18,7 +18,7 @@ use super::{Reject, Run};
 pub use entry::{LogEntry, VERSION};
 pub use limit_near::limit_words;
 pub use limit_raised::raised_words;
-pub use line::{Line, Piece};
+pub use line::{Line, LinePiece};
 pub use list_adopted::{ListOrigin, list_words};
 pub use run_resumed::reuse_words;
 
@@ -208,7 +208,7 @@ impl Event {
     pub(super) fn apply(&self, run: &mut Run, at: u64) {
         let event = self.recorded();
         if !event.concerns_one_task() {
-            run.flights.look_again();
+            run.in_flight.look_again();
         }
         event.apply(run, at);
     }

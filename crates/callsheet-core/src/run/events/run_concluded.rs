@@ -20,13 +20,13 @@ pub struct RunConcluded {
 
 impl Recorded for RunConcluded {
     fn check(&self, run: &Run) -> Checked {
-        let ends = run.stage() == Stage::Conclude(self.outcome) && !run.flights.has_applies();
+        let ends = run.stage() == Stage::Conclude(self.outcome) && !run.in_flight.has_applies();
         require(ends, || Reject::WrongOutcome(self.outcome))
     }
 
     fn apply(&self, run: &mut Run, _at: u64) {
         run.progress.concluded(self.outcome);
-        run.flights.end(&EffectKey::Conclude);
+        run.in_flight.end(&EffectKey::Conclude);
     }
 
     fn ends(&self) -> Option<EffectKey> {

@@ -39,9 +39,9 @@ impl Recorded for Started {
                 | EffectKey::Merge { .. }
                 | EffectKey::Evaluate { .. }
         );
-        let flights = &run.flights;
-        require(startable && !flights.contains(key), || Reject::NotStartable(key.clone()))?;
-        let pending = flights.is_pending(key) || flights.is_blocked_on_budget(key);
+        let in_flight = &run.in_flight;
+        require(startable && !in_flight.contains(key), || Reject::NotStartable(key.clone()))?;
+        let pending = in_flight.is_pending(key) || in_flight.is_blocked_on_budget(key);
         require(pending, || Reject::NotOutstanding(key.clone()))
     }
 
@@ -58,7 +58,7 @@ impl Recorded for Started {
             }
             _ => {}
         }
-        run.flights.start(self.effect.clone());
+        run.in_flight.start(self.effect.clone());
     }
 }
 

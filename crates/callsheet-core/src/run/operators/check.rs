@@ -61,7 +61,7 @@ impl<'a> TreeCheck<'a> {
             return Err(Reject::Concluding);
         }
         let expected = op.state == OpState::Seeking && op.lookups == n && !op.former;
-        if expected && self.0.flights.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
+        if expected && self.0.in_flight.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
     }
 
     fn op(self, task: &Slug) -> Result<&'a NodeInstance, Reject> {

@@ -4,7 +4,7 @@
 //! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
 //! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
 //! decides what comes next, as `template::operators` say: an operator looks at its parts and says which of them to open, or
-//! which evaluation is owed.
+//! which evaluation is outstanding.
 //!
 //! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
 //! resume and views are the same code.
@@ -50,7 +50,7 @@ pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 pub enum OpState {
     /// Operators nested in its inputs or arguments run.
     Gathering,
-    /// An evaluation is owed.
+    /// An evaluation is outstanding.
     Due(EvalPhase),
     /// Its context is looked up; then it is opened.
     Seeking,

@@ -58,7 +58,7 @@ impl Trees<'_> {
         progress.stop_waiting();
         progress.unsay();
         progress.set_idle(false);
-        self.0.flights.end(&EffectKey::Conclude);
+        self.0.in_flight.end(&EffectKey::Conclude);
     }
 
     /// A task of a tree that came back begins again, with what stands around it.

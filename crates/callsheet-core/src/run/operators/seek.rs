@@ -37,7 +37,7 @@ impl Trees<'_> {
     /// Context was looked up.
     pub fn retrieved(&mut self, task: &Slug, n: u32, retrieval: &Retrieval, empty_index: bool) {
         let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
-        self.0.flights.end(&EffectKey::Retrieve { task: task.clone(), n });
+        self.0.in_flight.end(&EffectKey::Retrieve { task: task.clone(), n });
         let first_empty = empty_index && !std::mem::replace(&mut self.0.operators.empty_index_told, true);
         self.change_op(number, |op| {
             op.tells_empty_index |= first_empty;

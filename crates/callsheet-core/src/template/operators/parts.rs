@@ -175,7 +175,7 @@ pub enum Move {
     Wait,
     /// Children to open.
     Open(Vec<ChildSlot>),
-    /// An evaluation is owed.
+    /// An evaluation is outstanding.
     Owe(EvalPhase),
 }
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Plan, ResultParts, Retrieval, StopReason,
@@ -195,12 +195,12 @@ impl Player {
         while self.received.iter().filter(|key| key.task.as_ref().is_some_and(|slug| slug.as_str() == task)).count()
             < turns
         {
-            let owed = self.run.outstanding();
-            self.perform(&owed[0]);
+            let outstanding = self.run.outstanding();
+            self.perform(&outstanding[0]);
         }
         // The last one is read, too.
-        let owed = self.run.outstanding();
-        self.perform(&owed[0]);
+        let outstanding = self.run.outstanding();
+        self.perform(&outstanding[0]);
     }
 
     fn begin(&mut self) {
@@ -230,7 +230,7 @@ impl Player {
             if self.crash_after == Some(self.log.len()) {
                 self.crash();
             }
-            let owed = self.run.outstanding();
+            let outstanding = self.run.outstanding();
             if let Some(outcome) = self.run.outcome()
                 && let Some(again) = self.script.resumes.pop_front()
             {
@@ -242,12 +242,13 @@ impl Player {
                 }
                 continue;
             }
-            if self.run.outcome().is_some() || owed.is_empty() {
+            if self.run.outcome().is_some() || outstanding.is_empty() {
                 break;
             }
-            let index = usize::try_from(self.next()).unwrap() % owed.len();
-            let quick = owed.iter().find(|effect| self.slow_lookups && !matches!(effect, Effect::Retrieve { .. }));
-            self.perform(&quick.unwrap_or(&owed[index]).clone());
+            let index = usize::try_from(self.next()).unwrap() % outstanding.len();
+            let quick =
+                outstanding.iter().find(|effect| self.slow_lookups && !matches!(effect, Effect::Retrieve { .. }));
+            self.perform(&quick.unwrap_or(&outstanding[index]).clone());
         }
         if std::mem::take(&mut self.crash_after).is_some() {
             // The kill came later than the run.
@@ -280,7 +281,7 @@ impl Player {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
         // A slow world lets a second pass with each fact.
         let at = if self.script.tree.variables.contains_key("slow") { n * 1_000 + self.late } else { n };
-        let fact = LogEntry { v: VERSION, n, at, event };
+        let fact = LogEntry::new(n, at, event);
         let text = serde_json::to_string(&fact).unwrap();
         let read: LogEntry = serde_json::from_str(&text).unwrap();
         assert_eq!(read, fact, "a fact reads back");

@@ -6,7 +6,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::evaluate;
-use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Gate, GateKind, Outcome, Tree};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
@@ -142,7 +142,7 @@ impl Player {
         format!("? {}\n", why_line(&self.run, task, &self.run.explain(task), true))
     }
 
-    /// New states, effects and the standing of the run; then the shell starts all that is owed.
+    /// New states, effects and the standing of the run; then the shell starts all that is outstanding.
     fn follows(&mut self) -> String {
         let mut text = String::new();
         for task in self.run.all_tasks() {
@@ -151,8 +151,8 @@ impl Player {
                 text.push_str(&format!("· {slug} {}\n", task.state().as_str()));
             }
         }
-        let owed = self.run.outstanding();
-        let keys: BTreeSet<EffectKey> = owed.iter().map(Effect::key).collect();
+        let outstanding = self.run.outstanding();
+        let keys: BTreeSet<EffectKey> = outstanding.iter().map(Effect::key).collect();
         let former: BTreeSet<EffectKey> = self.listed.iter().map(Effect::key).collect();
         for effect in &self.listed {
             if !keys.contains(&effect.key()) && !self.is_answered(&effect.key()) {
@@ -164,14 +164,14 @@ impl Player {
                 matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
             !pure && !run.is_in_flight(&effect.key())
         };
-        for effect in &owed {
+        for effect in &outstanding {
             // What is started once more under the same key is told again.
             if !former.contains(&effect.key()) || starts(&self.run, effect) {
                 text.push_str(&format!("→ {}\n", describe(effect)));
             }
         }
-        self.listed = owed.clone();
-        for effect in owed {
+        self.listed = outstanding.clone();
+        for effect in outstanding {
             if starts(&self.run, &effect) {
                 self.fact(effect.started()).unwrap();
             }
@@ -265,7 +265,7 @@ impl Player {
     /// Records a fact and applies it. What is refused is not recorded.
     pub fn fact<E: Into<Event>>(&mut self, event: E) -> Result<(), String> {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
-        let fact = LogEntry { v: VERSION, n, at: self.now, event: event.into() };
+        let fact = LogEntry::new(n, self.now, event.into());
         match self.run.apply(&fact) {
             Ok(()) => {
                 assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);
@@ -333,7 +333,7 @@ impl Player {
     }
 
     pub fn find(&self, wanted: impl Fn(&Effect) -> bool) -> Result<Effect, String> {
-        self.run.outstanding().into_iter().find(wanted).ok_or("nothing of that kind is owed".to_owned())
+        self.run.outstanding().into_iter().find(wanted).ok_or("nothing of that kind is outstanding".to_owned())
     }
 }
 

@@ -391,9 +391,9 @@ impl Player {
     }
 
     fn references(&mut self, task: &str, verb: &str, tail: &str) -> Happened {
-        let owed =
+        let outstanding =
             self.find(|effect| matches!(effect, Effect::CheckReferences { task: of, .. } if of.as_str() == task))?;
-        let Effect::CheckReferences { task, n, stage } = owed else { return Ok(()) };
+        let Effect::CheckReferences { task, n, stage } = outstanding else { return Ok(()) };
         let issues = if verb == "fail" { vec![issue(tail)] } else { Vec::new() };
         let _: ReferenceStage = stage;
         // `hold` as before; `hold: A changed` after somebody has written A; `hold: too large together`, behind that or alone.
@@ -425,8 +425,9 @@ impl Player {
     }
 
     fn merged(&mut self, task: &str) -> Happened {
-        let owed = self.find(|effect| matches!(effect, Effect::MergeByCode { task: of, .. } if of.as_str() == task))?;
-        let Effect::MergeByCode { task, n } = owed else { return Ok(()) };
+        let outstanding =
+            self.find(|effect| matches!(effect, Effect::MergeByCode { task: of, .. } if of.as_str() == task))?;
+        let Effect::MergeByCode { task, n } = outstanding else { return Ok(()) };
         let result = ResultParts { summary: "merged".to_owned(), ..ResultParts::default() };
         self.fact(events::ExecutionsMerged { task, n, result })
     }

@@ -11,7 +11,7 @@ use callsheet_core::spec::{ToolCall, ToolEffect, ToolSpec, canonical_tools};
 use serde_json::{Map, Value};
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, clause};
-use crate::reply::json::{Mend, read_document};
+use crate::reply::json::{JsonRepair, read_document};
 
 use super::arguments::{Fitted, Schema};
 use super::shape::{Read, Shaped, Tools};
@@ -156,7 +156,7 @@ struct Fit {
     tool: String,
     id: Option<Value>,
     arguments: Value,
-    mends: Vec<Mend>,
+    repairs: Vec<JsonRepair>,
     coerced: Option<(String, String, usize)>,
 }
 
@@ -164,7 +164,7 @@ impl Fit {
     /// Number of corrections of the name, of values and of syntax. Fewer are better.
     fn liberties(&self, written: &str) -> (bool, usize, usize) {
         let values = self.coerced.as_ref().map_or(0, |(_, _, count)| *count);
-        (self.tool != written, values, self.mends.len())
+        (self.tool != written, values, self.repairs.len())
     }
 }
 
@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
         if notes.is_by_hand() && tool.name != call.name {
             return Err(Refusal::Tool(IssueCode::ToolUnknown));
         }
-        let (arguments, mends) =
+        let (arguments, repairs) =
             object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
         if !self.schemas.contains_key(&tool.name) {
             self.schemas.insert(tool.name.clone(), Schema::of(tool));
@@ -272,7 +272,7 @@ impl<'a> Checker<'a> {
                 return Err(Refusal::Stuck(tool.name.clone(), why.clone()));
             }
         }
-        Ok(Fit { tool: tool.name.clone(), id: call.id.clone(), arguments, mends, coerced })
+        Ok(Fit { tool: tool.name.clone(), id: call.id.clone(), arguments, repairs, coerced })
     }
 
     fn refused(&self, refusal: Refusal, call: &Shaped, span: Span, notes: &Diagnostics) -> Issue {
@@ -307,8 +307,8 @@ fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Check
     if fit.tool != written {
         notes.repair(RepairCode::ToolNear, span, written, &fit.tool);
     }
-    for mend in &fit.mends {
-        notes.repair(mend.code, span, &mend.before, &mend.after);
+    for repair in &fit.repairs {
+        notes.repair(repair.code, span, &repair.before, &repair.after);
     }
     if let Some((before, after, _)) = &fit.coerced {
         notes.repair(RepairCode::JsonCoerced, span, before, after);
@@ -317,14 +317,14 @@ fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Check
 }
 
 /// Arguments as an object, with the repairs. A string must contain an object.
-fn object(arguments: Option<Value>) -> Result<(Value, Vec<Mend>), (IssueCode, String)> {
+fn object(arguments: Option<Value>) -> Result<(Value, Vec<JsonRepair>), (IssueCode, String)> {
     let empty = || Ok((Value::Object(Map::new()), Vec::new()));
     match arguments {
         None | Some(Value::Null) => empty(),
         Some(Value::String(text)) if text.trim().is_empty() => empty(),
         Some(Value::String(text)) => match read_document(&text) {
             Ok(mut document) if document.values.len() == 1 => match document.values.pop().map(|one| one.value) {
-                Some(object @ Value::Object(_)) => Ok((object, document.mends)),
+                Some(object @ Value::Object(_)) => Ok((object, document.repairs)),
                 _ => Err((IssueCode::JsonInvalid, clause("arguments-object", &[]))),
             },
             Ok(_) => Err((IssueCode::JsonInvalid, clause("arguments-one", &[]))),

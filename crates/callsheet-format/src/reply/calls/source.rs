@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::markdown::{Part, Tracker};
 use crate::reading::Diagnostics;
-use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
+use crate::reply::json::{Document, Fault, JsonRepair, Located, Scanner, read_document};
 
 use super::notation::{self, Written};
 use super::shape::{Read, Shaped, Tools, calls_of};
@@ -122,7 +122,7 @@ impl Finder<'_, '_> {
         if !json {
             self.notes.repair(RepairCode::JsonUnfenced, self.span(0, text.len()), tag, "json");
         }
-        self.mends(&document.mends);
+        self.repairs(&document.repairs);
         let several = document.values.len() != 1;
         for value in document.values {
             self.value(value, several);
@@ -142,10 +142,10 @@ impl Finder<'_, '_> {
         self.block.lenient && matches!(call, Read::Guessed { named: false, .. })
     }
 
-    fn mends(&mut self, mends: &[Mend]) {
-        for mend in mends {
-            let line = self.line(mend.at);
-            self.notes.repair(mend.code, Span { first: line, last: line }, &mend.before, &mend.after);
+    fn repairs(&mut self, repairs: &[JsonRepair]) {
+        for repair in repairs {
+            let line = self.line(repair.at);
+            self.notes.repair(repair.code, Span { first: line, last: line }, &repair.before, &repair.after);
         }
     }
 
@@ -158,9 +158,9 @@ impl Finder<'_, '_> {
             if text.get(next..).is_some_and(|rest| rest.starts_with('"')) {
                 return false;
             }
-            let Ok(Document { values, mends }) = scanner.one(next) else { return false };
+            let Ok(Document { values, repairs }) = scanner.one(next) else { return false };
             at = values.last().map_or(next + 1, |value| value.end).max(next + 1);
-            self.mends(&mends);
+            self.repairs(&repairs);
             for value in values {
                 if !self.is_call(&value.value) {
                     return false;
@@ -256,7 +256,7 @@ impl Finder<'_, '_> {
 
     fn bare(&mut self, scanner: &mut Scanner<'_>, text: &str, at: usize) -> usize {
         match scanner.one(at) {
-            Ok(Document { values, mends }) => {
+            Ok(Document { values, repairs }) => {
                 let end = values.last().map_or(at + 1, |value| value.end);
                 if self.block.lenient && !values.iter().all(|value| self.is_call(&value.value)) {
                     return end;
@@ -266,7 +266,7 @@ impl Finder<'_, '_> {
                     let raw = self.raw(at, end).to_owned();
                     self.notes.repair(RepairCode::JsonUnfenced, self.span(at, end), &raw, "json");
                 }
-                self.mends(&mends);
+                self.repairs(&repairs);
                 for value in values {
                     self.value(value, in_tag);
                 }
@@ -313,7 +313,7 @@ impl Finder<'_, '_> {
         for (start, (written, end)) in found {
             match written {
                 Written::Json(document) => {
-                    self.mends(&document.mends);
+                    self.repairs(&document.repairs);
                     for value in document.values {
                         self.value(value, true);
                     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::markdown::{Part, Tracker, without_thinking};
 use crate::reading::{clause, excerpt};
 
-use super::{Document, Fault, Located, Mend, Scanner, read_document};
+use super::{Document, Fault, JsonRepair, Located, Scanner, read_document};
 
 /// Tags of a fence that contains only JSON.
 const JSON_FENCES: [&str; 4] = ["", "json", "jsonc", "json5"];
@@ -21,7 +21,7 @@ pub struct Meant {
     /// The value and its bytes in the reply.
     pub located: Located,
     /// Liberties taken.
-    pub mends: Vec<Mend>,
+    pub repairs: Vec<JsonRepair>,
 }
 
 /// The values that a reply may mean, in order. Usually there is one.
@@ -38,7 +38,7 @@ pub fn meant(reply: &str) -> Result<Vec<Meant>, Fault> {
         Err(_) => among(&text)?,
     };
     if let (Some(first), true) = (found.first_mut(), *text != *reply) {
-        first.mends.insert(0, Mend::new(RepairCode::ThinkingRemoved, 0, "thinking", ""));
+        first.repairs.insert(0, JsonRepair::new(RepairCode::ThinkingRemoved, 0, "thinking", ""));
     }
     Ok(found)
 }
@@ -47,7 +47,7 @@ pub fn meant(reply: &str) -> Result<Vec<Meant>, Fault> {
 pub fn whole(reply: &str) -> Option<Value> {
     let mut found = meant(reply).ok()?;
     let one = found.pop().filter(|_| found.is_empty())?;
-    one.mends.iter().all(|mend| mend.code != RepairCode::ProseTrimmed).then_some(one.located.value)
+    one.repairs.iter().all(|repair| repair.code != RepairCode::ProseTrimmed).then_some(one.located.value)
 }
 
 /// The list or object in a text value that contains nothing else.
@@ -55,17 +55,17 @@ pub fn in_a_string(value: &Value) -> Option<Meant> {
     let text = value.as_str()?;
     let mut found = alone(text).ok()?;
     let mut one = found.pop().filter(|one| found.is_empty() && is_container(&one.located.value))?;
-    one.mends.insert(0, Mend::new(RepairCode::JsonShape, 0, "JSON in a string", "JSON"));
+    one.repairs.insert(0, JsonRepair::new(RepairCode::JsonShape, 0, "JSON in a string", "JSON"));
     Some(one)
 }
 
 /// Reads a text that is only JSON.
 fn alone(text: &str) -> Result<Vec<Meant>, Fault> {
-    let Document { values, mends } = read_document(text)?;
+    let Document { values, repairs } = read_document(text)?;
     if values.is_empty() {
         return Err(nothing());
     }
-    Ok(values.into_iter().map(|located| Meant { located, mends: mends.clone() }).collect())
+    Ok(values.into_iter().map(|located| Meant { located, repairs: repairs.clone() }).collect())
 }
 
 /// The values in fences. If there are no fences, the values among the words.
@@ -100,7 +100,7 @@ fn among(text: &str) -> Result<Vec<Meant>, Fault> {
         let around = [text.get(..start), text.get(end..)].map(|words| words.unwrap_or_default().trim());
         if around.iter().any(|words| !words.trim_matches('`').trim().is_empty()) {
             let words = around.join(" … ");
-            one.mends.insert(0, Mend::new(RepairCode::ProseTrimmed, start, &excerpt(&words), ""));
+            one.repairs.insert(0, JsonRepair::new(RepairCode::ProseTrimmed, start, &excerpt(&words), ""));
         }
     }
     Ok(found)
@@ -118,13 +118,13 @@ fn in_prose(text: &str, fences: &[Fence]) -> Result<Vec<Meant>, Fault> {
             continue;
         }
         match scanner.one(start) {
-            Ok(Document { mut values, mends }) => {
+            Ok(Document { mut values, repairs }) => {
                 let Some(located) = values.pop() else { return Ok(found) };
                 next = located.end.max(start + 1);
                 // An unclosed bracket is not a list unless it has content.
-                let open = mends.iter().any(|mend| mend.before.is_empty());
+                let open = repairs.iter().any(|repair| repair.before.is_empty());
                 if !open || holds_signs(text.get(start..next).unwrap_or_default()) {
-                    found.push(Meant { located, mends });
+                    found.push(Meant { located, repairs });
                 }
             }
             Err(fault) => {
@@ -187,7 +187,7 @@ fn fences(text: &str) -> Vec<Fence> {
 fn moved(mut one: Meant, by: usize) -> Meant {
     one.located.start += by;
     one.located.end += by;
-    one.mends.iter_mut().for_each(|mend| mend.at += by);
+    one.repairs.iter_mut().for_each(|repair| repair.at += by);
     one
 }
 

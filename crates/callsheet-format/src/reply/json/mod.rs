@@ -29,7 +29,7 @@ pub struct Located {
 
 /// One kind of correction, noted at its first occurrence in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mend {
+pub struct JsonRepair {
     /// Which kind.
     pub code: RepairCode,
     /// Byte of the first occurrence.
@@ -40,14 +40,14 @@ pub struct Mend {
     pub after: String,
 }
 
-impl Mend {
+impl JsonRepair {
     /// A correction of this kind.
     pub fn new(code: RepairCode, at: usize, before: &str, after: &str) -> Self {
         Self { code, at, before: before.to_owned(), after: after.to_owned() }
     }
 }
 
-impl std::fmt::Display for Mend {
+impl std::fmt::Display for JsonRepair {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.after.as_str() {
             "" => write!(f, "{}: `{}` left out", self.code, self.before),
@@ -62,7 +62,7 @@ pub struct Document {
     /// Values in order.
     pub values: Vec<Located>,
     /// Corrections, by first occurrence.
-    pub mends: Vec<Mend>,
+    pub repairs: Vec<JsonRepair>,
 }
 
 /// Why a text cannot be read.

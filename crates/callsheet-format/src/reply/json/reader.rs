@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::reading::clause;
 
-use super::{Document, Fault, Located, MAX_DEPTH, Mend};
+use super::{Document, Fault, JsonRepair, Located, MAX_DEPTH};
 
 /// Characters that are escaped in regular expressions but never in JSON.
 const PATTERN_ESCAPES: &str = "dswDSWBA.()[]{}*+?|^$";
@@ -25,10 +25,10 @@ pub fn read_document(text: &str) -> Result<Document, Fault> {
             let comma = reader.pos;
             reader.bump();
             reader.skip_blank();
-            reader.mend("comma between values", comma, ",", "");
+            reader.repair("comma between values", comma, ",", "");
         }
     }
-    Ok(Document { values, mends: reader.mends })
+    Ok(Document { values, repairs: reader.repairs })
 }
 
 /// Reads single values from a text that also contains other things. Each value costs only its own length, because
@@ -47,10 +47,10 @@ impl<'a> Scanner<'a> {
     pub fn one(&mut self, start: usize) -> Result<Document, Fault> {
         self.reader.pos = start;
         self.reader.depth = 0;
-        self.reader.mends.clear();
+        self.reader.repairs.clear();
         self.reader.kinds.clear();
         let value = self.reader.located()?;
-        Ok(Document { values: vec![value], mends: std::mem::take(&mut self.reader.mends) })
+        Ok(Document { values: vec![value], repairs: std::mem::take(&mut self.reader.repairs) })
     }
 }
 
@@ -58,7 +58,7 @@ struct Reader<'a> {
     text: &'a str,
     pos: usize,
     depth: usize,
-    mends: Vec<Mend>,
+    repairs: Vec<JsonRepair>,
     kinds: Vec<&'static str>,
     /// Computed once, when it is first needed.
     last_smart_close: OnceCell<Option<usize>>,
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
             text,
             pos: 0,
             depth: 0,
-            mends: Vec::new(),
+            repairs: Vec::new(),
             kinds: Vec::new(),
             last_smart_close: OnceCell::new(),
             last_comment_close: OnceCell::new(),
@@ -106,11 +106,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes each kind of correction once: the same mistake on every line is one habit.
-    fn mend(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
+    fn repair(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
             let code = if kind.starts_with("odd") { RepairCode::QuotesStraightened } else { RepairCode::JsonSyntax };
-            self.mends.push(Mend { code, at, before: before.to_owned(), after: after.to_owned() });
+            self.repairs.push(JsonRepair { code, at, before: before.to_owned(), after: after.to_owned() });
         }
     }
 
@@ -122,11 +122,11 @@ impl<'a> Reader<'a> {
                 ' ' | '\t' | '\n' | '\r' => self.pos += 1,
                 '\u{a0}' | '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{2060}' => {
                     self.bump();
-                    self.mend("odd blank", at, "invisible character", "");
+                    self.repair("odd blank", at, "invisible character", "");
                 }
                 '/' if self.rest().starts_with("//") => {
                     self.skip_line();
-                    self.mend("comment", at, "// comment", "");
+                    self.repair("comment", at, "// comment", "");
                 }
                 '/' if self.rest().starts_with("/*") => {
                     let last = *self.last_comment_close.get_or_init(|| self.text.rfind("*/"));
@@ -135,11 +135,11 @@ impl<'a> Reader<'a> {
                     }
                     let Some(length) = self.rest().find("*/") else { return };
                     self.pos += length + 2;
-                    self.mend("comment", at, "/* comment */", "");
+                    self.repair("comment", at, "/* comment */", "");
                 }
                 '#' => {
                     self.skip_line();
-                    self.mend("comment", at, "# comment", "");
+                    self.repair("comment", at, "# comment", "");
                 }
                 _ => return,
             }
@@ -234,7 +234,7 @@ impl<'a> Reader<'a> {
                 self.skip_blank();
                 match self.peek() {
                     Some(next) if next == closer => {
-                        self.mend("trailing comma", comma, &format!(",{closer}"), &closer.to_string())
+                        self.repair("trailing comma", comma, &format!(",{closer}"), &closer.to_string())
                     }
                     // A value was begun and is missing. Adding closers would hide that.
                     None => return Err(self.fault(self.pos, clause("json-comma-end", &[]))),
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
     /// Handles a text that ends inside a container, which is then closed at the very end.
     fn unclosed(&mut self, closer: &str, value: Value) -> Result<Value, Fault> {
         // Noted after the last text, not after the blank end.
-        self.mend("missing closer", self.text.trim_end().len().saturating_sub(1), "", closer);
+        self.repair("missing closer", self.text.trim_end().len().saturating_sub(1), "", closer);
         Ok(value)
     }
 
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
                     .unwrap_or(self.rest().len());
                 self.pos += length;
                 let key = self.text.get(start..self.pos).unwrap_or("").to_owned();
-                self.mend("bare key", start, &key, &format!("{key:?}"));
+                self.repair("bare key", start, &key, &format!("{key:?}"));
                 Ok(key)
             }
             _ => Err(self.expected(&clause("json-key", &[]))),
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
             _ => return Err(self.fault(start, clause("json-word", &[("token", &cut(token))]))),
         };
         if token != canonical {
-            self.mend("word", start, token, canonical);
+            self.repair("word", start, token, canonical);
         }
         Ok(value)
     }
@@ -335,13 +335,13 @@ impl<'a> Reader<'a> {
                     if escaped == '\'' {
                         strict.push('\'');
                         if open != '\'' {
-                            self.mend("wrong escape", at, "\\'", "'");
+                            self.repair("wrong escape", at, "\\'", "'");
                         }
                     } else if PATTERN_ESCAPES.contains(escaped) {
                         // JSON has no such escape, and a regular expression needs its backslash.
                         strict.push_str("\\\\");
                         strict.push(escaped);
-                        self.mend("wrong escape", at, &format!("\\{escaped}"), &format!("\\\\{escaped}"));
+                        self.repair("wrong escape", at, &format!("\\{escaped}"), &format!("\\\\{escaped}"));
                     } else {
                         strict.push('\\');
                         strict.push(escaped);
@@ -356,16 +356,16 @@ impl<'a> Reader<'a> {
         }
         strict.push('"');
         if open == '\'' {
-            self.mend("single quotes", start, "'…'", "\"…\"");
+            self.repair("single quotes", start, "'…'", "\"…\"");
         } else if open != '"' || close != '"' {
-            self.mend("odd quotes", start, &format!("{open}…{close}"), "\"…\"");
+            self.repair("odd quotes", start, &format!("{open}…{close}"), "\"…\"");
         }
         serde_json::from_str(&strict).map_err(|_| self.fault(start, clause("json-escape", &[])))
     }
 
     fn raw_control(&mut self, strict: &mut String, at: usize, escape: &str) {
         strict.push_str(escape);
-        self.mend("raw control", at, "raw line break or tab in a string", escape);
+        self.repair("raw control", at, "raw line break or tab in a string", escape);
     }
 
     fn has_smart_close(&self) -> bool {

@@ -7,11 +7,11 @@ use super::{MAX_DEPTH, Scanner, in_a_string, meant, read_document, whole};
 fn one(text: &str) -> (Value, Vec<RepairCode>) {
     let document = read_document(text).unwrap_or_else(|fault| panic!("{text}: {}", fault.what));
     assert_eq!(document.values.len(), 1, "{text}");
-    (document.values[0].value.clone(), document.mends.iter().map(|mend| mend.code).collect())
+    (document.values[0].value.clone(), document.repairs.iter().map(|repair| repair.code).collect())
 }
 
 #[test]
-fn mends_what_has_one_reading() {
+fn repairs_what_has_one_reading() {
     let cases = [
         (r#"{"a": [1, 2,],}"#, json!({"a": [1, 2]})),
         ("{// why\n\"a\": 1 /* how */ # so\n}", json!({"a": 1})),
@@ -114,7 +114,7 @@ proptest! {
         let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.expect("writes");
         let document = read_document(&text).map_err(|fault| TestCaseError::fail(fault.what))?;
         prop_assert_eq!(&document.values[0].value, &serde_json::from_str::<Value>(&text).expect("strict"));
-        prop_assert!(document.mends.is_empty() && document.values.len() == 1);
+        prop_assert!(document.repairs.is_empty() && document.values.len() == 1);
     }
 
     #[test]
@@ -135,7 +135,7 @@ proptest! {
         if let Ok(document) = read_document(&soup) {
             for value in document.values {
                 let again = read_document(&value.value.to_string()).map_err(|fault| TestCaseError::fail(fault.what))?;
-                prop_assert!(again.mends.is_empty());
+                prop_assert!(again.repairs.is_empty());
             }
         }
     }
@@ -166,7 +166,7 @@ fn a_reply_means_the_one_value_in_it() {
         let found = meant(reply).unwrap_or_else(|fault| panic!("{reply}: {}", fault.what));
         assert!(!found.is_empty() && found.iter().all(|one| one.located.value == value), "{reply}: {found:?}");
         let strange = reply.trim().starts_with("{\"a\": 1}") && reply.trim().len() == 8 || reply.starts_with("```");
-        assert_eq!(found[0].mends.is_empty(), strange || found.len() > 1, "{reply}: {found:?}");
+        assert_eq!(found[0].repairs.is_empty(), strange || found.len() > 1, "{reply}: {found:?}");
     }
     let inner = in_a_string(&meant("\"{\\\"a\\\": 1}\"").expect("a string")[0].located.value);
     assert_eq!(inner.map(|one| one.located.value), Some(value));

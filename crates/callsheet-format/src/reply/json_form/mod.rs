@@ -53,14 +53,14 @@ pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm>
         return None;
     }
     let (mut line, mut counted) = (1, 0);
-    for mend in &document.mends {
+    for repair in &document.repairs {
         // Repairs are in order, so the lines between two are counted only once.
-        let at = start.saturating_add(mend.at);
+        let at = start.saturating_add(repair.at);
         (line, counted) = match text.get(counted..at) {
             Some(between) => (line_at(between, between.len()).saturating_add(line).saturating_sub(1), at),
             None => (line_at(text, at), at),
         };
-        notes.repair(mend.code, Span::line(line), &mend.before, &mend.after);
+        notes.repair(repair.code, Span::line(line), &repair.before, &repair.after);
     }
     let end = document.values.first().map_or(0, |located| located.end);
     let rest = body.get(end..).unwrap_or_default().trim().trim_matches('`');

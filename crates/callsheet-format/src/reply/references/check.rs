@@ -25,7 +25,7 @@ pub(super) struct Checking<'a> {
     /// The link as written.
     pub raw: &'a str,
     /// Whether a repair of its target was recorded.
-    pub mended: bool,
+    pub repaired: bool,
 }
 
 impl Checking<'_> {
@@ -60,7 +60,7 @@ impl Checking<'_> {
 
     /// Records a repair of the target.
     pub fn repaired(&mut self, code: RepairCode, target: &Target) {
-        self.mended = true;
+        self.repaired = true;
         self.notes.repair(code, self.span, self.raw, link_target(target));
     }
 }
@@ -116,7 +116,7 @@ pub fn check_links(
         for code in link.repairs.iter().flatten() {
             notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));
         }
-        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, mended: false };
+        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, repaired: false };
         if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
             if is_restricted(&target, &context.restricted) {
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
@@ -140,7 +140,7 @@ pub fn check_target(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Option<Target> {
-    let mut checking = Checking { scope, context, notes, span, raw: written, mended: false };
+    let mut checking = Checking { scope, context, notes, span, raw: written, repaired: false };
     check_written(written, true, &mut checking).map(|(target, _)| target)
 }
 
@@ -163,7 +163,7 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     let (checked, tokens) = check_kind(target, checking)?;
     let same =
         || link_target(&checked) == written || same_address(&checked, written) || is_by_number(&checked, written);
-    if !checking.mended && !is_plain_file(&checked, written) && !same() {
+    if !checking.repaired && !is_plain_file(&checked, written) && !same() {
         checking.repaired(RepairCode::ReferenceAlias, &checked);
     }
     Some((checked, tokens))

@@ -126,17 +126,17 @@ fn missing(
 ) -> Option<(Target, u32)> {
     let waits = checking.scope.may_come(&path, directory);
     if let Some(inside) = &candidates.without_slash {
-        return mended(inside.clone(), fragment, RepairCode::PathLeadingSlash, checking);
+        return repaired(inside.clone(), fragment, RepairCode::PathLeadingSlash, checking);
     }
     if let Some(other) = &candidates.respelled {
-        return mended(other.clone(), fragment, RepairCode::PathSpelling, checking);
+        return repaired(other.clone(), fragment, RepairCode::PathSpelling, checking);
     }
     if let [only] = candidates.near.as_slice()
         && !checking.notes.is_by_hand()
         && is_near(&path, only)
         && (!waits || same_but_case(&path, only))
     {
-        return mended(only.clone(), fragment, RepairCode::PathNear, checking);
+        return repaired(only.clone(), fragment, RepairCode::PathNear, checking);
     }
     if waits {
         not_yet(&path, directory, checking);
@@ -188,7 +188,7 @@ fn same_but_case(path: &str, other: &str) -> bool {
 
 /// Replaces what was written by the candidate. Uses the candidate's own facts once they are known; without a fragment
 /// its existence is enough.
-fn mended(
+fn repaired(
     path: String,
     fragment: Option<Fragment>,
     code: RepairCode,

@@ -35,7 +35,7 @@ pub(super) fn joined<'a>(
         return None;
     };
     let span = callsheet_core::issue::Span::line(first.saturating_add(u32::try_from(anchor.line).unwrap_or(u32::MAX)));
-    let checking = Checking { scope, context, notes, span, raw: &anchor.raw, mended: false };
+    let checking = Checking { scope, context, notes, span, raw: &anchor.raw, repaired: false };
     if tasks::is_named(&target, &checking) {
         return None;
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 
 use crate::edit;
-use crate::edit::{Change, ChangeBlock, ChangeFence, ChangeKey, ChangeWay, FileEdit, Files, Outlines, Shown};
+use crate::edit::{Change, ChangeBlock, ChangeFence, ChangeKey, ChangeWay, FileEdit, Files, Outlines, ShownFiles};
 use crate::markdown::{Document, Heading, Label, PieceKind, Section};
 use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, clause};
 use crate::reply::ExecutionReply;
@@ -179,7 +179,7 @@ pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut
         clean &= place(change, index, &mut files, context, notes) && outline(change, &mut outlines, context, notes);
     }
     let refused = notes.errors() > 0;
-    let shown = Shown { in_full: &context.shown_in_full, in_part: &context.shown_in_part };
+    let shown = ShownFiles { in_full: &context.shown_in_full, in_part: &context.shown_in_part };
     let edits = if clean { edit::compose(changes, &files, &outlines, shown, notes) } else { Vec::new() };
     notes.set_section(None);
     if refused { Vec::new() } else { edits }

@@ -3,23 +3,23 @@
 use crate::record::{EffectKey, Outcome};
 
 use super::Run;
-use super::clock::Spell;
+use super::clock::TimeKind;
 
 /// Of the time from the last entry on; `begins`: the entry that ends it begins the work of a process.
-pub(super) fn spell(run: &Run, begins: bool) -> Spell {
+pub(super) fn counts_as(run: &Run, begins: bool) -> TimeKind {
     let outcome = run.progress.outcome();
     let waits = matches!(outcome, Some(Outcome::ApprovalRequired | Outcome::InputRequired));
     let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
-    let mut flights = run.flights.iter().peekable();
+    let mut in_flight = run.in_flight.iter().peekable();
     if run.clock.last_entry() == 0 || (begins || outcome.is_some()) && !waits {
-        Spell::Stopped
+        TimeKind::Stopped
     } else if waits {
-        Spell::You
-    } else if run.flights.iter().any(|key| matches!(key, EffectKey::Ask(_))) {
-        Spell::Models
-    } else if flights.peek().is_some() && flights.all(asks) {
-        Spell::You
+        TimeKind::You
+    } else if run.in_flight.iter().any(|key| matches!(key, EffectKey::Ask(_))) {
+        TimeKind::Models
+    } else if in_flight.peek().is_some() && in_flight.all(asks) {
+        TimeKind::You
     } else {
-        Spell::Working
+        TimeKind::Working
     }
 }

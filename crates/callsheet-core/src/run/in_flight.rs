@@ -11,7 +11,7 @@ use super::places::Place;
 
 /// Effects that were started and have no result yet, and what was derived last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Flights {
+pub(super) struct InFlight {
     in_flight: BTreeSet<EffectKey>,
     /// Pending effects of tasks of which nothing else is to be begun, all of them in flight, by the places of the tasks. They
     /// are as they were when they were begun, and stay until something happens to their task or to what all share.
@@ -25,16 +25,16 @@ pub(super) struct Flights {
 }
 
 /// What is under way is as it was when it was begun; only that it is matters.
-impl PartialEq for Flights {
+impl PartialEq for InFlight {
     fn eq(&self, other: &Self) -> bool {
         let keys =
-            |flights: &Self| -> Vec<EffectKey> { flights.under_way.values().flatten().map(Effect::key).collect() };
+            |in_flight: &Self| -> Vec<EffectKey> { in_flight.under_way.values().flatten().map(Effect::key).collect() };
         let same = self.in_flight == other.in_flight && self.blocked_on_budget == other.blocked_on_budget;
         same && self.pending == other.pending && keys(self) == keys(other)
     }
 }
 
-impl Flights {
+impl InFlight {
     pub fn contains(&self, key: &EffectKey) -> bool {
         self.in_flight.contains(key)
     }

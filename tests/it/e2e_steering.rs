@@ -517,7 +517,7 @@ fn a_limit_of_a_run_at_work_is_raised_by_a_command() {
     let said = garden.expect(2, &["resume", "--set", "limits.max_calls=2", "--set", "jobs=3"]).err;
     assert!(said.contains("--set jobs cannot change it now"), "{said}");
     let said = garden.expect(2, &["resume", "--set", "limits.max_calls=2", "--set", "limits.max_tokens=9000"]).err;
-    assert!(said.contains("has no max_tokens"), "{said}");
+    assert!(said.contains("has no limit max_tokens"), "{said}");
     let said = garden.expect(0, &["resume", "--set", "limits.max_calls=2"]).err;
     assert!(said.contains("sent max_calls 2 to"), "{said}");
     terminal.expect("limit max_calls: raised to 2").unwrap();

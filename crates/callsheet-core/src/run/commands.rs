@@ -37,7 +37,6 @@ impl Commands<'_> {
     /// that ask the same (spec 2.18).
     fn redo(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let readers = readers_of(self.0, slug);
-        self.0.progress.answer_mut().forget();
         self.start_anew(slug, skills);
         self.ask_anew(slug);
         self.begin_readers(&readers, skills);
@@ -87,7 +86,6 @@ impl Commands<'_> {
             }
             Some(State::Done) => {
                 let readers = readers_of(self.0, caller);
-                self.0.progress.answer_mut().forget();
                 Mounts(self.0).wait_again(&call);
                 self.begin_readers(&readers, skills);
                 self.come_back(caller, readers, skills);

@@ -1,5 +1,8 @@
 //! The answer that a model wrote from several results (spec 2.15).
 
+use std::sync::Arc;
+
+use crate::record::ResultParts;
 use crate::spec::Slug;
 
 /// What came of the call that joins results.
@@ -19,23 +22,18 @@ pub enum Joined {
 /// The last joining.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Answer {
-    /// Tasks whose results were joined. Equal tasks are equal results until one of them is done again.
-    of: Vec<Slug>,
+    /// The results that were joined, with their tasks.
+    of: Vec<(Slug, Arc<ResultParts>)>,
     joined: Option<Joined>,
 }
 
 impl Answer {
-    /// What came of joining the results of exactly these tasks; `None`: they were not joined.
-    pub fn of(&self, tasks: &[Slug]) -> Option<&Joined> {
-        self.joined.as_ref().filter(|_| self.of == tasks)
+    /// What came of joining exactly these results; `None`: they were not joined.
+    pub fn of(&self, results: &[(Slug, Arc<ResultParts>)]) -> Option<&Joined> {
+        self.joined.as_ref().filter(|_| self.of == results)
     }
 
-    /// A task whose result may be part of it is done again.
-    pub fn forget(&mut self) {
-        self.joined = None;
-    }
-
-    pub fn set(&mut self, of: Vec<Slug>, joined: Joined) {
+    pub fn set(&mut self, of: Vec<(Slug, Arc<ResultParts>)>, joined: Joined) {
         (self.of, self.joined) = (of, Some(joined));
     }
 }

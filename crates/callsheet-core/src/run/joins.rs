@@ -2,15 +2,16 @@
 //! from coming, the results stand as a list.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::issue::{Issue, Repair};
-use crate::record::{CallFault, CallKey, EffectKey, Entry, Outcome};
+use crate::record::{CallFault, CallKey, EffectKey, Entry, Outcome, ResultParts};
 use crate::spec::{Phase, Policy, Slug};
 
 use super::joined::Joined;
 use super::ledger::Listed;
 use super::state::Stage;
-use super::task::TaskRun;
+use super::task::{TaskPhase, TaskRun};
 use super::task_change::return_reserves;
 use super::{Run, limits};
 
@@ -79,7 +80,7 @@ impl Joins<'_> {
     fn end(&mut self, joined: Joined) {
         let run = &mut *self.0;
         let Stage::Join(outcome) = run.stage() else { return };
-        let of = slugs(run);
+        let of = results(run);
         run.progress.answer_mut().set(of, joined);
         run.calls.restart_list(Phase::Join);
         run.progress.conclude(outcome);
@@ -112,12 +113,16 @@ fn wants_join(run: &Run, outcome: Outcome) -> bool {
     if !wanted {
         return false;
     }
-    let of = slugs(run);
+    let of = results(run);
     of.len() > 1 && run.progress.answer().of(&of).is_none()
 }
 
-fn slugs(run: &Run) -> Vec<Slug> {
-    run.results().into_iter().map(TaskRun::slug).collect()
+fn results(run: &Run) -> Vec<(Slug, Arc<ResultParts>)> {
+    let result = |task: &TaskRun| match &task.phase {
+        TaskPhase::Done(result) => Some((task.slug(), Arc::clone(result))),
+        _ => None,
+    };
+    run.results().into_iter().filter_map(result).collect()
 }
 
 impl Run {
@@ -168,6 +173,6 @@ impl Run {
 
     /// What came of joining these results; `None`: they were not joined.
     pub fn joined(&self) -> Option<&Joined> {
-        self.progress.answer().of(&slugs(self))
+        self.progress.answer().of(&results(self))
     }
 }

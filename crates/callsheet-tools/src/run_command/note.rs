@@ -351,7 +351,7 @@ mod tests {
         drop(note);
         let lines = set_aside_left(&notes, &root).join("\n");
         for words in [
-            "moved .envrc to callsheet-set-aside/1-.envrc: a command may have made it",
+            "moved .envrc to callsheet-set-aside/1-.envrc: a command whose supervisor was killed may have created it",
             "moved .git/hooks/pre-commit to callsheet-set-aside/1-pre-commit",
             "moved .husky to callsheet-set-aside/1-.husky",
             "lib/AGENTS.md was changed while",

@@ -180,7 +180,7 @@ pub type Outside<'a> = &'a dyn Fn(&str) -> bool;
 
 /// What others know of a template that was walked.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub struct WalkedTemplate {
     /// What a call of it gives.
     pub gives: Shape,
     /// Values of the caller that stand in a command, each with the way there.
@@ -188,7 +188,7 @@ pub struct Summary {
 }
 
 /// A template that is called, with what is known of it.
-pub type Called<'a> = (&'a Template, Option<&'a Summary>);
+pub type Called<'a> = (&'a Template, Option<&'a WalkedTemplate>);
 
 /// What stands around a template.
 #[derive(Clone, Copy)]
@@ -207,6 +207,6 @@ pub fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
 }
 
 /// Walks a template, with what stands around it. Gives what others have to know of it, too.
-pub fn walk_in(template: &Template, around: Around<'_>) -> (Vec<Found>, Summary) {
+pub fn walk_in(template: &Template, around: Around<'_>) -> (Vec<Found>, WalkedTemplate) {
     walk::template(template, around)
 }

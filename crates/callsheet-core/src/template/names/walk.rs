@@ -11,7 +11,7 @@ use crate::template::tree::{
 };
 use crate::template::value::{Filled, Path, Step};
 
-use super::{Around, Found, Outside, Place, Summary, Use};
+use super::{Around, Found, Outside, Place, Use, WalkedTemplate};
 
 /// What is known of a value where it is used.
 #[derive(Clone, Debug)]
@@ -95,7 +95,7 @@ pub struct Walk<'a> {
     pub(super) reaches: BTreeMap<String, String>,
 }
 
-pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, Summary) {
+pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, WalkedTemplate) {
     let nothing: Outside<'_> = &|_| false;
     let outside = if template.is_function() { nothing } else { around.outside };
     let mut names = Walk {
@@ -130,7 +130,7 @@ pub(super) fn template(template: &Template, around: Around<'_>) -> (Vec<Found>, 
         }
     }
     names.reset(mark);
-    (names.found, Summary { gives, reaches: names.reaches })
+    (names.found, WalkedTemplate { gives, reaches: names.reaches })
 }
 
 impl Walk<'_> {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::template::Template;
-use callsheet_core::template::names::{Around, Found, Summary, walk_in};
+use callsheet_core::template::names::{Around, Found, WalkedTemplate, walk_in};
 
 use crate::template::known::Known;
 
@@ -20,7 +20,7 @@ pub(super) fn walk_all(
     in_force: &BTreeMap<&str, &Template>,
     known: &Known<'_>,
 ) -> Vec<Walked> {
-    let mut summaries: BTreeMap<&str, Summary> = BTreeMap::new();
+    let mut summaries: BTreeMap<&str, WalkedTemplate> = BTreeMap::new();
     let mut walked: BTreeMap<usize, Walked> = BTreeMap::new();
     for number in order(every, in_force) {
         let Some((file, template)) = every.get(number).copied() else { continue };

@@ -16,7 +16,7 @@ pub struct ApproveArgs {
     #[arg(value_name = "SLUG")]
     pub slugs: Vec<String>,
 
-    /// Approve all pending tasks and calls and all later before-run gates of the run, but no file change.
+    /// Approve all pending tasks and calls and all later plans of the run, but no change of files.
     #[arg(long, conflicts_with = "slugs")]
     pub all: bool,
 
@@ -39,7 +39,7 @@ pub struct ApproveArgs {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, conflicts_with_all = ["all", "part"])]
     pub always: Option<Option<u32>>,
 
-    /// Then resume the run until its next gate or its end.
+    /// Then resume the run until its next approval or its end.
     #[arg(long)]
     pub resume: bool,
 }
@@ -59,7 +59,7 @@ pub struct DenyArgs {
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
 
-    /// Then resume the run until its next gate or its end.
+    /// Then resume the run until its next approval or its end.
     #[arg(long)]
     pub resume: bool,
 }

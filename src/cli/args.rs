@@ -65,7 +65,7 @@ pub enum Command {
     Approve(ApproveArgs),
     /// Deny pending tasks, calls or changes.
     Deny(DenyArgs),
-    /// Revert all file changes that a run made.
+    /// Undo the changes of files that a run, or some of its tasks, made.
     Undo(UndoArgs),
     /// Stop a run from another terminal.
     Cancel(RunNameArgs),
@@ -208,7 +208,7 @@ pub struct UndoArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Slugs of the tasks whose changes to revert, as `show` prints them; by default all changes of the run.
+    /// Slugs of the tasks whose changes to undo, as `show` prints them; by default all changes of the run.
     #[arg(value_name = "TASK", requires = "run")]
     pub tasks: Vec<String>,
 }

@@ -19,11 +19,11 @@ pub struct WorkArgs {
     #[arg(long, short, value_name = "MODEL", value_parser = |text: &str| Setting::of("model", text, "--model"))]
     pub model: Option<Setting>,
 
-    /// When to ask for approval: before writers run, before changes are applied and commands run, both, or never.
+    /// When to ask for approval: before tasks that change files run, before changes are applied and commands run, both, or never.
     #[arg(long, value_name = "MODE", value_parser = OfKey("approval.mode", "--approval"))]
     pub approval: Option<Setting>,
 
-    /// What to do at a gate when nobody can answer: stop, deny, approve, or approve the tasks with these slugs.
+    /// What to do when an approval is needed and nobody can answer: stop, deny, approve, or approve the tasks with these slugs.
     #[arg(long, value_name = "stop|deny|approve|SLUG,…", value_parser = |text: &str| Setting::of("approval.headless", text, "--headless"))]
     pub headless: Option<Setting>,
 
@@ -39,7 +39,7 @@ pub struct WorkArgs {
     #[arg(long)]
     pub plain: bool,
 
-    /// Print the answer and ask nothing: no screen, and a run stops at a gate.
+    /// Print the answer and ask nothing: no screen, and a run stops where it needs an approval.
     #[arg(long, short)]
     pub print: bool,
 

@@ -129,7 +129,7 @@ pub const KEYS: &[Key] = &[
     open(
         "sections",
         Kind::Word(&["dependencies", "strict"]),
-        "order of task sections; dependencies: what only reads starts once its inputs are there and no earlier writer is left",
+        "order of task sections; dependencies: what only reads starts once its inputs are there and no earlier task that changes files is left",
     ),
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
@@ -147,7 +147,8 @@ pub const KEYS: &[Key] = &[
     open("seed", Kind::Count, "sampling seed, raised by 1 with each attempt"),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
         .sets("approval"),
-    guarded("approval.headless", Kind::Headless, "what to do at a gate when nobody can answer").sets("headless"),
+    guarded("approval.headless", Kind::Headless, "what to do when an approval is needed and nobody can answer")
+        .sets("headless"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),
     own(

@@ -10,7 +10,7 @@ use crate::checkers::Kept;
 /// Results that were joined.
 #[derive(Default)]
 pub(crate) struct Answers {
-    joined: BTreeSet<(usize, BTreeSet<Slug>)>,
+    joined: BTreeSet<(usize, BTreeSet<(Slug, String)>)>,
 }
 
 impl Answers {
@@ -37,7 +37,8 @@ impl Answers {
     }
 }
 
-/// Done tasks: where these are the same, so are their results. After a follow-up they may answer another question.
-fn done(run: &Run) -> BTreeSet<Slug> {
-    run.tasks().filter(|task| task.state() == State::Done).map(|task| task.task.slug.clone()).collect()
+/// Done tasks with their results, in words. After a follow-up they may answer another question.
+fn done(run: &Run) -> BTreeSet<(Slug, String)> {
+    let done = run.tasks().filter(|task| task.state() == State::Done);
+    done.map(|task| (task.task.slug.clone(), format!("{:?}", task.result()))).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::record::{AdoptedList, PlannedTask};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::Slug;
+use callsheet_core::spec::{RunId, Slug};
 
 use crate::world::{World, blob};
 
@@ -66,6 +66,9 @@ impl World {
         }
         if self.random.chance(15) && self.trees.is_none() {
             return Some(self.broken_edit(run));
+        }
+        if self.random.chance(3) {
+            return Some(events::ReuseAllowed { run: RunId::new("another") }.into());
         }
         if self.random.chance(10) {
             let max = f64::from(run.settings().limits.max_calls) + 4.0;

@@ -244,14 +244,20 @@ const RESERVED: &[&str] =
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
     let user = Some(setup.folders.config.join("skills"));
-    SkillDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
+    SkillDirs { project: Some(setup.project.clone()), user, home: std::env::home_dir(), trusted: setup.trusted() }
 }
 
 /// Where templates are looked for.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     let user = Some(setup.folders.config.join("templates"));
     let skills = Some(setup.folders.config.join("skills"));
-    TemplateDirs { project: Some(setup.project.clone()), user, skills, trusted: setup.trusted() }
+    TemplateDirs {
+        project: Some(setup.project.clone()),
+        user,
+        skills,
+        home: std::env::home_dir(),
+        trusted: setup.trusted(),
+    }
 }
 
 /// Symbols of code files.

@@ -2,18 +2,22 @@
 
 use callsheet_core::spec::Phase;
 use callsheet_core::view::counted;
+use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_models::config::{ModelRef, ProcessEnvironment, Provider, ask_server};
 use callsheet_models::probe;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::services::omitted_rules;
+use callsheet_runtime::skills::{SkillDirs, load_skills};
+use callsheet_runtime::trust::Trusted;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
-use crate::left_out::{left_out, left_out_words};
+use crate::left_out::{left_out, left_out_words, shown};
 use crate::models::{Choice, Fetch, Models, Tape, choose, provider_settings};
 use crate::setup::{Setup, project_config};
 use crate::term::window_words;
+use crate::wiring::{skill_dirs, tool_specs};
 
 use super::stored::stored;
 
@@ -49,6 +53,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Err(fault) => bad(fault.to_string(), "fix the value"),
     });
     findings.extend(waiting(&setup));
+    findings.extend(skills(&setup));
     findings.extend(stored(&setup));
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
@@ -85,6 +90,26 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
 fn waiting(setup: &Setup) -> Option<Finding> {
     let waiting = left_out(setup).ok()?;
     left_out_words(setup, &waiting).map(|words| bad(words, "read the files, then run `callsheet trust`"))
+}
+
+/// Each folder with skills, the strongest first, and how many files have errors.
+fn skills(setup: &Setup) -> Vec<Finding> {
+    let tools = tool_specs();
+    let dirs = SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) };
+    let loaded = load_skills(&dirs, SkillContext { tools: &tools, read_only_sandbox: false });
+    let catalog = &loaded.catalog;
+    let folders = dirs.folders().into_iter().filter_map(|(folder, layer)| {
+        let used = catalog.skills().filter(|skill| skill.source.layer == layer).count();
+        let replaced = catalog.skills().flat_map(|skill| catalog.replaced(&skill.name));
+        let replaced = replaced.filter(|source| source.layer == layer).count();
+        let others = if replaced > 0 { format!(", {replaced} of them replaced by others") } else { String::new() };
+        let count = used.saturating_add(replaced);
+        (count > 0).then(|| good(format!("skills in {}: {count}{others}", shown(setup, &folder))))
+    });
+    let errors = loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error).count();
+    let words = || format!("{} in files of skills, which are skipped", counted(errors, "error"));
+    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` names each"));
+    folders.chain(broken).collect()
 }
 
 fn sandbox(setup: &Setup) -> Vec<Finding> {

@@ -135,7 +135,10 @@ impl Project for Host<'_> {
             return None;
         }
         let own = file.starts_with(self.setup.folders.config.join("skills"));
-        if own || above("skills") && (above(".callsheet") || above(".agents")) {
+        let shared = [".callsheet", ".agents", ".claude"].iter().any(|folder| above(folder));
+        // Other files in the folder of a skill are what it refers to.
+        let direct = file.parent().is_some_and(|folder| folder.ends_with("skills")) || file.ends_with("SKILL.md");
+        if direct && (own || above("skills") && shared) {
             return Some(Kind::Skill);
         }
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();

@@ -30,6 +30,7 @@ mod e2e_model_test;
 mod e2e_orders;
 mod e2e_page;
 mod e2e_prompts;
+mod e2e_published;
 mod e2e_pull;
 mod e2e_redone;
 mod e2e_report;

@@ -54,10 +54,12 @@ fn reads(form: SkillForm, front: &Value) -> bool {
     let source = SkillSource { layer: SkillLayer::Project, path: "x.md".to_owned() };
     // JSON is YAML.
     let text = format!("---\n{front}\n---\ndo\n");
-    let (_, issues) = read_skill(&SkillFile { form, stem, source, text }, SkillContext::default());
+    let tools: Vec<_> = callsheet_tools::registry().iter().map(|tool| tool.spec().clone()).collect();
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
+    let (_, issues) = read_skill(&SkillFile { form, stem, source, text }, context);
     // What has no effect, or is merely unusual, is no matter of form.
     let of_form = |message: &str| {
-        !["no effect", "without tools", "there is no tool", "the folder's name"]
+        !["no effect", "without tools", "there is no tool", "Callsheet has no tool", "the folder's name"]
             .iter()
             .any(|words| message.contains(words))
     };

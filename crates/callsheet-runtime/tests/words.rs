@@ -41,7 +41,12 @@ impl Folders {
     }
 
     fn skill_dirs(&self, trusted: Trusted) -> SkillDirs {
-        SkillDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()), trusted }
+        SkillDirs {
+            project: Some(self.project.path().into()),
+            user: Some(self.user.path().into()),
+            home: Some(self.user.path().join("home")),
+            trusted,
+        }
     }
 
     fn prompts(&self) -> PromptDirs {

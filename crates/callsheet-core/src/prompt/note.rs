@@ -68,6 +68,8 @@ notes! {
     ReviewUnsupported = "review_unsupported" ["marks"],
     /// Asks for the reply in its JSON form. `outline` shows its members.
     JsonTwin = "json_twin" ["outline"],
+    /// Where the files of a skill are (spec 7.1). `folder` is a path that tools and commands take.
+    SkillFolder = "skill_folder" ["folder"],
     /// How to call tools if the provider has no tool calling (spec 10.7). `tools` are their instructions.
     LoopTextTools = "loop_text_tools" ["tools"],
     /// The previous handler of a template replied with nothing (spec "Templates" 15).

@@ -52,7 +52,7 @@ impl Gates {
     /// Whether the task may run as far as spec 2.7 is concerned.
     pub fn is_approved(&self, task: &TaskRun, mode: ApprovalMode) -> bool {
         let asks = matches!(mode, ApprovalMode::Both | ApprovalMode::BeforeRun);
-        task.writer.is_none() || !asks || task.approved || self.approves_all
+        task.writer.is_none() || !asks || task.approved || self.approves_all || asks_each(task)
     }
 
     /// Changes and calls of the task wait for a person (spec 11.2). With gates before the run only, what no gate
@@ -60,7 +60,9 @@ impl Gates {
     pub fn hold_acts_of(&self, task: &TaskRun, mode: ApprovalMode) -> bool {
         match mode {
             ApprovalMode::Both | ApprovalMode::BeforeApply => true,
-            ApprovalMode::BeforeRun => !(task.writer.is_some() && (task.approved || self.approves_all)),
+            ApprovalMode::BeforeRun => {
+                task.writer.is_none() || asks_each(task) || !(task.approved || self.approves_all)
+            }
             ApprovalMode::Never => false,
         }
     }
@@ -92,6 +94,11 @@ impl Gates {
     pub fn agree_to_repeat(&mut self, named: impl Fn(&Slug) -> bool) {
         self.unended.retain(|task| !named(task));
     }
+}
+
+/// It starts without a gate, and each of its acts waits for an answer. A task that asks for approval itself has its gate.
+fn asks_each(task: &TaskRun) -> bool {
+    !task.task.approval && task.skill.as_ref().is_some_and(|skill| skill.asks_each)
 }
 
 /// Whether the gate asks about a call or a change set of the task.

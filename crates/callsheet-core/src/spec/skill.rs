@@ -88,6 +88,16 @@ pub struct SkillPolicy {
     /// Whether its tasks may create only the new files that they name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub new_files_named: bool,
+    /// Whether no model may choose it: only a person, by its name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named_only: bool,
+    /// Whether its tasks start without a gate, because its file lists no tools: each change and each command then waits
+    /// for an answer of its own (spec 7.1).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks_each: bool,
+    /// First words of commands that run without a further question once a person approved the task (spec 7.11).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<Vec<String>>,
     /// Limits of its tasks.
     pub limits: SkillLimits,
     /// Why its tasks need approval (spec 11.1), in words for a person. `None` if they only read.
@@ -125,8 +135,14 @@ pub enum SkillLayer {
     Project,
     /// `.agents/skills/`.
     ProjectAgents,
+    /// `.claude/skills/`.
+    ProjectClaude,
     /// The user's Callsheet skills directory.
     User,
+    /// `.agents/skills/` in the user's home.
+    UserAgents,
+    /// `.claude/skills/` in the user's home.
+    UserClaude,
     /// Shipped with Callsheet.
     Bundled,
 }

@@ -155,10 +155,19 @@ impl Catalog {
         suggest(asked, known, SUGGESTIONS)
     }
 
-    /// Skills that a model may choose by itself, sorted by name bytes. Bundled templates are left out, because their
-    /// purpose is too similar to that of the skills; a person can name them.
+    /// Skills that a model may choose by itself, sorted by name bytes. Those that say that no model may are left out,
+    /// and bundled templates, because their purpose is too similar to that of the skills; a person can name them.
     pub fn offered(&self) -> impl Iterator<Item = &Skill> {
-        self.skills.values().filter(|skill| !is_template(skill) || skill.source.layer != SkillLayer::Bundled)
+        let bundled = |skill: &Skill| is_template(skill) && skill.source.layer == SkillLayer::Bundled;
+        self.skills.values().filter(move |skill| !skill.policy.named_only && !bundled(skill))
+    }
+
+    /// Skills that the reply of a model may name, if this is what a person wrote: all but those that no model may
+    /// choose, unless the person named them.
+    pub fn nameable(&self, words: &str) -> impl Iterator<Item = &Skill> {
+        let words = spaced(words);
+        let named = move |skill: &Skill| words.contains(&spaced(&skill.name));
+        self.skills.values().filter(move |skill| !skill.policy.named_only || named(skill))
     }
 
     /// The text for the planner (spec 7.6). Equal skills give equal bytes.
@@ -166,6 +175,12 @@ impl Catalog {
         let lines: Vec<String> = self.offered().map(line).collect();
         lines.join("\n")
     }
+}
+
+/// The words of a text, each between blanks.
+fn spaced(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    format!(" {} ", words.collect::<Vec<_>>().join(" ").to_lowercase())
 }
 
 fn is_template(skill: &Skill) -> bool {

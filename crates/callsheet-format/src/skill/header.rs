@@ -6,8 +6,9 @@ use callsheet_core::spec::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillL
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
+use super::patterns::{first_words, split_pattern};
 use super::policy::SkillContext;
-use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
+use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, aliases, limit_aliases};
 use crate::yaml::{Node, Value};
 
 /// The content of the front matter.
@@ -17,6 +18,12 @@ pub(super) struct Header {
     pub(super) description: Option<(String, At)>,
     pub(super) examples: Vec<String>,
     pub(super) tools: Vec<String>,
+    /// Whether tools are listed and none of them can be used.
+    pub(super) tools_unknown: bool,
+    /// First words of commands that the list of tools allows.
+    pub(super) commands: Vec<Vec<String>>,
+    /// Whether no model may choose it.
+    pub(super) named_only: bool,
     pub(super) model: Option<String>,
     pub(super) execution: Option<ExecutionMode>,
     pub(super) writes: bool,
@@ -53,8 +60,9 @@ pub(super) fn read(root: &Node, form: SkillForm, context: SkillContext<'_>, repo
     for entry in entries(map, &aliases(keys, ""), report) {
         match entry.name {
             Some("license" | "compatibility") => drop(entry.text(report)),
+            Some(name) if FOLDER_KEYS.iter().any(|key| key.id == name && key.kind == KeyKind::Other) => {}
             Some("metadata") => metadata(&entry, context, &mut header, report),
-            Some(name) => key(name, &entry, false, context, &mut header, report),
+            Some(name) => key(name, &entry, (form, false), context, &mut header, report),
             None => unknown(&entry, form, report),
         }
     }
@@ -82,7 +90,7 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
             Some("name" | "description") => {
                 report.warn(entry.at, format!("ignored \"{}\"", entry.written), "write it outside `metadata`");
             }
-            Some(name) => key(name, &entry, true, context, header, report),
+            Some(name) => key(name, &entry, (SkillForm::Folder, true), context, header, report),
             None if normal(entry.written).starts_with(PREFIX) => {
                 report.warn(
                     entry.at,
@@ -98,7 +106,7 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
 fn key(
     name: &'static str,
     entry: &Entry<'_>,
-    quoted: bool,
+    (form, quoted): (SkillForm, bool),
     context: SkillContext<'_>,
     header: &mut Header,
     report: &mut Report<'_>,
@@ -122,7 +130,8 @@ fn key(
         "name" => header.name = entry.text(report).map(|text| (text, entry.value.at)),
         "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
         "examples" => header.examples = entry.lines(report).unwrap_or_default(),
-        "tools" => header.tools = tools(entry, context, report),
+        "tools" => tools(entry, form, context, header, report),
+        "named_only" => header.named_only = entry.flag(quoted, report).unwrap_or(true),
         "model" => header.model = model(entry, report),
         "execution" => header.execution = entry.word(&executions, report),
         "writes" => header.writes = entry.flag(quoted, report).unwrap_or(true),
@@ -140,32 +149,50 @@ fn key(
     }
 }
 
-/// Allowed tools by canonical name, without duplicates. A pattern is refused, never widened (spec 7.1).
-fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) -> Vec<String> {
-    let mut tools: Vec<String> = Vec::new();
-    for (written, at) in entry.names(report).unwrap_or_default() {
-        if written.contains(['(', ')', '*', '?', '[', ']', '{', '}']) {
+/// Reads the allowed tools by canonical name, without duplicates, and the commands that patterns name (spec 7.11).
+fn tools(entry: &Entry<'_>, form: SkillForm, context: SkillContext<'_>, header: &mut Header, report: &mut Report<'_>) {
+    let names = entry.names(report).unwrap_or_default();
+    for (written, at) in &names {
+        let (name, pattern) = split_pattern(written);
+        let meant = canonical_tools(name, context.tools.iter());
+        let runs = meant.iter().all(|tool| context.executes(tool));
+        if name.contains(['(', ')', '*', '?', '[', ']', '{', '}']) || (pattern.is_some() && !runs) {
             report.warn(
-                at,
+                *at,
                 format!("the tool pattern \"{written}\" is rejected; the skill does not get this tool"),
                 "name the tool without a pattern",
             );
             continue;
         }
-        for tool in canonical_tools(&written, context.tools.iter()) {
-            if context.effect(&tool).is_none() {
+        match pattern.map(first_words) {
+            Some(Some(words)) => header.commands.push(words),
+            Some(None) => report.warn(
+                *at,
+                format!("\"{written}\" grants nothing; each command waits for an answer"),
+                "name the first words of the commands: `Bash(git diff:*)`",
+            ),
+            None => {}
+        }
+        for tool in meant {
+            let known = context.effect(&tool).is_some();
+            if !known && form == SkillForm::Folder && !context.tools.is_empty() {
+                let message = format!("Callsheet has no tool \"{tool}\"; the skill works without it");
+                report.warn(*at, message, "remove it, or set up the server that offers it");
+                continue;
+            }
+            if !known {
                 report.warn(
-                    at,
+                    *at,
                     format!("there is no tool \"{tool}\"; Callsheet assumes that the skill may change anything"),
                     "correct the name, or set up the server that offers it",
                 );
             }
-            if !tools.contains(&tool) {
-                tools.push(tool);
+            if !header.tools.contains(&tool) {
+                header.tools.push(tool);
             }
         }
     }
-    tools
+    header.tools_unknown = !names.is_empty() && header.tools.is_empty();
 }
 
 fn model(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<String> {

@@ -22,7 +22,7 @@ pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
     while let Some((line, after)) = split_line(rest.text) {
         if line.trim().is_empty() {
             rest = FilePiece { text: after, line: rest.line.saturating_add(1) };
-        } else if is_rule(line) {
+        } else if is_rule(line.trim_end()) {
             opened = true;
             rest = FilePiece { text: after, line: rest.line.saturating_add(1) };
             break;
@@ -43,7 +43,8 @@ pub(super) fn cut_at_rule(part: FilePiece<'_>, fences: bool) -> (FilePiece<'_>, 
     while let Some((line, after)) = split_line(rest) {
         line_number = line_number.saturating_add(1);
         let outside = !fences || open.outside(line);
-        if outside && is_rule(line) {
+        // Blanks behind the line that ends the front matter are not seen by its author.
+        if outside && is_rule(if fences { line } else { line.trim_end() }) {
             let front = part.text.get(..offset).unwrap_or_default();
             return (FilePiece { text: front, line: part.line }, Some(FilePiece { text: after, line: line_number }));
         }

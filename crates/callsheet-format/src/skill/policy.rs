@@ -57,20 +57,50 @@ pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
     let commands = policy.tools.iter().filter(|tool| context.executes(tool));
     let commands = commands.map(|tool| format!("let a model run commands with the tool {tool}"));
     let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
-    commands.chain(models).collect()
+    let unasked = (!policy.commands.is_empty())
+        .then(|| format!("once you approved its task, run {} without asking", command_words(&policy.commands)));
+    commands.chain(unasked).chain(models).collect()
+}
+
+/// Commands by their first words, in words for a person.
+fn command_words(commands: &[Vec<String>]) -> String {
+    let each: Vec<String> = commands.iter().map(|words| format!("`{} …`", words.join(" "))).collect();
+    each.join(", ")
+}
+
+/// The tools of a skill, and whether its file left them to Callsheet: a published skill that lists none, or none that
+/// Callsheet has, works with the usual ones (spec 7.1). One that says that it holds no conversation gets none.
+pub(super) fn tools(header: &Header, form: SkillForm, context: SkillContext<'_>) -> (Vec<String>, bool) {
+    let listed = header.places.contains_key("tools") && !header.tools_unknown;
+    if listed || form != SkillForm::Folder || header.mode == Some(SkillMode::Interpret) {
+        return (header.tools.clone(), false);
+    }
+    // Tools that other programs have too have their names as aliases.
+    let usual = context.tools.iter().filter(|tool| !tool.aliases.is_empty());
+    (usual.map(|tool| tool.name.clone()).collect(), true)
+}
+
+/// How its tasks are done: by default as a conversation, if a skill in folder form has tools.
+pub(super) fn mode(header: &Header, form: SkillForm, tools: &[String]) -> SkillMode {
+    let by_default = match form {
+        SkillForm::Folder if !tools.is_empty() => SkillMode::Loop,
+        _ => SkillMode::Interpret,
+    };
+    header.mode.unwrap_or(by_default)
 }
 
 /// The policy of a skill with this header and text.
 pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: SkillContext<'_>) -> SkillPolicy {
-    let default_mode = match form {
-        SkillForm::Folder if !header.tools.is_empty() => SkillMode::Loop,
-        _ => SkillMode::Interpret,
-    };
-    let mode = header.mode.unwrap_or(default_mode);
+    let (tools, usual) = tools(header, form, context);
+    let mode = mode(header, form, &tools);
     let interpret = mode == SkillMode::Interpret;
+    let mut writer = writer_reason(header.writes, &tools, context);
+    if let (Some(reason), false) = (&mut writer, header.commands.is_empty()) {
+        let words = command_words(&header.commands);
+        reason.push_str(&format!("; once the task is approved, it runs {words} without asking"));
+    }
     SkillPolicy {
         hash: Some(BlobId::of(text.as_bytes())),
-        tools: header.tools.clone(),
         model: header.model.clone(),
         fallbacks: Vec::new(),
         execution: header.execution.unwrap_or_default(),
@@ -80,9 +110,13 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         review: header.review,
         check: header.check.clone(),
         new_files_named: header.new_files_named,
+        named_only: header.named_only,
+        asks_each: usual && !header.writes && writer.is_some(),
+        commands: header.commands.clone(),
         limits: header.limits.clone(),
-        writer: writer_reason(header.writes, &header.tools, context),
-        writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),
-        needs_arguments: interpret && header.tools.iter().any(|tool| !context.stages_changes(tool)),
+        writer,
+        writes_files: interpret && tools.iter().any(|tool| context.stages_changes(tool)),
+        needs_arguments: interpret && tools.iter().any(|tool| !context.stages_changes(tool)),
+        tools,
     }
 }

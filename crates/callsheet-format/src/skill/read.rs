@@ -4,16 +4,17 @@ use callsheet_core::spec::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSourc
 
 use super::header::{self, Header};
 use super::issue::{At, Report, SkillIssue};
+use super::mend::mended;
 use super::parts::{FilePiece, cut_at_rule, cut_front_matter, section};
-use super::policy::{SkillContext, derive};
+use super::policy::{self, SkillContext, derive};
 use super::suggest::fold;
-use crate::yaml;
+use crate::yaml::{self, Node};
 
 /// Largest skill file in bytes.
 pub const MAX_SKILL_BYTES: usize = 262_144;
 
 /// Deepest nesting of front matter.
-const MAX_DEPTH: usize = 16;
+pub(super) const MAX_DEPTH: usize = 16;
 
 pub(super) const MAX_NAME: usize = 64;
 pub(super) const MAX_DESCRIPTION: usize = 1_024;
@@ -54,23 +55,17 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
         report.error((1, 1), "the file does not start with front matter", "start it with a line `---`");
         return None;
     }
-    let root = match yaml::parse(cut.front.text, cut.front.line, MAX_DEPTH) {
-        Ok(root) => root,
-        Err(fault) => {
-            report.error(fault.at, format!("the front matter is not valid YAML: {}", fault.message), "correct it");
-            return None;
-        }
-    };
+    let root = front_matter(cut.front, report)?;
     let header = header::read(&root, file.form, context, report);
     let (refinement, execution) = stages(file.form, body, report);
     let name = name(file, &header, (cut.front.line, 1), report);
-    let description = description(file.form, &header, (cut.front.line, 1), report);
+    let description = description(&header, (cut.front.line, 1), report);
     let input_requirements = [refinement, execution]
         .into_iter()
         .find_map(|part| section(part, "input-requirements"))
         .unwrap_or_default()
         .to_owned();
-    check(&header, file, report);
+    check(&header, file, context, report);
     Some(Skill {
         name,
         description,
@@ -83,6 +78,26 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
         policy: derive(&header, file.form, &file.text, context),
         text: file.text.clone(),
     })
+}
+
+/// The front matter as YAML, repaired if only quotes or tabs are wrong (spec 7.12).
+fn front_matter(front: FilePiece<'_>, report: &mut Report<'_>) -> Option<Node> {
+    let fault = match yaml::parse(front.text, front.line, MAX_DEPTH) {
+        Ok(root) => return Some(root),
+        Err(fault) => fault,
+    };
+    let (text, quoted) = mended(front.text);
+    let message = format!("the front matter is not valid YAML: {}", fault.message);
+    let Ok(root) = yaml::parse(&text, front.line, MAX_DEPTH) else {
+        report.error(fault.at, message, "correct it");
+        return None;
+    };
+    let as_if = match quoted.as_slice() {
+        [] => "as if its tabs were blanks".to_owned(),
+        keys => format!("as if {} had quotes", keys.join(", ")),
+    };
+    report.warn(fault.at, format!("{message}; read {as_if}"), "write it like that");
+    Some(root)
 }
 
 /// Refinement and execution instructions: the whole body twice, or the two parts of the single-file form.
@@ -113,17 +128,23 @@ fn stages<'a>(form: SkillForm, body: FilePiece<'a>, report: &mut Report<'_>) -> 
 fn name(file: &SkillFile, header: &Header, top: At, report: &mut Report<'_>) -> String {
     let given = header.name.as_ref().filter(|(name, _)| !name.is_empty());
     let (name, at) = given.cloned().unwrap_or_else(|| (file.stem.clone(), top));
-    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
-    if name.len() > MAX_NAME || !name.split(' ').all(is_word) {
-        report.error(
-            at,
-            format!("\"{}\" is not a valid name", name.chars().take(80).collect::<String>()),
-            format!("use 1 to {MAX_NAME} characters: words of a-z, A-Z, 0-9, `-` and `_`, with one space between them"),
-        );
-    } else if given.is_none() && file.form == SkillForm::Folder {
+    let holder = if file.form == SkillForm::Folder { "folder" } else { "file" };
+    if !is_name(&name) {
+        let shown: String = name.chars().take(80).collect();
+        let message = format!("\"{shown}\" is not a valid name");
+        let advice =
+            format!("use 1 to {MAX_NAME} characters: words of a-z, A-Z, 0-9, `-` and `_`, with one space between them");
+        let repaired = Some(named_after(&name)).filter(|name| file.form == SkillForm::Folder && is_name(name));
+        let Some(repaired) = repaired else {
+            report.error(at, message, advice);
+            return name;
+        };
+        report.warn(at, format!("{message}; \"{repaired}\" is used"), advice);
+        return repaired;
+    }
+    if given.is_none() && file.form == SkillForm::Folder {
         report.warn(at, "the key \"name\" is missing; the folder's name is used", format!("write `name: {name}`"));
     } else if fold(&name) != fold(&file.stem) {
-        let holder = if file.form == SkillForm::Folder { "folder" } else { "file" };
         report.warn(
             at,
             format!("the skill is named \"{name}\" and its {holder} \"{}\"; the skill's name is used", file.stem),
@@ -133,7 +154,18 @@ fn name(file: &SkillFile, header: &Header, top: At, report: &mut Report<'_>) -> 
     name
 }
 
-fn description(form: SkillForm, header: &Header, top: At, report: &mut Report<'_>) -> String {
+fn is_name(name: &str) -> bool {
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    name.len() <= MAX_NAME && name.split(' ').all(is_word)
+}
+
+/// A name with `-` in place of what a name may not contain.
+fn named_after(name: &str) -> String {
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").chars().take(MAX_NAME).collect()
+}
+
+fn description(header: &Header, top: At, report: &mut Report<'_>) -> String {
     let Some((text, at)) = header.description.as_ref().filter(|(text, _)| !text.is_empty()) else {
         if !report.has_error() || header.description.is_some() {
             let at = header.description.as_ref().map_or(top, |(_, at)| *at);
@@ -143,21 +175,17 @@ fn description(form: SkillForm, header: &Header, top: At, report: &mut Report<'_
     };
     if text.chars().count() > MAX_DESCRIPTION {
         let message = format!("the description is longer than {MAX_DESCRIPTION} characters");
-        let advice = "say in one or two sentences when to use the skill";
-        match form {
-            SkillForm::Folder => report.error(*at, message, advice),
-            SkillForm::SingleFile => report.warn(*at, message, advice),
-        }
+        report.warn(*at, message, "say in one or two sentences when to use the skill");
     }
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Reports settings that have no effect together.
-fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
-    let looped = header.mode == Some(SkillMode::Loop)
-        || (header.mode.is_none() && file.form == SkillForm::Folder && !header.tools.is_empty());
+fn check(header: &Header, file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) {
+    let (tools, _) = policy::tools(header, file.form, context);
+    let looped = policy::mode(header, file.form, &tools) == SkillMode::Loop;
     let at = |key: &str| header.places.get(key).copied().unwrap_or((1, 1));
-    if looped && header.tools.is_empty() {
+    if looped && tools.is_empty() {
         report.warn(at("mode"), "`mode: loop` without tools", "list the tools of the conversation, or remove the mode");
     }
     if looped && header.execution.is_some() {

@@ -7,8 +7,6 @@ use serde_json::{Map, Value, json};
 use super::read::{MAX_DESCRIPTION, MAX_NAME};
 use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, SkillKey};
 
-/// Tool names. The reader refuses a pattern such as `name(argument)` (spec 7.1).
-const TOOLS: &str = r"^[^()*?\[\]{}]*$";
 /// Words with one space between them.
 const NAME: &str = "^[A-Za-z0-9_-]+( [A-Za-z0-9_-]+)*$";
 const MODEL: &str = "^([^/]+/.+|embedded:.*|scripted:.*)$";
@@ -62,12 +60,13 @@ fn of_kind(kind: KeyKind, quoted: bool) -> Value {
         KeyKind::Flag => json!({ "type": "boolean" }),
         KeyKind::Word(words) => json!({ "enum": words }),
         KeyKind::Tools => json!({ "anyOf": [
-            { "type": "string", "pattern": TOOLS },
-            { "type": "array", "items": { "type": "string", "pattern": TOOLS } },
+            { "type": "string" },
+            { "type": "array", "items": { "type": "string" } },
         ] }),
         KeyKind::Model => json!({ "type": "string", "pattern": MODEL }),
         KeyKind::Limits => limits(quoted),
         KeyKind::Metadata => metadata(),
+        KeyKind::Other => json!({}),
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) enum KeyKind {
     Limits,
     /// A map with any content. Callsheet's keys in it begin with `callsheet-`.
     Metadata,
+    /// Whatever another program reads. It has no effect here.
+    Other,
 }
 
 /// One key.
@@ -58,6 +60,10 @@ const fn key(id: &'static str, names: &'static [&'static str], kind: KeyKind, ab
     SkillKey { id, names, kind, about }
 }
 
+const fn other(id: &'static str, names: &'static [&'static str]) -> SkillKey {
+    key(id, names, KeyKind::Other, "read by other programs; no effect here")
+}
+
 const fn limit(id: &'static str, names: &'static [&'static str], most: u64, about: &'static str) -> SkillLimit {
     SkillLimit { id, names, most, about }
 }
@@ -66,6 +72,11 @@ const NAME: SkillKey =
     key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
 const DESCRIPTION: SkillKey =
     key("description", &["description"], KeyKind::Description, "when to use the skill; the planner sees only this");
+
+const MODEL: SkillKey =
+    key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE");
+const NAMED_ONLY: SkillKey =
+    key("named_only", &["disable-model-invocation"], KeyKind::Flag, "no model chooses the skill; a person can name it");
 
 /// Keys of the single-file form. In the folder form, all but `name` and `description` are in `metadata`.
 pub(super) const KEYS: &[SkillKey] = &[
@@ -112,7 +123,8 @@ pub(super) const KEYS: &[SkillKey] = &[
         KeyKind::Word(&["any", "named"]),
         "which files its tasks may create: any, or only those that they name",
     ),
-    key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
+    MODEL,
+    NAMED_ONLY,
     key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
 ];
 
@@ -126,8 +138,16 @@ pub(super) const FOLDER_KEYS: &[SkillKey] = &[
         "tools",
         &["allowed-tools"],
         KeyKind::Tools,
-        "tools that the skill may use, separated by spaces; with tools it works as a conversation",
+        "tools that the skill may use, separated by spaces; without this key it reads at once, and each change and each \
+         command waits for approval",
     ),
+    MODEL,
+    NAMED_ONLY,
+    other("argument-hint", &["argument-hint"]),
+    other("user-invocable", &["user-invocable"]),
+    other("context", &["context"]),
+    other("agent", &["agent"]),
+    other("version", &["version"]),
     key("metadata", &["metadata"], KeyKind::Metadata, "other programs' keys, and Callsheet's as `callsheet-KEY`"),
 ];
 

@@ -100,7 +100,9 @@ fn file(layer: &str, path: &str, text: &str) -> SkillFile {
     let layer = match layer {
         "project" => SkillLayer::Project,
         "agents" => SkillLayer::ProjectAgents,
+        "claude" => SkillLayer::ProjectClaude,
         "user" => SkillLayer::User,
+        "home" => SkillLayer::UserClaude,
         _ => SkillLayer::Bundled,
     };
     let (form, stem) = match path.strip_suffix("/SKILL.md") {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use callsheet_core::events;
 use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::run::Run;
+use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{Headless, Slug};
 
 use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, Moved};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::grants::{Caller, CommandCall, command_text};
+use crate::grants::{Caller, CommandCall, CommandGrant, CommandLine, command_text};
 use crate::ports::GateView;
 use crate::services::Services;
 
@@ -84,10 +84,24 @@ fn said_before(services: &Services, run: &Run, gate: &Gate, view: &GateView) -> 
 fn granted(services: &Services, run: &Run, view: &GateView) -> bool {
     let Some(call) = view.call.as_ref().and_then(CommandCall::of) else { return false };
     let caller = Caller { run: run.id(), task: view.task.as_ref() };
-    let Some(grant) = services.grants.covering(&call, caller) else { return false };
     let command = command_text(call.words());
+    let task = view.task.as_ref().and_then(|task| run.task(task)).filter(|task| task.approved);
+    if let Some(first) = task.and_then(|task| of_skill(task, &call)) {
+        services.notice(&format!("note: you approved a task that may run `{first}`, so you are not asked: {command}"));
+        return true;
+    }
+    let Some(grant) = services.grants.covering(&call, caller) else { return false };
     services.notice(&format!("note: grant {} allows this command, so you are not asked: {command}", grant.n));
     true
+}
+
+/// The beginning of commands of a task's skill that covers the call (spec 7.11): a person who approved the task was shown
+/// it.
+fn of_skill(task: &TaskRun, call: &CommandCall) -> Option<String> {
+    let commands = &task.skill.as_ref()?.commands;
+    let grants =
+        commands.iter().map(|words| CommandGrant { command: CommandLine::Words(words.clone()), cwd: String::new() });
+    grants.filter(|grant| grant.covers(call)).map(|grant| grant.shown()).next()
 }
 
 /// The decision for this run that its settings contain (spec 11.8).

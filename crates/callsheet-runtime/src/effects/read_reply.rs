@@ -122,6 +122,11 @@ struct RecordedReply<'a> {
     length_stop: bool,
 }
 
+/// What a person wrote for the run: the request and what followed it.
+fn said(run: &Run) -> String {
+    [run.prompt()].into_iter().chain(run.follow_ups().iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
+}
+
 impl RecordedReply<'_> {
     /// All repairs of the reply, in the order in which they were made. `of_reader` holds those of its last reader.
     fn repairs(&self, of_reader: Vec<Repair>) -> Vec<Repair> {
@@ -140,7 +145,7 @@ impl RecordedReply<'_> {
 
     fn list(&self, read: fn(&str, &ReadContext) -> Reading<ListReply>) -> Result<Event, DriveFault> {
         let loaded = self.services.skills(self.run.settings());
-        let catalog = loaded.catalog.skills().cloned().collect();
+        let catalog = loaded.catalog.nameable(&said(self.run)).cloned().collect();
         let settings = self.run.settings();
         let mut context = reading::list_context(self.services, self.run, self.tasks.clone(), settings, catalog);
         context.length_stop = self.length_stop;

@@ -51,16 +51,16 @@ pub(crate) fn run(
             (Some(refusal), _) => ToolOutcome::Failed(refusal),
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
             (None, Some(tool)) => {
+                let caller = Caller { run: id.as_ref(), task: Some(&task) };
                 let context = ToolContext {
-                    workspace: work.services.workspace_for(Caller { run: id.as_ref(), task: Some(&task) }),
+                    workspace: work.services.workspace_for(caller, skill_dir.as_deref()),
                     skill_dir,
                     fetch,
                     max_output_bytes: limit,
                     timeout,
                     cancel: work.cancel.clone(),
                 };
-                let commands = tool.spec().effect == ToolEffect::Execute;
-                let writes_sheets = commands && !work.services.commands_apart;
+                let writes_sheets = tool.spec().effect == ToolEffect::Execute && !work.services.commands_apart;
                 let watch = writes_sheets.then(|| SheetWatch::begin(&work.services));
                 let made = made(&work.services, &*tool, &task, &call, &context).await;
                 if let Some(watch) = watch {

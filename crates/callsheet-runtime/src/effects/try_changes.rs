@@ -32,7 +32,7 @@ pub(crate) fn check(work: Work, run: &Run, effect: Effect) -> EffectFuture {
         };
         let arguments = json!({ "argv": argv, "files": files(services, &changes)? });
         let context = ToolContext {
-            workspace: services.workspace_for(Caller { run: id.as_ref(), task: Some(&owner) }),
+            workspace: services.workspace_for(Caller { run: id.as_ref(), task: Some(&owner) }, None),
             skill_dir: None,
             fetch: None,
             max_output_bytes: limit,

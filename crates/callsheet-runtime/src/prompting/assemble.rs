@@ -360,7 +360,11 @@ fn execute(
     let task = owner(run, asked)?;
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec: &Execution = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
-    let skill: Skill = services.pinned(task.skill.as_ref())?;
+    let mut skill: Skill = services.pinned(task.skill.as_ref())?;
+    if let Some(folder) = services.shown_skill_dir(task) {
+        let told = Note::SkillFolder.fill(&[("folder", &folder)]);
+        skill.execution.push_str(&format!("\n\n{}", told.trim_end()));
+    }
     let offered =
         if exec.is_loop && !asked.without_tools { services.offered_tools(&skill.policy.tools) } else { Vec::new() };
     let kind = if exec.is_loop {

@@ -1,13 +1,14 @@
 //! Everything that a run needs from the world, behind ports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
 use callsheet_core::spec::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
+use callsheet_core::visible::visible_line;
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
@@ -201,9 +202,11 @@ impl Services {
     }
 
     /// The project with what its commands may do now. A grant applies from the moment when it is given (spec 11.14).
-    pub fn workspace_for(&self, caller: Caller<'_>) -> Arc<Workspace> {
+    /// Commands of a task can read the folder of its skill.
+    pub fn workspace_for(&self, caller: Caller<'_>, skill_dir: Option<&Path>) -> Arc<Workspace> {
         let mut granted = self.workspace.granted().clone();
         self.grants.add_to(&mut granted, caller);
+        granted.shown.extend(skill_dir.map(Path::to_path_buf));
         Arc::new(Workspace::clone(&self.workspace).granting(granted))
     }
 
@@ -319,6 +322,14 @@ impl Services {
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
         load_skills(&self.skill_dirs, context).folder(task.task.skill.as_deref()?).map(PathBuf::from)
+    }
+
+    /// The folder of a task's skill as a model and a command name it, if it has anything beside the instructions.
+    pub fn shown_skill_dir(&self, task: &TaskRun) -> Option<String> {
+        let folder = self.skill_dir(task)?;
+        let others = std::fs::read_dir(&folder).ok()?.flatten().any(|entry| entry.file_name() != "SKILL.md");
+        let shown = folder.strip_prefix(self.workspace.root()).unwrap_or(&folder);
+        others.then(|| visible_line(&shown.display().to_string()))
     }
 
     /// A blob as text. Invalid UTF-8 is replaced.

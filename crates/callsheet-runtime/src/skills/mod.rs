@@ -19,12 +19,37 @@ use crate::trust::{LeftOut, Trusted, folded};
 /// Where skills are searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkillDirs {
-    /// The project's root; its `.callsheet/skills/` and `.agents/skills/` are read.
+    /// The project's root.
     pub project: Option<PathBuf>,
     /// The user's Callsheet skills directory.
     pub user: Option<PathBuf>,
+    /// The user's home.
+    pub home: Option<PathBuf>,
     /// Files of the project that its user trusts.
     pub trusted: Trusted,
+}
+
+/// Folders of skills below the project and below the home.
+const BELOW_PROJECT: &[(&str, SkillLayer)] = &[
+    (".callsheet/skills", SkillLayer::Project),
+    (".agents/skills", SkillLayer::ProjectAgents),
+    (".claude/skills", SkillLayer::ProjectClaude),
+];
+const BELOW_HOME: &[(&str, SkillLayer)] =
+    &[(".agents/skills", SkillLayer::UserAgents), (".claude/skills", SkillLayer::UserClaude)];
+
+impl SkillDirs {
+    /// Every folder in which skills are looked for, with its layer, the strongest first (spec 7.5).
+    pub fn folders(&self) -> Vec<(PathBuf, SkillLayer)> {
+        let below = |base: &Path, places: &[(&str, SkillLayer)]| -> Vec<(PathBuf, SkillLayer)> {
+            places.iter().map(|(folder, layer)| (base.join(folder), *layer)).collect()
+        };
+        let project = self.project.iter().flat_map(|project| below(project, BELOW_PROJECT));
+        let user = self.user.iter().map(|user| (user.clone(), SkillLayer::User));
+        // A project in the home itself needs trust for what is there.
+        let home = self.home.iter().filter(|home| self.project.as_ref() != Some(*home));
+        project.chain(user).chain(home.flat_map(|home| below(home, BELOW_HOME))).collect()
+    }
 }
 
 /// All skills found, and what was wrong with files.
@@ -50,12 +75,9 @@ impl LoadedSkills {
 pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills {
     let mut issues = Vec::new();
     let mut files = Vec::new();
-    if let Some(project) = &dirs.project {
-        files.extend(scan::scan(&project.join(".callsheet/skills"), SkillLayer::Project, project, &mut issues));
-        files.extend(scan::scan(&project.join(".agents/skills"), SkillLayer::ProjectAgents, project, &mut issues));
-    }
-    if let Some(user) = &dirs.user {
-        files.extend(scan::scan(user, SkillLayer::User, Path::new(""), &mut issues));
+    for (folder, layer) in dirs.folders() {
+        let project = dirs.project.as_deref().filter(|_| layer < SkillLayer::User);
+        files.extend(scan::scan(&folder, layer, project.unwrap_or(Path::new("")), &mut issues));
     }
     let bundled =
         bundled_files().into_iter().map(|file| scan::ScannedSkill { file, folder: None, path: PathBuf::new() });

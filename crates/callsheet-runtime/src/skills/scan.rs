@@ -77,6 +77,11 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
     } else {
         (SkillForm::SingleFile, name.strip_suffix(".md")?, path.to_path_buf(), None)
     };
+    // Other programs read only folders there.
+    let only_folders = matches!(layer, SkillLayer::ProjectClaude | SkillLayer::UserClaude | SkillLayer::UserAgents);
+    if only_folders && form == SkillForm::SingleFile {
+        return None;
+    }
     if stem.eq_ignore_ascii_case("readme") {
         return None;
     }

@@ -57,6 +57,8 @@ pub struct TemplateDirs {
     pub user: Option<PathBuf>,
     /// The user's skills folder, whose names no untrusted template takes.
     pub skills: Option<PathBuf>,
+    /// The user's home, where other programs keep skills. The same holds for their names.
+    pub home: Option<PathBuf>,
     /// Files of the project that its user trusts.
     pub trusted: Trusted,
 }
@@ -185,7 +187,7 @@ impl CollectedFiles {
         let templates: Vec<Vec<Template>> = self.files.iter().map(read).collect();
         let layers: Vec<Layer> = self.files.iter().map(|file| file.layer).collect();
         let known = || templates.iter().zip(&layers).flat_map(|(all, layer)| all.iter().map(move |one| (one, *layer)));
-        let own = SkillDirs { user: dirs.skills.clone(), ..SkillDirs::default() };
+        let own = SkillDirs { user: dirs.skills.clone(), home: dirs.home.clone(), ..SkillDirs::default() };
         let loaded = load_skills(&own, context);
         let acting =
             loaded.catalog.skills().map(|one| (one.name.clone(), !powers_of_skill(&one.policy, context).is_empty()));
@@ -336,6 +338,7 @@ mod tests {
         let dirs = TemplateDirs {
             project: Some(root.join("project")),
             user: Some(root.join("user")),
+            home: None,
             skills: None,
             trusted: Trusted::everything(),
         };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::{Stop, arguments, reading_tool, settle};
 
-reading_tool!(AskUser, ASK_USER, "request_user_input", "requestuserinput");
+reading_tool!(AskUser, ASK_USER, "request_user_input", "requestuserinput", "askuserquestion");
 
 #[derive(Deserialize)]
 struct Arguments {

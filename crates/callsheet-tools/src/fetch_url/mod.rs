@@ -16,7 +16,7 @@ use crate::common::text::clip;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, reading_tool, settle};
 
-reading_tool!(FetchUrl, "fetch_url");
+reading_tool!(FetchUrl, "fetch_url", "webfetch");
 
 #[derive(Deserialize)]
 struct Arguments {

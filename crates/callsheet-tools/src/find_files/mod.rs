@@ -16,7 +16,7 @@ use crate::common::{Stop, arguments, blocking, reading_tool};
 /// Most files shown.
 const FILES: usize = 200;
 
-reading_tool!(FindFiles, "find_files");
+reading_tool!(FindFiles, "find_files", "glob");
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -15,7 +15,7 @@ use crate::common::{Stop, arguments, blocking, reading_tool};
 /// Most names shown (spec 5.1, the same as for a referenced folder).
 const NAMES: usize = 200;
 
-reading_tool!(ListFiles, "list_files", "file_access");
+reading_tool!(ListFiles, "list_files", "file_access", "ls", "list_dir");
 
 #[derive(Deserialize)]
 struct Arguments {

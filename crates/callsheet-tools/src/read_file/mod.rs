@@ -21,7 +21,7 @@ use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 /// Most bytes shown.
 const CAP: usize = 102_400;
 
-reading_tool!(ReadFile, READ_FILE, "file_access", "text_editor");
+reading_tool!(ReadFile, READ_FILE, "file_access", "text_editor", "read");
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -101,7 +101,8 @@ impl RunCommand {
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
         let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
-        let mut spec = spec(RUN_COMMAND, &["bash", "run_script"], description, schema, classes);
+        let aliases = &["bash", "run_script", "shell", "local_shell", "shell_command", "exec_command"];
+        let mut spec = spec(RUN_COMMAND, aliases, description, schema, classes);
         // Two commands in one folder tree interfere with each other: builds, installs, version control.
         spec.exclusive = true;
         Self(spec)

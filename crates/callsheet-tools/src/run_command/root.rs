@@ -104,7 +104,10 @@ impl View {
         root.processes()?;
         links.iter().try_for_each(|(link, to)| root.link(link, to))?;
         let secrets = SECRET.iter().map(PathBuf::from).chain(of_root(Path::new("/etc")));
-        let hidden = secrets.chain(self.hidden.iter().cloned());
+        // What is shown below a hidden folder, such as the folder of a skill, was named by itself.
+        let around = |path: &Path| path.ancestors().find_map(|way| trees.iter().rev().find(|(path, ..)| path == way));
+        let kept = self.hidden.iter().filter(|path| around(path).is_some_and(|(_, part, _)| *part != Part::Empty));
+        let hidden = secrets.chain(kept.cloned());
         for path in hidden.filter(|path| root.at(path).exists()) {
             root.cover(&path)?;
         }

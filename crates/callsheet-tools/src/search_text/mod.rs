@@ -23,7 +23,7 @@ const WORDS: usize = 8;
 /// Shortest such word in bytes. Shorter words occur inside others everywhere.
 const LEAST_WORD: usize = 3;
 
-reading_tool!(SearchText, "search_text");
+reading_tool!(SearchText, "search_text", "grep", "grep_files");
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -34,7 +34,7 @@ impl WriteFile {
     /// The tool.
     pub fn new() -> Self {
         let classes = (ToolEffect::Write, RepeatClass::Idempotent);
-        let aliases = &["file_access", "text_editor"];
+        let aliases = &["file_access", "text_editor", "write", "edit", "multiedit", "apply_patch"];
         let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
         Self(spec("write_file", aliases, description, schema, classes))
     }

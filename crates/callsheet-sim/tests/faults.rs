@@ -11,6 +11,8 @@ fn promises(fault: Fault) -> Vec<&'static str> {
     match fault {
         // What a process without a lock wrote can be seen by it, or by the next one.
         Fault::HeedsNoLock => vec!["one driver a run", "a run is taken up"],
+        // The limit of the run, or that of a task of a tree, whichever is passed first.
+        Fault::ForgetsUsage => vec!["no limit is passed", "no token is overspent"],
         _ => vec![promise(fault)],
     }
 }

@@ -354,7 +354,7 @@ mod tests {
             "moved .envrc to callsheet-set-aside/1-.envrc: a command whose supervisor was killed may have created it",
             "moved .git/hooks/pre-commit to callsheet-set-aside/1-pre-commit",
             "moved .husky to callsheet-set-aside/1-.husky",
-            "lib/AGENTS.md was changed while",
+            "lib/AGENTS.md was changed during or after",
         ] {
             assert!(lines.contains(words), "{words} is missing: {lines}");
         }

@@ -109,6 +109,8 @@ fn a_raised_limit_continues_what_it_had_ended() {
     assert!(low.err.contains("max_iterations is 1 now"), "{}", low.err);
     let unknown = garden.expect(2, &["resume", &run, "--limit", "polish.max_miles=9"]);
     assert!(unknown.err.contains("has no limit polish.max_miles"), "{}", unknown.err);
+    let high = garden.expect(2, &["resume", &run, "--limit", "polish.timeout_seconds=9000000"]);
+    assert!(high.err.contains("cannot be"), "{}", high.err);
     garden.expect(2, &["resume", &run, "--limit", "max_iterations=9"]);
     garden.follow_text(&judged(true));
     let ended = garden.expect(0, &["resume", &run, "--limit", "polish.max_iterations=3"]);

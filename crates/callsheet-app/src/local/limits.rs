@@ -26,6 +26,13 @@ pub(super) fn raise(runs: &Ordered<'_>, id: &RunId, limits: &[(String, f64)]) ->
             ));
         }
     }
+    if let Some((name, max)) = limits.iter().find(|(name, max)| !run.may_raise_limit(name, *max)) {
+        let max = amount(*max);
+        return Err(Refusal::usage(
+            format!("the limit was not raised: {name} cannot be {max}"),
+            "give a whole number in the range of the limit; the specification of templates lists the ranges in section 9",
+        ));
+    }
     let messages = limits.iter().map(|(limit, max)| InboxMessage::Raise { limit: limit.clone(), max: *max });
     runs.post(&store, &found, &messages.collect::<Vec<_>>())?;
     let raised: Vec<String> = limits.iter().map(|(name, max)| format!("{name} {}", amount(*max))).collect();

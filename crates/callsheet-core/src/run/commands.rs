@@ -30,6 +30,8 @@ impl Commands<'_> {
             return self.come_back(slug, BTreeSet::new(), skills);
         }
         self.revive(slug, skills);
+        // Replies of another run that the task may have used do not serve it again.
+        self.0.tasks.get_mut(slug).into_iter().for_each(|task| task.reuse = CallReuse::Forbidden);
         self.bring_back(BTreeSet::from([slug.clone()]), skills);
     }
 

@@ -2,7 +2,7 @@
 //! the simulation can show that each of them was reached.
 
 use crate::record::StopReason;
-use crate::spec::{ExecutionId, SkillLimits, Slug, TaskLimits};
+use crate::spec::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
 
 use super::Run;
 use super::access::LimitUse;
@@ -385,7 +385,14 @@ pub(super) fn bound(run: &Run, limit: &str) -> Option<f64> {
 
 /// Whether this is a limit that the run has, and a higher bound for it.
 pub(super) fn may_raise(run: &Run, limit: &str, max: f64) -> bool {
-    max.is_finite() && bound(run, limit).is_some_and(|now| max > now)
+    max.is_finite() && bound(run, limit).is_some_and(|now| max > now) && may_be(limit, max)
+}
+
+/// Whether a limit of a task may be that high. Those that only one operator has are whole numbers.
+fn may_be(limit: &str, max: f64) -> bool {
+    let Some((_, name)) = split_limit(limit) else { return true };
+    let row = LIMIT_ROWS.iter().find(|row| row.name == name);
+    row.map_or(max.fract() == 0.0 && max <= f64::from(u32::MAX), |row| row.range.holds(max))
 }
 
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.

@@ -174,6 +174,11 @@ impl Run {
         ideal::pass_ms(self).saturating_add(ideal::list_ms(self))
     }
 
+    /// Whether a person may raise a limit to this.
+    pub fn may_raise_limit(&self, limit: &str, max: f64) -> bool {
+        limits::may_raise(self, limit, max)
+    }
+
     /// What a limit is now, of the run by its name, of a task as `TASK.NAME`; `None`: there is no such limit.
     pub fn limit_bound(&self, limit: &str) -> Option<f64> {
         limits::bound(self, limit)

@@ -142,7 +142,6 @@ fn raise_node(node: &mut Node, name: &str, max: f64) {
     } else if name == ATTEMPTS {
         node.recovery.attempts = Some(whole(max));
     } else {
-        // What may not be that high stays as it was.
         node.limits.set(name, max);
     }
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_app::{Host, Refusal, Started};
-use callsheet_core::spec::{Phase, RunId, Settings};
+use callsheet_core::nouns::{Phase, RunId, Settings};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{LiveText, Observer, Store};

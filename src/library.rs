@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::nouns::{BlobId, Skill, ToolEffect};
 use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::spec::{BlobId, Skill, ToolEffect};
 use callsheet_core::template::{Filled, Node, SchemaChoice, Template};
 use callsheet_format::skill::{Catalog, SkillContext};
 use callsheet_format::template::{Known, Library, read_text};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::paths::{ever_changeable, host_program, is_below, steady};
 use callsheet_runtime::shown::Shown;
 use callsheet_runtime::transport_policy::withheld;

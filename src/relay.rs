@@ -4,8 +4,8 @@
 use std::io::BufRead;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::CallKey;
-use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{Observer, Signal};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use callsheet_app::{LocalRuns, Refusal};
 pub use callsheet_app::{find_run, recorded};
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 pub use callsheet_core::view::civil;
 use callsheet_core::visible::visible_line;
 use callsheet_runtime::driver::Session;

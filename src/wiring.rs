@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_core::nouns::{RunId, Settings, ToolSpec};
 use callsheet_core::record::SubtaskTool;
-use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::prompt::{Environment, Templates};
-use callsheet_runtime::memory::IndexedMemory;
+use callsheet_runtime::file_index::IndexedMemory;
 use callsheet_runtime::paths::{Granted, Workspace, read_regular};
 use callsheet_runtime::ports::{
     Attendance, Clock, Fetch, Index, ModelSource, Observer, Outline, Signal, Store, SystemClock, Tool, Unattended,

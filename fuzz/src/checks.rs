@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{Issue, Repair, Severity, Span};
 use callsheet_core::links::{link, link_target, parse_target};
-use callsheet_core::spec::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
+use callsheet_core::nouns::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
 use callsheet_core::template::{Bound, Environment, Expression, Filled, Origin, Trust, resolve_text};
 use callsheet_format::edit::{Change, ChangeWay, Files, ShownFiles, SymbolPosition, diff_of, headings, validate};
 use callsheet_format::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};

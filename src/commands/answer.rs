@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use callsheet_app::{Arrival, Order, Receipt, RunCommand, RunControl, WordCount};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Outcome};
-use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::ResumeKind;
 use callsheet_runtime::ports::RunSummary;
 

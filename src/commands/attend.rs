@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::sync::Arc;
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use rustix::process::Pid;
 
 use crate::cli::{Cli, Command, Exit, Failure, TemplateCommand};

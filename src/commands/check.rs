@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity};
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::view::counted;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_runtime::ports::{Observer, Store};

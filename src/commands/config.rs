@@ -1,6 +1,6 @@
 //! `config`: all settings, each with its value, where that comes from, and what it means.
 
-use callsheet_core::spec::Settings;
+use callsheet_core::nouns::Settings;
 use serde_json::{Value, json};
 
 use crate::cli::{ConfigArgs, Exit, Failure};

@@ -1,6 +1,6 @@
 //! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_core::view::counted;
 use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_models::config::{ModelRef, ProcessEnvironment, Provider, ask_server};

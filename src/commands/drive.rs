@@ -6,8 +6,8 @@ use callsheet_app::{
     Joined, Refusal, RunControl, RunView, State, TaskRun, answer_text, join_json, result_of_tree, results_json,
     run_folder,
 };
+use callsheet_core::nouns::{Phase, RunId, Settings, Slug};
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::spec::{Phase, RunId, Settings, Slug};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::amount;
 use callsheet_core::view::{CALLS_FAILED, Summary, review_words};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use callsheet_core::links::link_target;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     ExecutionMode, Fragment, MergePolicy, Phase, Policy, Settings, SkillMode, SkillPolicy, Target, Task, TaskList,
 };
 use callsheet_core::view::{counted, dollars, thousands};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use callsheet_core::memory::ContextQuery;
-use callsheet_core::spec::{Reference, RunId, Target};
+use callsheet_core::file_index::ContextQuery;
+use callsheet_core::nouns::{Reference, RunId, Target};
 use callsheet_core::words::{Question, Words};
 use callsheet_runtime::material::MaterialRequest;
 use callsheet_runtime::ports::{Observer, Signal, Store};
@@ -77,7 +77,7 @@ fn by_words(setup: &Setup, services: &Services, text: &str, budget: u32) -> Resu
 
 /// The line that has most of the words.
 fn excerpt(services: &Services, reference: &Reference, text: &str) -> String {
-    let budget = callsheet_core::spec::Budget::default();
+    let budget = callsheet_core::nouns::Budget::default();
     let Ok(block) = shown_alone(&reference.target, services.disk(), &budget) else { return String::new() };
     let question = Question::of(text);
     let fits = |line: &str| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{LiveText, Store};
 use callsheet_store::LiveReader;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_app::RunView;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{Attendance, Observer, Signal, Unattended};
 use callsheet_store::is_looked_at;
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use callsheet_runtime::memory::{BuildRequest, Built, build_index};
+use callsheet_runtime::file_index::{BuildRequest, Built, build_index};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Index, IndexEntry, IndexFault, IndexMode};
 use callsheet_store::SqliteIndex;

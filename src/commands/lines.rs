@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_app::{Order, Question, RunCommand, RunControl, RunView, run_folder};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, Gate};
-use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{AskingCall, GateView, Observer, Store};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::links::parse_target;
-use callsheet_core::spec::{RunId, Settings, SkillForm, SkillLayer, SkillSource, Target};
+use callsheet_core::nouns::{RunId, Settings, SkillForm, SkillLayer, SkillSource, Target};
 use callsheet_core::template as tree;
 use callsheet_format::reply::{is_checklist, is_keyed};
 use callsheet_format::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
@@ -157,7 +157,7 @@ impl Project for Host<'_> {
     fn skills(&self) -> Vec<Entry> {
         let loaded = self.services.skills(&self.settings);
         let entry =
-            |skill: &callsheet_core::spec::Skill| Entry { name: skill.name.clone(), about: skill.description.clone() };
+            |skill: &callsheet_core::nouns::Skill| Entry { name: skill.name.clone(), about: skill.description.clone() };
         loaded.catalog.skills().map(entry).collect()
     }
 

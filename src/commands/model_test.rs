@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_models::measure::{SPEED_TOKENS, Speed, speed};
 use callsheet_runtime::ports::{Model, ModelInfo, ModelSource};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_core::nouns::{Policy, RunId};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{Policy, RunId};
 use callsheet_runtime::driver::{EntrySpec, begin_in, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;

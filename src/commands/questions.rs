@@ -2,7 +2,7 @@
 
 use callsheet_app::{Question, RunCommand};
 use callsheet_core::fuzzy;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 
 use crate::cli::Failure;
 use crate::setup::Setup;

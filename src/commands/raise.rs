@@ -1,7 +1,7 @@
 //! Flags that raise limits of a run at work.
 
 use callsheet_app::{Limit, Receipt, RunCommand};
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 
 use crate::cli::Failure;
 use crate::config::Value;

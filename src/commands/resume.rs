@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callsheet_app::{Refusal, RunCommand, RunView};
+use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::driver::{ResumeKind, reopen};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::issue::{RepairCode, Severity};
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_format::reply::{Lost, is_checklist, write_checklist};
 use callsheet_format::sheet::{SheetTask, render_sheet};
 use callsheet_runtime::ports::Store;

@@ -7,7 +7,7 @@ use callsheet_app::{
     result_of_tree, run_folder,
 };
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::{BlobId, Phase, RunId, Slug};
+use callsheet_core::nouns::{BlobId, Phase, RunId, Slug};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{call_words, counted};
 use callsheet_core::visible::visible;

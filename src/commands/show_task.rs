@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_app::{CallRecord, Execution, RunView, TaskRun, ToolOutput, ToolRun, ToolState};
 use callsheet_core::links::link_target;
-use callsheet_core::spec::Reference;
+use callsheet_core::nouns::Reference;
 use callsheet_core::view::{counted, review_words, thousands, unsupported_line};
 use callsheet_format::sheet;
 use callsheet_runtime::ports::Store;

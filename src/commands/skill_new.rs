@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_core::nouns::{SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use callsheet_runtime::skills::load_skills;
 

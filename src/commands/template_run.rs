@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use callsheet_core::nouns::Target;
 use callsheet_core::record::Tree;
-use callsheet_core::spec::Target;
 use callsheet_core::template::{Automatic, Issue, Severity, Template, choose_automatically};
 use callsheet_format::skill::Catalog;
 use callsheet_format::template::Library;

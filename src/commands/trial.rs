@@ -7,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 
 use callsheet_app::RunView;
 use callsheet_core::issue::Severity;
+use callsheet_core::nouns::{ApprovalMode, Headless, Policy, RunId, Settings};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{ApprovalMode, Headless, Policy, RunId, Settings};
 use callsheet_runtime::driver::{EntrySpec, begin, drive};
 use callsheet_runtime::ports::{Observer, Signal};
 use callsheet_store::MemoryStore;

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::visible::{visible, visible_line};
 
 use crate::cli::{Exit, Failure, TrustArgs};

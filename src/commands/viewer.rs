@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callsheet_app::run_folder;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::GateView;
 use callsheet_tui::{Outside, Viewer};

@@ -1,8 +1,8 @@
 //! The gates that are open, what they ask, and the commands that answer them.
 
 use callsheet_app::asked_about;
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::{Gate, GateKind};
-use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::GateView;
 
 use crate::setup::Setup;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use callsheet_app::RunView;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{Observer, RunSummary};
 use callsheet_tui::{Leave, News, Wire};
 use tokio::sync::mpsc::UnboundedReceiver;

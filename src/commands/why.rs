@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use callsheet_app::{RunView, State, TaskRun, Why, asked_about};
 use callsheet_core::fuzzy;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::RunSummary;
 
 use crate::cli::{Exit, Failure};

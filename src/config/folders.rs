@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use etcetera::base_strategy::{BaseStrategy, Xdg};
 
 /// Where Callsheet keeps what belongs to the user.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::fuzzy;
-use callsheet_core::spec::Settings;
+use callsheet_core::nouns::Settings;
 use callsheet_core::visible::visible_line;
 use serde_json::json;
 use toml_edit::{Document, Item};

@@ -1,6 +1,6 @@
 //! The JSON Schema of `config.toml`, for editors and other programs: made from the key table.
 
-use callsheet_core::spec::Settings;
+use callsheet_core::nouns::Settings;
 use serde_json::{Map, Value, json};
 
 use super::keys::{KEYS, Key, Kind, STANDING_HEADLESS, SetBy};

@@ -116,15 +116,15 @@ fn a_setting_of_one_command_is_checked_and_reaches_the_settings() {
     let twice = with(&["jobs=1", "jobs=2"]).unwrap_err();
     assert!(twice.to_string().contains("`jobs` is set twice"), "{twice}");
     let given = with(&["strict_subtask_context=true", "sections=strict", "limits.max_calls=9"]).unwrap().given();
-    let settings = given.over(&callsheet_core::spec::Settings::default()).unwrap();
+    let settings = given.over(&callsheet_core::nouns::Settings::default()).unwrap();
     assert!(settings.strict_subtask_context);
-    assert_eq!(settings.sections, callsheet_core::spec::SectionOrder::Strict);
+    assert_eq!(settings.sections, callsheet_core::nouns::SectionOrder::Strict);
     assert_eq!(settings.limits.max_calls, 9);
 }
 
 #[test]
 fn headless_takes_a_word_or_slugs() {
-    use callsheet_core::spec::{Headless, Slug};
+    use callsheet_core::nouns::{Headless, Slug};
     let settings = |text: &str| load(Some(text), None, &[], false).unwrap().settings();
     assert_eq!(settings("approval.headless = 'deny'").unwrap().headless, Headless::Deny);
     let standing = settings("approval.headless = 'approve'").unwrap_err();
@@ -138,7 +138,7 @@ fn headless_takes_a_word_or_slugs() {
 fn every_settings_key_reaches_the_settings() {
     // What is off is not written, so that old records read as they were written.
     let checks = [("*".to_owned(), vec!["true".to_owned()])].into();
-    let settings = callsheet_core::spec::Settings { strict_subtask_context: true, checks, ..Default::default() };
+    let settings = callsheet_core::nouns::Settings { strict_subtask_context: true, checks, ..Default::default() };
     let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
         let elsewhere =

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_runtime::paths::{create_private_folder, write_private};
 use callsheet_runtime::trust::{Trusted, file_name as name};
 

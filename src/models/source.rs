@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_models::config::{
     Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
 };

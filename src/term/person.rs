@@ -4,8 +4,8 @@ use std::io::BufRead;
 
 use callsheet_app::{RunCommand, grantable};
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
+use callsheet_core::nouns::{Task, ToolCall};
 use callsheet_core::record::{CheckEnd, GateKind};
-use callsheet_core::spec::{Task, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_runtime::ports::{CheckView, GateView, UNHELD};
 use callsheet_runtime::shown::Shown;

@@ -217,7 +217,7 @@ fn a_tool_is_named_in_one_place() {
 fn c50_only_the_handler_opens_task_files() {
     let memory = [
         "crates/callsheet-runtime/src/ports/memory.rs",
-        "crates/callsheet-runtime/src/memory/indexed.rs",
+        "crates/callsheet-runtime/src/file_index/indexed.rs",
         "crates/callsheet-store/src/index.rs",
     ];
     for file in memory {

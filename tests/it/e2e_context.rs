@@ -3,8 +3,8 @@
 
 use crate::support::garden::{Ended, TestProject, json_lines};
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::Step;
-use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
 use callsheet_runtime::ports::Store;
 use callsheet_store::SqliteStore;

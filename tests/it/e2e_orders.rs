@@ -1,8 +1,8 @@
 //! Orders of persons that come more than once.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::{AnsweredBy, OrderId};
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, Posted, Store};
 use callsheet_store::SqliteStore;
 

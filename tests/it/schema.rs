@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use callsheet::config::{Config, KEYS, Sources, config_schema};
-use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_core::nouns::{SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::{SkillContext, SkillFile, front_matter_schema, read_skill};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! The answer of a run, with links that lead to files from where the person stands.
 
 use callsheet_core::links::{link_target, parse_name};
+use callsheet_core::nouns::{Fragment, RunId, Target};
 use callsheet_core::run::{Joined, TaskRun};
-use callsheet_core::spec::{Fragment, RunId, Target};
 use callsheet_core::view::{answer, listed, results, unsupported_of_answer};
 use callsheet_format::reply::task::relinked;
 use serde_json::{Value, json};

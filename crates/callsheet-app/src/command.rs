@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::{AnsweredBy, OrderId};
-use callsheet_core::spec::RunId;
 use callsheet_format::edit::HunkVerdict;
 use callsheet_runtime::driver::Undone;
 use callsheet_runtime::ports::AskingCall;

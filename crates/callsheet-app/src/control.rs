@@ -2,8 +2,8 @@
 
 use callsheet_core::events::LogEntry;
 use callsheet_core::issue::Severity;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::Gate;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::ports::{GateView, LiveText, RunSummary};
 use serde::{Deserialize, Serialize};

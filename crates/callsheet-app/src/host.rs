@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::grants::GrantedThing;
 use callsheet_runtime::ports::{LiveText, Store};

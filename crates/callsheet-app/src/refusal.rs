@@ -1,6 +1,6 @@
 //! Why something was not done, and what to do instead.
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::StoreFault;
 use serde::{Deserialize, Serialize};

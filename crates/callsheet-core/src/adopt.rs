@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::names::{fill_names, folded};
+use crate::nouns::{SkillPolicy, Slug, Task, TaskList};
 use crate::record::{AdoptedList, PlannedTask};
-use crate::spec::{SkillPolicy, Slug, Task, TaskList};
 
 /// A task of the run that the list may repeat.
 #[derive(Clone, Copy, Debug)]

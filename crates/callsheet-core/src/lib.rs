@@ -16,7 +16,7 @@ pub mod words;
 
 pub mod units;
 
-pub mod spec;
+pub mod nouns;
 
 pub mod symbols;
 
@@ -30,7 +30,7 @@ pub mod prompt;
 
 pub mod template;
 
-pub mod memory;
+pub mod file_index;
 
 pub mod record;
 

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::spec::{Fragment, PlanPart, Reference, Target};
+use crate::nouns::{Fragment, PlanPart, Reference, Target};
 
 use super::names::{heading_key, slug_of};
 

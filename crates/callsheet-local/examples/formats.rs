@@ -14,10 +14,10 @@ use std::time::Duration;
 
 use callsheet_core::issue::{Issue, Repair};
 use callsheet_core::names::slug_of;
-use callsheet_core::record::StopReason;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
 };
+use callsheet_core::record::StopReason;
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};

@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Grammar, ListShape, WriteOffer};
 use llguidance::api::TopLevelGrammar;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_local::weights::{
     self, Download, DownloadFault, Fallback, Offer, Opened, Progress, PullOptions, Pulled, Source, WeightsFault,
     WeightsRow,

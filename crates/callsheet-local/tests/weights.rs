@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// SHA-256 of 200,000 bytes of [`content`].
 fn checksum(bytes: &[u8]) -> String {
-    callsheet_core::spec::BlobId::of(bytes).to_string()
+    callsheet_core::nouns::BlobId::of(bytes).to_string()
 }
 
 fn content() -> Vec<u8> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use callsheet_core::spec::{Slug, Task};
+use callsheet_core::nouns::{Slug, Task};
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::read_sheet;
 

@@ -6,8 +6,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::Usage;
-use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{
     DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, NativeTool, WindowFrom,
 };

@@ -2,5 +2,5 @@
 
 /// Estimated tokens of a text.
 pub fn estimate(text: &str) -> u64 {
-    u64::from(callsheet_core::spec::tokens(text))
+    u64::from(callsheet_core::nouns::tokens(text))
 }

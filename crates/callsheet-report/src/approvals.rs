@@ -2,8 +2,8 @@
 
 use callsheet_app::RunView;
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{ApprovalMode, Headless, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
-use callsheet_core::spec::{ApprovalMode, Headless, Slug};
 
 /// One person's answer to one approval, about one task.
 pub(crate) struct Approval {

@@ -19,7 +19,7 @@ pub use zoom::Zoom;
 
 use callsheet_app::{Folded, RunControl, RunView, omitted_rules, result_of_tree};
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::civil;
 use callsheet_core::visible::readable;

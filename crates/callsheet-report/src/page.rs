@@ -1,8 +1,8 @@
 //! The whole page, in the order in which a colleague reads it.
 
 use callsheet_app::{Joined, RunView};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::Slug;
 use callsheet_core::view::outcome_word;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

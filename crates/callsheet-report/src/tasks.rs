@@ -2,7 +2,7 @@
 
 use callsheet_app::{RunView, State, TaskRun};
 use callsheet_core::links::link_target;
-use callsheet_core::spec::Target;
+use callsheet_core::nouns::Target;
 use callsheet_core::view::{counted, dollars, duration, review_words, thousands, unsupported_line};
 use maud::{Markup, html};
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use callsheet_app::RunView;
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 use callsheet_core::view::{self, Bar, BarKind, Wait, WaitKind, duration};
 use maud::{Markup, html};
 
@@ -187,9 +187,9 @@ fn row(timeline: &Timeline<'_>, line: &Line<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use callsheet_core::events::{self, Event, ListOrigin};
+    use callsheet_core::nouns::{Goals, Policy, RunId, Settings, Task};
     use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
     use callsheet_core::run::{Effect, Run};
-    use callsheet_core::spec::{Goals, Policy, RunId, Settings, Task};
 
     use super::*;
 

@@ -1,8 +1,8 @@
 //! Why driving stopped before its run ended. The run itself is safe on disk and can be resumed.
 
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::RunId;
 use callsheet_core::run::Reject;
-use callsheet_core::spec::RunId;
 
 use crate::ports::StoreFault;
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_core::texts::{Texts, fill};
 
 static WORDS: LazyLock<Texts> = LazyLock::new(|| Texts::of(&[include_str!("prompts/issues.txt")]));

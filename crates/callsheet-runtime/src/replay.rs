@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::RunId;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
 
 use crate::fault::DriveFault;
 use crate::ports::Store;

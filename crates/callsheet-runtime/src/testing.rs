@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId};
 
 use crate::paths::Workspace;
 use crate::ports::{Lock, Posted, RunSummary, Store, StoreFault};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 
 /// Files of projects that a person trusts, by their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

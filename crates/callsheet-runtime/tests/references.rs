@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use callsheet_core::spec::{Fragment, PlanPart, Reference, Slug, Target};
+use callsheet_core::nouns::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_core::symbols::{Symbol, SymbolKind};
 use callsheet_format::reading::Lookup;
 use callsheet_runtime::paths::Workspace;
@@ -252,7 +252,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
         for (path, hash) in shown {
             writeln!(text, "--- shown in {name}: {path}").unwrap();
             let bytes = std::fs::read(workspace.root().join(path)).unwrap();
-            assert_eq!(callsheet_core::spec::BlobId::of(&bytes), *hash, "the hash is of the whole file");
+            assert_eq!(callsheet_core::nouns::BlobId::of(&bytes), *hash, "the hash is of the whole file");
         }
     }
     // What holds without fetching also holds after fetching, except for what only a fetch can tell.

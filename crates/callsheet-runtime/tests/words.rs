@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode, ToolSpec, tokens};
+use callsheet_core::nouns::{BlobId, Policy, SkillLayer, SkillMode, ToolSpec, tokens};
 use callsheet_format::prompt::{PlanPrompt, PromptKey, Templates};
 use callsheet_format::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};

@@ -1,8 +1,8 @@
 //! All books that are kept over a run.
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::Settings;
 use callsheet_core::run::Run;
-use callsheet_core::spec::Settings;
 
 use crate::checkers::{Kept, Witness};
 use crate::people::People;

@@ -1,7 +1,7 @@
 //! Change sets of the world.
 
+use callsheet_core::nouns::BlobId;
 use callsheet_core::record::{ChangeSet, FileChange};
-use callsheet_core::spec::BlobId;
 
 /// The set made anew for files that somebody changed.
 pub(crate) fn moved(changes: &ChangeSet) -> ChangeSet {

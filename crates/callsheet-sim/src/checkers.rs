@@ -4,13 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::nouns::{
+    ApprovalMode, BlobId, ExecutionId, Phase, Refinement, RepeatClass, SectionOrder, Settings, Slug, Task, ToolEffect,
+};
 use callsheet_core::record::{
     AdoptedList, Answer, CallFault, CallKey, ChangeSet, EffectKey, Gate, GateKind, ToolPolicy, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
-use callsheet_core::spec::{
-    ApprovalMode, BlobId, ExecutionId, Phase, Refinement, RepeatClass, SectionOrder, Settings, Slug, Task, ToolEffect,
-};
 
 use crate::checks::{Checks, nothing_is_applied_unchecked};
 use crate::joins::Answers;

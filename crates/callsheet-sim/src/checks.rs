@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::{CheckEnd, CheckReport, EffectKey, GateKind};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{ExecutionId, Slug};
 
 use crate::checkers::Kept;
 use crate::random::Random;

@@ -2,9 +2,9 @@
 //! fault that none catches shows a promise that is missing. They live here alone.
 
 use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::nouns::{ApprovalMode, RepeatClass, SectionOrder, Settings, Slug};
 use callsheet_core::record::{AdoptedList, Answer, Removal};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::{ApprovalMode, RepeatClass, SectionOrder, Settings, Slug};
 
 use crate::world::blob;
 

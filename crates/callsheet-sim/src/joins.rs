@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::{Policy, Settings, Slug};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::{Policy, Settings, Slug};
 
 use crate::checkers::Kept;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{AdoptedList, EffectKey, Gate};
 use callsheet_core::run::{Execution, Run, State, TaskRun};
-use callsheet_core::spec::Slug;
 
 use crate::checkers::Kept;
 

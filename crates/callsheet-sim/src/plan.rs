@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::nouns::{Slug, Task};
 use callsheet_core::record::{AdoptedList, ResultParts};
 use callsheet_core::run::{Run, State, TaskRun};
-use callsheet_core::spec::{Slug, Task};
 
 use crate::checkers::Kept;
 

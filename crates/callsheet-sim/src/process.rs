@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::TaskLimits;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Effect, Run, Stage};
-use callsheet_core::spec::TaskLimits;
 use callsheet_runtime::driver::RunWriter;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{Store, StoreFault};

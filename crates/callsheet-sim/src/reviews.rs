@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::CallKey;
-use callsheet_core::spec::{ExecutionId, Slug};
 use callsheet_format::reply::read_review;
 
 use crate::checkers::Kept;

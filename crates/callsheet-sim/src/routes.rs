@@ -1,9 +1,9 @@
 //! Replies of routing calls.
 
 use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::nouns::TaskList;
 use callsheet_core::record::{Beside, CallKey};
 use callsheet_core::run::Run;
-use callsheet_core::spec::TaskList;
 
 use crate::world::World;
 

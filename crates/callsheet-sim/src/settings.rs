@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     ApprovalMode, ExecutionMode, MergePolicy, Policy, SectionOrder, Settings, SkillMode, SkillPolicy,
 };
 

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::{EffectKey, Outcome};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
-use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
 use callsheet_runtime::driver::RunWriter;
 use callsheet_store::MemoryStore;

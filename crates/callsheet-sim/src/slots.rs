@@ -1,7 +1,7 @@
 //! What runs at once stays within its limits.
 
+use callsheet_core::nouns::Settings;
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::Settings;
 
 use crate::checkers::Kept;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::events::{self, Event, ListOrigin};
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::{AdoptedList, PlannedTask};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::{RunId, Slug};
 
 use crate::world::{World, blob};
 

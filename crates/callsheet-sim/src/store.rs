@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::{Lock, Posted, RunSummary, Store, StoreFault};
 use callsheet_store::MemoryStore;
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallFault, CallKey, EffectKey, Outcome};
 use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
-use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
 use crate::checkers::Kept;

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
 use callsheet_core::record::{
     Answer, CallFault, Entry, Gate, GateKind, ResultParts, Retrieval, ReusedCall, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{EvalPhase, ModelCall, Run, SPAWN_SUBTASK};
-use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};

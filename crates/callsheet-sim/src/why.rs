@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::Slug;
 use callsheet_core::run::{Effect, Explainer, Run, Why};
-use callsheet_core::spec::Slug;
 
 use crate::checkers::Kept;
 

@@ -6,16 +6,16 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
+use callsheet_core::nouns::{
+    BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
+};
 use callsheet_core::placement::place;
 use callsheet_core::record::{
     AdoptedList, Apart, CallFault, CallKey, Entry, Gate, GateKind, Outcome, PlannedTask, Removal, ResultParts,
     ReusedCall, StopReason, ToolPolicy, ToolRecord, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, SPAWN_SUBTASK, State, ToolState};
-use callsheet_core::spec::{
-    BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
-    ToolCall, ToolEffect,
-};
 
 use crate::changes::{changes, moved};
 use crate::checks::checked;

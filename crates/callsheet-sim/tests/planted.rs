@@ -3,9 +3,9 @@
 #![allow(clippy::panic, clippy::expect_used)]
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::BlobId;
 use callsheet_core::record::GateKind;
 use callsheet_core::run::Run;
-use callsheet_core::spec::BlobId;
 use callsheet_sim::checkers::Witness;
 use callsheet_sim::simulate;
 

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::driver::RunWriter;
 use callsheet_runtime::ports::{Store, StoreFault};
 use callsheet_sim::random::Random;

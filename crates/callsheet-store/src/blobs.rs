@@ -1,6 +1,6 @@
 //! The table of blobs.
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::pack::{Packed, unpack};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use callsheet_core::events::LogEntry;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::{Store, StoreFault};
 
 use crate::blobs;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_runtime::ports::{Index, IndexEntry, IndexFault, IndexMode, check_entries};
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 

@@ -11,8 +11,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::CallKey;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::paths::{create_private_folder, private};
 use callsheet_runtime::ports::{LiveText, Observer, Signal};
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 /// Shorter blobs are stored unchanged.

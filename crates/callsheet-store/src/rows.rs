@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use callsheet_core::events::{Event, LogEntry, VERSION};
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::ports::StoreFault;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, Lock, Posted, RunSummary, Store, StoreFault, SystemClock};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};

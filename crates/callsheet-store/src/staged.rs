@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 
 /// How many bytes of stored blobs are kept.
 const KEPT: usize = 2 * 1024 * 1024;

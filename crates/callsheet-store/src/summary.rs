@@ -1,8 +1,8 @@
 //! The data of the list of runs, updated with each appended fact.
 
 use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::StoreFault;
 
 /// The columns of a run that facts change.

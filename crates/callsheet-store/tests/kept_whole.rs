@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use callsheet_core::events::{self, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId, Settings};
 use callsheet_core::record::{Entry, Outcome};
-use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 use callsheet_store::{Collected, Damage, SqliteStore};
 use rusqlite::Connection;

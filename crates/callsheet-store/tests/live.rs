@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, LogEntry};
+use callsheet_core::nouns::{Phase, RunId, Slug};
 use callsheet_core::record::{CallFault, CallKey};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Phase, RunId, Slug};
 use callsheet_runtime::ports::{LiveText, Observer, Signal, Store};
 use callsheet_store::{LiveReader, LiveWriter, SqliteStore};
 

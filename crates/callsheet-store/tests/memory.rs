@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::conformance::store::World;
 use callsheet_runtime::ports::{Lock, Store};
 use callsheet_store::MemoryStore;

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId, Settings};
 use callsheet_core::record::{Entry, Outcome};
-use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::ports::{InboxMessage, Lock, Store, StoreFault};
 use callsheet_store::{MemoryStore, SqliteStore};
 use proptest::prelude::*;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::events::{self, LogEntry, VERSION};
+use callsheet_core::nouns::{BlobId, RunId, Settings};
 use callsheet_core::record::Entry;
-use callsheet_core::spec::{BlobId, RunId, Settings};
 use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
 use callsheet_store::SqliteStore;

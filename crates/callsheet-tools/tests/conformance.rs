@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::template::SubtaskType;
 use callsheet_runtime::conformance::tool::ToolTrial;
 use callsheet_runtime::paths::Workspace;

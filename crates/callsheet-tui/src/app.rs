@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use callsheet_app::{Cursor, LimitUse, RunView, Stage};
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallKey, EffectKey, Gate, GateKind};
-use callsheet_core::spec::Slug;
 use callsheet_core::view::Board;
 use callsheet_core::view::board::{Ask, Row};
 use callsheet_runtime::ports::{GateView, LiveText};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use callsheet_app::{Receipt, RunCommand, State, WordCount, grantable};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{EffectKey, GateKind};
-use callsheet_core::spec::Slug;
 use callsheet_core::view::board::Ask;
 use callsheet_format::edit::{Hunk, HunkVerdict};
 use callsheet_runtime::ports::AskingCall;

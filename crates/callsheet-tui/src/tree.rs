@@ -127,7 +127,7 @@ pub fn go(app: &mut App, by: isize) {
 
 /// Chooses the next task that waits for the person.
 pub fn next_asking(app: &mut App) {
-    let asking: Vec<&callsheet_core::spec::Slug> = app.board.queue.iter().flat_map(|ask| &ask.tasks).collect();
+    let asking: Vec<&callsheet_core::nouns::Slug> = app.board.queue.iter().flat_map(|ask| &ask.tasks).collect();
     let at = asking.iter().position(|slug| Some(*slug) == app.picked_task());
     let next = asking.get(at.map_or(0, |at| (at + 1) % asking.len().max(1))).copied().cloned();
     match next {

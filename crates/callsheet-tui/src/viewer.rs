@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView};
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::{AnsweredBy, Gate};
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::ports::GateView;

@@ -6,8 +6,8 @@ use axum::Form;
 use axum::extract::{Path, Query};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use callsheet_core::nouns::{BlobId, ExecutionId, RunId, Slug};
 use callsheet_core::record::AnsweredBy;
-use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use callsheet_runtime::ports::AskingCall;
 use maud::html;
 

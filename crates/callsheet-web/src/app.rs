@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use axum::extract::FromRequestParts;
 use axum::http::Uri;
 use axum::http::request::Parts;
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::GateView;
 use callsheet_runtime::shown::mask;
 

@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::response::sse::{Event, KeepAlive, Sse};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::{Clock, LiveText, SystemClock};
 use futures_util::stream::{Stream, unfold};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::RunSummary;
 
 use callsheet_app::{Cursor, Folded, Refusal, RunControl};

@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
-use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 use callsheet_core::view::counted;
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::shown::Shown;

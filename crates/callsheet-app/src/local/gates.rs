@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::fuzzy;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind, Verdict};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::grants::{CommandCall, CommandGrant, GrantedThing, command_text};
 use callsheet_runtime::ports::{GateView, InboxMessage, RunSummary, Store};

@@ -1,6 +1,6 @@
 //! A person raises limits of a run or of its tasks. Whoever drives the run records them.
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_core::view::amount;
 use callsheet_runtime::ports::InboxMessage;
 

@@ -13,8 +13,8 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::Gate;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::gate_view;
 use callsheet_runtime::ports::{GateView, InboxMessage, LiveText, Posted, RunSummary, Store};

@@ -1,6 +1,6 @@
 //! Questions of tasks that wait for an answer (spec "Templates" 14).
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
 use super::{Ordered, recorded};

@@ -2,7 +2,7 @@
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::Severity;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_runtime::driver;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::RunSummary;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
 use callsheet_core::fuzzy;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{NodeInstance, Run, Stage, State, TaskRun};
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use super::{Ordered, recorded};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::events::Event;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Undone, undo as take_back};
 
 use super::tasks::unknown;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use callsheet_core::nouns::{Goals, RunId, Settings, Slug};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, Stage};
-use callsheet_core::spec::{Goals, RunId, Settings, Slug};
 
 /// What a face says of a run without looking at its tasks.
 #[derive(Clone, Copy)]

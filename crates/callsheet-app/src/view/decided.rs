@@ -1,9 +1,9 @@
 //! What persons said to changes.
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{BlobId, ExecutionId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, GateKind};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, ExecutionId, Slug};
 
 /// An answer to a gate before a change.
 pub struct Decided {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::events::{Event, LogEntry};
+use callsheet_core::nouns::Slug;
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::Slug;
 use callsheet_core::view::{own_failure, state_mark};
 
 use super::{RunView, event_line};

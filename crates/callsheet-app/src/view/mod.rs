@@ -7,9 +7,9 @@ mod lines;
 mod of_tree;
 
 use callsheet_core::events::{Event, LinePiece, LogEntry};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{CallKey, EffectKey, Gate};
 use callsheet_core::run::{Reject, Run};
-use callsheet_core::spec::Slug;
 use callsheet_core::template::TaskError;
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{self, Board, Summary};

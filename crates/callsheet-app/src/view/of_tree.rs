@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::run::NodeInstance;
-use callsheet_core::spec::{BlobId, Slug};
 use callsheet_core::template::TaskResult;
 
 use super::RunView;

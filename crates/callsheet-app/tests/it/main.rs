@@ -4,8 +4,8 @@
 mod stage;
 
 use callsheet_app::{Cursor, Order, Receipt, Refusal, RunCommand, RunControl};
+use callsheet_core::nouns::{ExecutionId, RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Verdict};
-use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
 use crate::stage::{RUN, Stage};

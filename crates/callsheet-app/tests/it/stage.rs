@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use callsheet_app::{Cursor, Host, LocalRuns, Refusal, RunControl, Started};
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::nouns::{Goals, Policy, RunId, Settings, Slug, Task};
 use callsheet_core::record::{AdoptedList, Entry, PlannedTask};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{Goals, Policy, RunId, Settings, Slug, Task};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::open_gates;
 use callsheet_runtime::grants::GrantedThing;

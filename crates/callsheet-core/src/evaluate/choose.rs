@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::memory::{FileMatch, Found};
+use crate::file_index::{FileMatch, Found};
 use crate::run::{ChildSlot, NodeInstance};
 use crate::template::{Bound, Details, ErrorKind, Reason, ReturnStatus, TaskError, TaskResult, Trust, render};
 

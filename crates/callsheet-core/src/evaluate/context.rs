@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::memory::FileMatch;
+use crate::file_index::FileMatch;
+use crate::nouns::TokenCount;
 use crate::record::Plan;
 use crate::run::{ChildSlot, NodeInstance};
-use crate::spec::TokenCount;
 use crate::template::{
     Environment, FileSource, InheritContext, Missing, Node, OutputFormat, SchemaChoice, Trust, resolve_task,
     resolve_text,

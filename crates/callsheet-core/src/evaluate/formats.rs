@@ -1,7 +1,7 @@
 //! The text formats that evaluation needs. `callsheet-format` implements them, so core knows none of them.
 
+use crate::nouns::ToolSpec;
 use crate::record::Tree;
-use crate::spec::ToolSpec;
 use crate::template::{JsonReading, ReplyReading, Template};
 
 /// Reads what models and authors write, and provides built-in templates. Pure.

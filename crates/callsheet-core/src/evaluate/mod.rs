@@ -31,9 +31,9 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
+use crate::nouns::{BlobId, Slug, ToolEffect};
 use crate::record::{Closed, Outcome, Step, Tree};
 use crate::run::{ChildSlot, EvalPhase, NodeInstance, Run, TaskRun, Work};
-use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{
     Blame, ErrorKind, Halt, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, details, failure,
 };

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::nouns::BlobId;
 use crate::record::{Plan, Tree};
 use crate::run::{ChildSlot, NodeInstance};
-use crate::spec::BlobId;
 use crate::template::operators::Names;
 use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Template, Trust, bind_call};
 
@@ -196,7 +196,7 @@ impl Evaluator<'_> {
             let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
             Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }
         };
-        let run = self.run.id().map(crate::spec::RunId::as_str).unwrap_or_default();
+        let run = self.run.id().map(crate::nouns::RunId::as_str).unwrap_or_default();
         let name = self.node(op).and_then(|node| node.name.as_deref()).unwrap_or(op.id.as_str());
         [
             ("run".to_owned(), map([("id", run), ("date", &self.tree.date)])),

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::nouns::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::record::{HandlerPlan, Opened, Plan, Step};
 use crate::run::{ChildSlot, NodeInstance, Work};
-use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::operators::{Names, Opens};
 use crate::template::{
     Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Missing, Node,
@@ -281,7 +281,7 @@ impl Evaluator<'_> {
     }
 
     /// The nearest limit that a task or one above it sets. `max_depth` can only become smaller.
-    pub(super) fn limit(&self, op: &NodeInstance, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
+    pub(super) fn limit(&self, op: &NodeInstance, of: fn(&crate::nouns::TaskLimits) -> Option<u32>) -> Option<u32> {
         self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
     }
 
@@ -318,7 +318,7 @@ impl Evaluator<'_> {
 
     fn handler_policy(&self, op: &NodeInstance, node: &Node, writer: Option<String>) -> SkillPolicy {
         let limits = &node.limits;
-        let defaults = crate::spec::Limits::of_templates();
+        let defaults = crate::nouns::Limits::of_templates();
         let mut models = self.models(op, node).into_iter();
         let writes = self.proposes_changes(op, node);
         SkillPolicy {
@@ -401,7 +401,7 @@ impl Evaluator<'_> {
         let offered = self.run.tools().filter(|(name, policy)| {
             !PROCESSES.contains(name)
                 && (asks || !self.run.operators().is_subtask_tool(name))
-                && (policy.effect == crate::spec::ToolEffect::Read || (writes && policy.stages_changes()))
+                && (policy.effect == crate::nouns::ToolEffect::Read || (writes && policy.stages_changes()))
         });
         offered.map(|(name, _)| name.to_owned()).collect()
     }

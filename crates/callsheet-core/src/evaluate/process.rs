@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::nouns::{BlobId, ToolCall, ToolEffect};
 use crate::record::Plan;
 use crate::run::{NodeInstance, State, ToolOutput};
-use crate::spec::{BlobId, ToolCall, ToolEffect};
 use crate::template::{
     Bound, Datum, Details, Environment, Inherit, Missing, Node, Origin, Reason, ReturnStatus, Script, Stdin, TaskError,
     TaskResult, Trust, render, resolve_command, resolve_text,

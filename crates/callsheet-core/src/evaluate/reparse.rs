@@ -5,10 +5,10 @@
 use globset::GlobBuilder;
 use serde_json::Value;
 
+use crate::nouns::{ToolSpec, tokens};
 use crate::prompt::Note;
 use crate::record::{Step, ToolPolicy};
 use crate::run::{ChildSlot, NodeInstance};
-use crate::spec::{ToolSpec, tokens};
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Node, OutputType, Piece, Reason,
     Resource, ReturnStatus, SchemaChoice, TaskError, TaskResult, Template, Trust, cut,

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::memory::{ContextItem, ContextQuery, Found, SeekRequest};
+use crate::file_index::{ContextItem, ContextQuery, Found, SeekRequest};
 use crate::record::{Retrieval, Step};
 use crate::run::NodeInstance;
 use crate::template::{
@@ -109,7 +109,7 @@ impl Evaluator<'_> {
     }
 
     /// The failure of a lookup, with the available context: inherited parts, and results of other lookups.
-    fn retrieval_failure(&self, op: &NodeInstance, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
+    fn retrieval_failure(&self, op: &NodeInstance, message: &str, partial: &crate::nouns::BlobId) -> Box<TaskError> {
         let partial = self.with_frame(op, self.value::<Value>(partial).unwrap_or_default());
         let details = Details { partial_context: Some(partial), ..Details::default() };
         Box::new(failure::failure(Reason::ContextRetrievalFailure, message, details))

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::nouns::{BlobId, ToolCall};
 use crate::prompt::Note;
 use crate::record::{Opened, Plan, Step};
 use crate::run::{ChildSlot, NodeInstance, SPAWN_SUBTASK, SUBTASK_REQUEST};
-use crate::spec::{BlobId, ToolCall};
 use crate::template::operators::DIRECTOR;
 use crate::template::{
     Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, InputFaultDetails, Match, Origin, PartialContext,

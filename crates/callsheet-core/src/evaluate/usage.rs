@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::nouns::BlobId;
 use crate::run::{Cause, Limit, NodeInstance, State, TaskRun};
-use crate::spec::BlobId;
 use crate::template::{Details, Halt, Reason, Resource, ResourceMetrics, TaskError};
 
 use super::{Evaluator, failure};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::memory::FileMatch;
+use crate::file_index::FileMatch;
 
 /// Files that a task needs in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::spec::{Slug, Task, TaskList};
+use crate::nouns::{Slug, Task, TaskList};
 
 use super::{default_name_from, free_name_from, is_taken, slug_of};
 

@@ -5,7 +5,7 @@ mod titles;
 
 use std::collections::BTreeSet;
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 pub use fill::{NameChange, fill_names, folded};
 pub use titles::{call_title, distinct_title, reference_title};

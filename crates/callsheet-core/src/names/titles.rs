@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::spec::{Fragment, Reference, Slug, Target, ToolCall};
+use crate::nouns::{Fragment, Reference, Slug, Target, ToolCall};
 
 use super::{numbered_slug, slug_of};
 
@@ -87,7 +87,7 @@ mod tests {
 
     use super::{call_title, distinct_title, reference_title};
     use crate::links::parse_target;
-    use crate::spec::{Reference, ToolCall};
+    use crate::nouns::{Reference, ToolCall};
 
     /// covers: 10.1
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Goals, SkillPolicy, Slug, Task, TaskList};
+use crate::nouns::{Goals, SkillPolicy, Slug, Task, TaskList};
 
 /// A task of an adopted list, and how it relates to an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ impl AdoptedList {
             steps: self
                 .steps
                 .iter()
-                .map(|step| crate::spec::Step { tasks: step.iter().map(|planned| planned.task.clone()).collect() })
+                .map(|step| crate::nouns::Step { tasks: step.iter().map(|planned| planned.task.clone()).collect() })
                 .collect(),
         }
     }

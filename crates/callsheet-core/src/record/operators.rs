@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 pub use crate::template::operators::{HandlerPlan, Plan};
 use crate::template::{ReturnStatus, Settings, Template};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffect, ToolSpec};
+use crate::nouns::{BlobId, ExecutionId, Phase, RepeatClass, RunId, Slug, ToolEffect, ToolSpec};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;

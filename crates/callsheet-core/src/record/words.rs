@@ -1,6 +1,6 @@
 //! Parts of events in words for people.
 
-use crate::spec::Phase;
+use crate::nouns::Phase;
 
 use super::CallKey;
 

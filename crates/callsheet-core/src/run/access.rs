@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::issue::Issue;
+use crate::nouns::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 use crate::record::{Beside, CallKey, ChangeSet, CheckReport, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
-use crate::spec::{BlobId, ExecutionId, Goals, Phase, RunId, Settings, Slug, Task, TaskList};
 
 use super::Run;
 use super::approval::Approval;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nouns::{ExecutionId, Slug};
 use crate::record::{Answer, EffectKey, Gate, GateKind, Outcome, Verdict};
-use crate::spec::{ExecutionId, Slug};
 
 use super::Run;
 use super::approval::{Approval, may_be_asked_about};

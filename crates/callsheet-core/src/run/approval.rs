@@ -1,7 +1,7 @@
 //! What a person is to approve or to answer: open gates and questions, and what waits at them (spec 2.7, 11).
 
+use crate::nouns::{ApprovalMode, ExecutionId, Slug, ToolEffect};
 use crate::record::{EffectKey, Gate, GateKind};
-use crate::spec::{ApprovalMode, ExecutionId, Slug, ToolEffect};
 use crate::template::operators::Work;
 
 use super::Run;

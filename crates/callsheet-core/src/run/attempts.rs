@@ -1,8 +1,8 @@
 //! The model calls of one work unit: attempts, the reply that waits to be read, what the last refused one lacked.
 
 use crate::issue::Issue;
+use crate::nouns::BlobId;
 use crate::record::CallKey;
-use crate::spec::BlobId;
 
 /// State of one phase of one unit. `admitted` means that the unit holds one of the `jobs` slots (spec 2.6).
 #[derive(Clone, Debug, PartialEq)]

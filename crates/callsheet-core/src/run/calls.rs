@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
+use crate::nouns::{BlobId, ExecutionId, Phase, Slug};
 use crate::record::CallKey;
-use crate::spec::{BlobId, ExecutionId, Phase, Slug};
 
 use super::attempts::Attempts;
 use super::totals::CallRecord;

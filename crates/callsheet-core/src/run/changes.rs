@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nouns::{ExecutionId, Slug};
 use crate::record::{ChangeSet, CheckReport, EffectKey, Gate, GateKind, RefusedPart};
-use crate::spec::{ExecutionId, Slug};
 
 use super::effect::Effect;
 

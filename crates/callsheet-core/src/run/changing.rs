@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::issue::{Issue, IssueCode};
+use crate::nouns::{ExecutionId, Slug};
 use crate::record::{ChangeSet, CheckEnd, CheckReport, EffectKey, Gate, GateKind, ResultParts};
-use crate::spec::{ExecutionId, Slug};
 
 use super::approval::Approval;
 use super::attempts::GivenUp;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adopt;
-use crate::spec::{SkillPolicy, Slug};
+use crate::nouns::{SkillPolicy, Slug};
 
 use super::Run;
 use super::lists::check_applies;

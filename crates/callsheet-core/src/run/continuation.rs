@@ -1,7 +1,7 @@
 //! Follow-ups on ended runs (spec 2.17).
 
+use crate::nouns::{Phase, Settings};
 use crate::record::{CallKey, EffectKey, Outcome};
-use crate::spec::{Phase, Settings};
 
 use super::Run;
 use super::next_stage::without_follow_up;

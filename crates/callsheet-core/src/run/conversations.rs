@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
+use crate::nouns::{BlobId, ExecutionId, Slug, ToolCall, ToolEffect};
 use crate::record::CallKey;
-use crate::spec::{BlobId, ExecutionId, Slug, ToolCall, ToolEffect};
 
 use super::attempts::GivenUp;
 use super::execution::{Execution, ToolOutput, ToolRun, ToolState, Turn};

@@ -1,7 +1,7 @@
 //! What a run owes the world, derived from its state alone.
 
+use crate::nouns::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
-use crate::spec::{BlobId, ExecutionId, Slug, ToolCall};
 use crate::template::operators::EvalPhase;
 
 /// A model call to make, with what the driver cannot read off the run's state by its key.

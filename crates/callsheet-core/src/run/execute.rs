@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::links::link_target;
 use crate::names::{call_title, distinct_title, reference_title};
-use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{
+use crate::nouns::{
     BlobId, ExecutionId, ExecutionMode, MergePolicy, Phase, Policy, Reference, SkillMode, Slug, ToolCall,
 };
+use crate::record::{CallKey, EffectKey, ResultParts};
 
 use super::attempts::Attempts;
 use super::effect::Effect;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::issue::Issue;
+use crate::nouns::{BlobId, ExecutionId, Reference, Slug, ToolCall};
 use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
-use crate::spec::{BlobId, ExecutionId, Reference, Slug, ToolCall};
 
 use super::attempts::Attempts;
 use super::failure::Failure;

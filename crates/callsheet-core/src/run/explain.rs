@@ -3,8 +3,8 @@
 
 use serde::Serialize;
 
+use crate::nouns::{ExecutionId, Phase, SectionOrder, Slug};
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::spec::{ExecutionId, Phase, SectionOrder, Slug};
 
 use super::access::LimitUse;
 use super::approval::Approval;

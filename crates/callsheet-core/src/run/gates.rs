@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::nouns::{ApprovalMode, Slug};
 use crate::record::{Gate, GateKind};
-use crate::spec::{ApprovalMode, Slug};
 
 use super::task::TaskRun;
 

@@ -1,6 +1,6 @@
 //! The ideal time: when things could have ended with unlimited slots (spec 2.14).
 
-use crate::spec::{Slug, ToolEffect};
+use crate::nouns::{Slug, ToolEffect};
 
 use super::Run;
 use super::execution::Execution;

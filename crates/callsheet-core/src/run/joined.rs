@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::nouns::Slug;
 use crate::record::ResultParts;
-use crate::spec::Slug;
 
 /// What came of the call that joins results.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::issue::{Issue, Repair};
+use crate::nouns::{Phase, Policy, Slug};
 use crate::record::{CallFault, CallKey, EffectKey, Entry, Outcome, ResultParts};
-use crate::spec::{Phase, Policy, Slug};
 
 use super::joined::Joined;
 use super::ledger::Listed;

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nouns::Slug;
 use crate::record::{CallKey, Usage};
-use crate::spec::Slug;
 
 /// What an account and all below it spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

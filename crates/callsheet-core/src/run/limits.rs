@@ -1,8 +1,8 @@
 //! Every limit, checked here and nowhere else. A limit that shaped what is outstanding leaves its mark, so that tests and
 //! the simulation can show that each of them was reached.
 
+use crate::nouns::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
 use crate::record::StopReason;
-use crate::spec::{ExecutionId, LIMIT_ROWS, SkillLimits, Slug, TaskLimits};
 
 use super::Run;
 use super::access::LimitUse;

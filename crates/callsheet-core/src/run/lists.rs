@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use crate::adopt::is_same_work;
 use crate::events::ListOrigin;
 use crate::issue::{Issue, Repair};
+use crate::nouns::{Phase, Slug, TaskList};
 use crate::record::{AdoptedList, CallKey, EffectKey, PlannedTask};
-use crate::spec::{Phase, Slug, TaskList};
 
 use super::Run;
 use super::approval::Approval;

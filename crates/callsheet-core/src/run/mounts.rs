@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::nouns::{BlobId, ExecutionId, SkillPolicy, Slug};
 use crate::record::{EffectKey, Outcome, ResultParts, Tree};
-use crate::spec::{BlobId, ExecutionId, SkillPolicy, Slug};
 
 use super::Run;
 use super::execution::{Execution, ExecutionPhase, ToolOutput, ToolRun, ToolState};

@@ -1,7 +1,7 @@
 //! What a run does next as a whole: another round, the iteration, the end (spec 2.4, 2.11, 2.13, 2.16).
 
+use crate::nouns::{Phase, Policy, Slug};
 use crate::record::{EffectKey, Outcome};
-use crate::spec::{Phase, Policy, Slug};
 
 use super::joins::Joins;
 use super::limit::Limit;

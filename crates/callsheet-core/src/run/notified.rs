@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::access::LimitUse;
 use super::limit::Limit;

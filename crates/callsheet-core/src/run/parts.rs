@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::links::{link_target, parse_target};
+use crate::nouns::{BlobId, Slug, Target};
 use crate::record::{DetailBlob, ResultParts};
-use crate::spec::{BlobId, Slug, Target};
 
 use super::Run;
 use super::execution::Execution;
@@ -132,7 +132,7 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
 #[cfg(test)]
 mod tests {
     use super::{free_name, rename_links};
-    use crate::spec::Slug;
+    use crate::nouns::Slug;
 
     #[test]
     fn a_taken_name_gets_the_run_before_its_ending() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::State;
 

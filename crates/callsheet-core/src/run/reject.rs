@@ -1,7 +1,7 @@
 //! Why a fact was not folded.
 
+use crate::nouns::Slug;
 use crate::record::{CallKey, EffectKey, Gate, Outcome};
-use crate::spec::Slug;
 
 use super::State;
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::issue::{Issue, Repair};
+use crate::nouns::{BlobId, Phase, Refinement, TaskList};
 use crate::record::{Beside, CallFault, CallKey, CallSizes, EffectKey, Outcome, ResultParts};
-use crate::spec::{BlobId, Phase, Refinement, TaskList};
 
 use super::attempts::GivenUp;
 use super::changing::Changing;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::nouns::{ExecutionId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 use crate::record::{EffectKey, Outcome};
-use crate::spec::{ExecutionId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 
 use super::Run;
 use super::changing::Changing;

@@ -2,8 +2,8 @@
 //! review or the second result from coming, the result that is there counts.
 
 use crate::issue::{Issue, IssueCode, Repair};
+use crate::nouns::{ExecutionId, Phase, Policy, Slug};
 use crate::record::{CallFault, CallKey, CallSizes, ResultParts};
-use crate::spec::{ExecutionId, Phase, Policy, Slug};
 
 use super::approval::Approval;
 use super::changing::Changing;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::nouns::{ExecutionId, Phase, Policy, Slug, Task, TaskList};
 use crate::record::{Beside, CallKey};
-use crate::spec::{ExecutionId, Phase, Policy, Slug, Task, TaskList};
 
 use super::attempts::Attempts;
 

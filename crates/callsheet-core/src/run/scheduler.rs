@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::nouns::Slug;
 use crate::record::EffectKey;
-use crate::spec::Slug;
 
 use super::effect::Effect;
 use super::ledger::Listed;

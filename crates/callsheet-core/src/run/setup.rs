@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::nouns::{RunId, Settings};
 use crate::record::{Entry, PromptFile, ToolPolicy};
-use crate::spec::{RunId, Settings};
 
 use super::state::Stage;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::nouns::{BlobId, Goals, Slug};
 use crate::record::AdoptedList;
-use crate::spec::{BlobId, Goals, Slug};
 
 /// The sheet beside its tasks.
 #[derive(Clone, Debug, Default, PartialEq)]

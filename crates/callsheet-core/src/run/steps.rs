@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::issue::{Issue, Severity};
+use crate::nouns::{BlobId, Policy, SectionOrder, Slug};
 use crate::record::{Apart, ReferenceStage};
-use crate::spec::{BlobId, Policy, SectionOrder, Slug};
 
 use super::Run;
 use super::answers::Answers;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::issue::Issue;
+use crate::nouns::{BlobId, ExecutionId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
-use crate::spec::{BlobId, ExecutionId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 
 use super::attempts::Attempts;
 use super::execution::{AppliedSet, Execution, Merge, Review, ToolOutput, ToolRun};

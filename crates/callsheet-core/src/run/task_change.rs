@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::adopt::is_same_work;
 use crate::issue::{Issue, IssueCode};
+use crate::nouns::{ExecutionId, SkillPolicy, Slug, Task};
 use crate::record::{EffectKey, PlannedTask, ResultParts};
-use crate::spec::{ExecutionId, SkillPolicy, Slug, Task};
 
 use super::Run;
 use super::execution::{Execution, ToolState};

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::places::{Place, Places};
 use super::refused::{RefusedMove, RefusedMoves};

@@ -1,7 +1,7 @@
 //! What came of tool calls (spec 10.4).
 
+use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::record::{EffectKey, ToolRecord};
-use crate::spec::{BlobId, ExecutionId, Slug};
 
 use super::Run;
 use super::approval::Approval;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
+use crate::nouns::BlobId;
 use crate::record::{CallKey, CallNo, ReusedCall, StopReason, Usage};
-use crate::spec::BlobId;
 
 /// One model call that gave a reply.
 #[derive(Clone, Debug, PartialEq)]

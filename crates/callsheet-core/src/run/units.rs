@@ -1,7 +1,7 @@
 //! Work units, and what each of them is to do now.
 
+use crate::nouns::{ExecutionId, Phase, Slug, ToolEffect};
 use crate::record::{CallKey, ChangeSet, EffectKey};
-use crate::spec::{ExecutionId, Phase, Slug, ToolEffect};
 
 use super::approval::Approval;
 use super::attempts::Attempts;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::nouns::{Slug, ToolCall};
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::spec::{Slug, ToolCall};
 use crate::template::TaskError;
 
 use super::access::LimitUse;

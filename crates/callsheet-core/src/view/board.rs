@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::names::call_title;
+use crate::nouns::{Phase, SectionOrder, Slug};
 use crate::record::{EffectKey, Entry, Gate, GateKind, Outcome};
 use crate::run::{Effect, Explainer, Run, Stage, State, TaskRun, Why};
-use crate::spec::{Phase, SectionOrder, Slug};
 
 use super::timeline::work_words;
 use super::why::why_of_names;

@@ -3,10 +3,10 @@
 
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
+use crate::nouns::Slug;
 use crate::record::Outcome;
 use crate::record::words::unsupported_line;
 use crate::run::{Joined, Problem, ProblemKind, RemovedBy, Review, Run, State, TaskPhase, TaskRun};
-use crate::spec::Slug;
 use crate::template::TaskResult;
 use crate::visible::readable;
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::events::{self, Event, LogEntry, limit_words};
+use crate::nouns::{Phase, Slug};
 use crate::record::words::call_words;
 use crate::record::{EffectKey, Gate, GateKind, Step};
 use crate::run::Run;
-use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::events::LogEntry;
+use crate::nouns::Slug;
 use crate::run::{Run, Why};
-use crate::spec::Slug;
 
 use super::why::why_of_names;
 

@@ -1,8 +1,8 @@
 //! Why a task is not done, in words for people. Code that knows the command line adds what to type.
 
+use crate::nouns::{Phase, Slug};
 use crate::record::{EffectKey, Gate, Outcome};
 use crate::run::{Limit, Run, State, Why};
-use crate::spec::{Phase, Slug};
 
 use super::report::outcome_word;
 use crate::units::amount;

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use callsheet_core::issue::{IssueCode, RepairCode};
-use callsheet_core::spec::Settings;
+use callsheet_core::nouns::Settings;
 use callsheet_format::prompt::PromptKey;
 
 /// Rows of the table of 10.1, in its order.

@@ -9,7 +9,7 @@ mod sections;
 mod transcript;
 
 mod coverage;
-mod memory;
+mod file_index;
 mod operator_acceptance;
 mod operators;
 mod states;

@@ -5,8 +5,8 @@
 
 use crate::player::{Player, Script};
 use crate::sections::{check_all, fixtures};
+use callsheet_core::nouns::Slug;
 use callsheet_core::run::{Limit, Why};
-use callsheet_core::spec::Slug;
 
 /// Sections: `template` (a library), `run NAME` with lines `k = json`, `reply SLUG` once for each call of that task,
 /// `process SLUG` with a report as JSON, `answer` with the answers to gates in order, `index PATH` with metadata,

@@ -86,7 +86,7 @@ fn c41_nesting_cycles_and_max_depth() {
 #[test]
 fn c42_continuations_come_back_into_the_same_session() {
     let (player, told) = played("subtask_continuations");
-    let slug = callsheet_core::spec::Slug::new("lead");
+    let slug = callsheet_core::nouns::Slug::new("lead");
     let lead = player.run.task(&slug).unwrap();
     let turns = &lead.runs[0].turns;
     assert_eq!((lead.runs.len(), turns.len()), (1, 3), "one session, three turns before the result");

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::transcript::Player;
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::Phase;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Limit, Run};
-use callsheet_core::spec::Phase;
 
 fn runs() -> Vec<PathBuf> {
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/runs"), "txt")

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::{ReplyKind, read_answer, read_review, read_route, unsupported};
 use callsheet_format::sheet::{headings, merge_runs};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Slug, Task, ToolEffect, ToolSpec,
 };
 use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use callsheet_core::issue::{Issue, IssueCode, RepairCode};
-use callsheet_core::spec::{BlobId, Phase};
+use callsheet_core::nouns::{BlobId, Phase};
 use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
 
 use crate::edit::{Change, ChangeWay, SymbolPosition};

@@ -28,7 +28,7 @@ pub use value::{Change, ChangeWay, SymbolPosition};
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::symbols::Symbol;
 
 /// Existing files by canonical path relative to the project root. An absent path does not exist.

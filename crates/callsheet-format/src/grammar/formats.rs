@@ -1,6 +1,6 @@
 //! The replies of the phases (spec 3.4 to 3.13, 10.7), described by what they may name: skills, links, tools, files.
 
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use serde_json::Value as Json;
 
 use super::form::{Form, Member, Part, Sections, Value};

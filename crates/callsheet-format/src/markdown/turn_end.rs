@@ -199,7 +199,7 @@ mod tests {
     /// The text before the mark of a reply. `None` if the reply does not end at one.
     fn kept(text: &str) -> Option<String> {
         let mut lines: Vec<Line<'_>> = text.lines().map(Line::of).collect();
-        let cut = cut(&mut lines, &mut Diagnostics::new(callsheet_core::spec::Phase::Execute, false));
+        let cut = cut(&mut lines, &mut Diagnostics::new(callsheet_core::nouns::Phase::Execute, false));
         let left = lines.iter().filter(|line| !line.removed).map(|line| &*line.text);
         cut.then(|| left.collect::<Vec<_>>().join("\n"))
     }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use callsheet_core::nouns::{TokenCount, tokens};
 use callsheet_core::prompt::Note;
-use callsheet_core::spec::{TokenCount, tokens};
 
 /// Tokens reserved for the note about a cut.
 const NOTE_TOKENS: u32 = 24;
@@ -242,7 +242,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Excerpt, about, cut, preview};
-    use callsheet_core::spec::tokens;
+    use callsheet_core::nouns::tokens;
 
     #[test]
     fn about_keeps_two_digits() {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use callsheet_core::fence::fence;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_core::prompt::{Note, Value, Values};
-use callsheet_core::spec::ToolSpec;
 use serde_json::{Value as Json, json};
 
 use super::PromptKey;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use callsheet_core::nouns::{NEED_TOKENS, SKILL_TOKENS};
 use callsheet_core::prompt::PromptError;
-use callsheet_core::spec::{NEED_TOKENS, SKILL_TOKENS};
 
 /// One of the templates of spec 8.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,8 @@
 //! Prompts of plan, refinement, execution and merge.
 
 use callsheet_core::fence::fence;
+use callsheet_core::nouns::{Skill, SkillLayer, ToolSpec};
 use callsheet_core::prompt::{Note, PromptError};
-use callsheet_core::spec::{Skill, SkillLayer, ToolSpec};
 
 use crate::skill::skill_input_requirements;
 

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::nouns::BlobId;
 use callsheet_core::prompt::{PromptError, Value, Values};
-use callsheet_core::spec::BlobId;
 
 use super::PromptKey;
 use super::key::FORM_SLOT;

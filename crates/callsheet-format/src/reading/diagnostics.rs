@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::rc::Rc;
 
 use callsheet_core::issue::{Issue, IssueCode, Location, Repair, RepairCode, Severity, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use super::{Answer, Lookup, ReadContext, Reading};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::spec::{Slug, Task};
+use callsheet_core::nouns::{Slug, Task};
 use serde::{Deserialize, Serialize};
 
 use super::producers::{Producer, Producers, named_files};

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::spec::{Fragment, Policy, Skill, Slug, Task, ToolSpec, Wording};
+use callsheet_core::nouns::{Fragment, Policy, Skill, Slug, Task, ToolSpec, Wording};
 use callsheet_core::symbols::Symbol;
 use serde::{Deserialize, Serialize};
 
@@ -161,9 +161,9 @@ pub struct ReadContext {
     /// Warnings are errors.
     pub strict: bool,
     /// Paths that were shown completely, with the hash of the shown content (spec 3.9).
-    pub shown_in_full: BTreeMap<String, callsheet_core::spec::BlobId>,
+    pub shown_in_full: BTreeMap<String, callsheet_core::nouns::BlobId>,
     /// Paths that were shown in part, with the hash of the whole file when shown.
-    pub shown_in_part: BTreeMap<String, callsheet_core::spec::BlobId>,
+    pub shown_in_part: BTreeMap<String, callsheet_core::nouns::BlobId>,
     /// Answers to the lookups.
     pub answers: Answers,
 }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::spec::{Slug, Task};
+use callsheet_core::nouns::{Slug, Task};
 
 use super::making::{Making, files_of};
 

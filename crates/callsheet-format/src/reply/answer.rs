@@ -1,7 +1,7 @@
 //! Replies that are taken unchanged: an answer in prose (spec 2.3, 2.15), and the text of a new file (spec 3.9).
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::markdown::{Document, Fence, Format, Prepare};
 use crate::reading::{Diagnostics, Reading};

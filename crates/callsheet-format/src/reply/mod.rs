@@ -28,7 +28,7 @@ pub use unsupported::{still_said, unsupported};
 pub use value::{DetailFile, ExecutionReply, LoopTurn};
 
 use callsheet_core::issue::{Issue, IssueCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::reading::{Diagnostics, Lookup, ReadContext};
 

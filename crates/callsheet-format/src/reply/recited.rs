@@ -1,7 +1,7 @@
 //! Detects sentences of the host's own prompt in a reply (spec 4.6): a small model recites what it was told.
 
 use callsheet_core::issue::{Issue, IssueCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::reading::Diagnostics;
 
@@ -30,7 +30,7 @@ fn sentences(line: &str) -> impl Iterator<Item = &str> {
 #[cfg(test)]
 mod tests {
     use super::recited;
-    use callsheet_core::spec::Phase;
+    use callsheet_core::nouns::Phase;
 
     const OWN: &str = "You do one task.\n- Use only what stands below, and say what is missing.\n{precursor}";
 

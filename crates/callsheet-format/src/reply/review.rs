@@ -1,7 +1,7 @@
 //! Verdicts on results (spec 3.13): `yes`, or `no` with what is missing.
 
 use callsheet_core::issue::{IssueCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::markdown::{Document, Format, Prepare};
 use crate::reading::{Diagnostics, Reading};

@@ -1,7 +1,7 @@
 //! The reply of a routing call (spec 2.3): the name of a skill, and the files that it should write.
 
 use callsheet_core::issue::{IssueCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::markdown::{Document, Format, Prepare};
 use crate::reading::{Diagnostics, Reading, files_of};

@@ -1,6 +1,6 @@
-//! The content of replies after reading. Lists of tasks are `spec::TaskList`.
+//! The content of replies after reading. Lists of tasks are `nouns::TaskList`.
 
-use callsheet_core::spec::ToolCall;
+use callsheet_core::nouns::ToolCall;
 use serde::{Deserialize, Serialize};
 
 use crate::edit::Change;

@@ -3,7 +3,7 @@
 
 use callsheet_core::fence::fence;
 use callsheet_core::links::{link, parse_target};
-use callsheet_core::spec::{Goals, Reference, Task, TaskList};
+use callsheet_core::nouns::{Goals, Reference, Task, TaskList};
 
 /// Most tokens in an `Output` line (spec 9).
 const OUTPUT_TOKENS: usize = 400;

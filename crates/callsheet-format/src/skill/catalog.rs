@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{Skill, SkillLayer, SkillMode, SkillSource};
+use callsheet_core::nouns::{Skill, SkillLayer, SkillMode, SkillSource};
 
 use super::issue::{SkillIssue, SkillSeverity};
 use super::suggest::{fold, suggest};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
+use callsheet_core::nouns::{ExecutionMode, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};

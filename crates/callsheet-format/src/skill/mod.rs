@@ -22,7 +22,7 @@ pub use read::{MAX_SKILL_BYTES, SkillFile, read_skill};
 pub use schema::front_matter_schema;
 pub use suggest::suggest;
 
-use callsheet_core::spec::Skill;
+use callsheet_core::nouns::Skill;
 
 /// What a task of this skill must provide (spec 7.4): the `input-requirements` section, else the refinement part, else
 /// empty.

@@ -1,6 +1,6 @@
 //! What the machine must know about a skill, derived from its header and the tools (spec 2.12, 3.9, 11.1).
 
-use callsheet_core::spec::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
 
 use super::header::Header;
 

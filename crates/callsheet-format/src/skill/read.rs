@@ -1,6 +1,6 @@
 //! Reads a skill file of either form into a `Skill` (spec 7.1-7.4).
 
-use callsheet_core::spec::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSource, tokens};
+use callsheet_core::nouns::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSource, tokens};
 
 use super::header::{self, Header};
 use super::issue::{At, Report, SkillIssue};

@@ -1,7 +1,7 @@
 //! JSON Schemas of the front matter of skills, for editors and other programs. They accept `_` for `-`, like the
 //! reader, which accepts more (spec 7.3).
 
-use callsheet_core::spec::SkillForm;
+use callsheet_core::nouns::SkillForm;
 use serde_json::{Map, Value, json};
 
 use super::read::{MAX_DESCRIPTION, MAX_NAME};

@@ -2,8 +2,8 @@
 
 use callsheet_core::evaluate::{Formats, SplitReading};
 use callsheet_core::links::parse_target;
+use callsheet_core::nouns::{Target, ToolSpec};
 use callsheet_core::record::Tree;
-use callsheet_core::spec::{Target, ToolSpec};
 use callsheet_core::template::{JsonFound, JsonReading, Lines, ParseError, ReplyReading, Severity, Template};
 
 use crate::reading::clause;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::spec::{ToolEffect, ToolSpec};
+use callsheet_core::nouns::{ToolEffect, ToolSpec};
 use callsheet_core::template::is_local_model;
 
 /// Gives the text of `schemas/NAME.json` beside a file, by the file and the name.

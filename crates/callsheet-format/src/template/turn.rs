@@ -1,8 +1,8 @@
 //! A turn of a handler: tool calls, or a final reply (spec 11, 12, 14).
 
 use callsheet_core::evaluate::{ASK_USER, EVALUATION_REQUEST};
+use callsheet_core::nouns::{BlobId, ToolCall};
 use callsheet_core::run::SUBTASK_REQUEST;
-use callsheet_core::spec::{BlobId, ToolCall};
 use callsheet_core::template::ReturnStatus;
 use serde_json::{Map, Value};
 

@@ -2,7 +2,7 @@
 //! `lists`.
 
 use callsheet_core::issue::{RepairCode, Span};
-use callsheet_core::spec::{Step, Target, Task, TaskList};
+use callsheet_core::nouns::{Step, Target, Task, TaskList};
 use callsheet_format::reply::{Lost, ReplyKind, is_checklist, write_checklist};
 use proptest::prelude::*;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Grammar, ListShape, WriteOffer};
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use crate::formats::{CONTENT, KINDS, World, full_world, worlds};
 use callsheet_core::issue::{Issue, Severity};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_format::grammar::{EditableFile, Form, WriteOffer, write_execution};
 use callsheet_format::reading::{Answer, Candidates, Lookup, ReadContext};
 use callsheet_format::reply::json_form::{JsonForm, read_json_form};

@@ -6,7 +6,7 @@
 use crate::support::{REPLIES, World};
 use callsheet_core::issue::IssueCode;
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
+use callsheet_core::nouns::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use callsheet_format::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
 use callsheet_format::sheet::{SheetTask, render_plan, render_sheet};
 use proptest::prelude::*;

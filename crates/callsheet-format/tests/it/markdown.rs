@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 
 use callsheet_core::issue::RepairCode;
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_format::markdown::{Document, Format, Heading, LabelRule, PieceKind, Prepare, Rule};
 use callsheet_format::reading::Diagnostics;
 use proptest::prelude::*;

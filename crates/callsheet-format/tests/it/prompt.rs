@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sections::{Fixture, check_all, fixtures};
 use callsheet_core::fence::fence;
-use callsheet_core::prompt::{Note, PromptError, Value, Values};
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec, tokens,
 };
+use callsheet_core::prompt::{Note, PromptError, Value, Values};
 use callsheet_format::prompt::{
     Candidate, ContinuationPrompt, CurrentFile, Environment, Example, ExecutionKind, ExecutionPrompt, HandlerPrompt,
     IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt, PromptKey, RefinementPrompt, Rendered, Retry, RoutePrompt,

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use callsheet_format::grammar;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::read_review;

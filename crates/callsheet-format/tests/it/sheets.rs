@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::adopt::{Adoption, Former, adopt};
 use callsheet_core::fence::{block, fence};
 use callsheet_core::names::{NameChange, fill_names, slug_of};
-use callsheet_core::spec::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
+use callsheet_core::nouns::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::read_sheet;
 use callsheet_format::sheet::{SheetTask, TaskForm, render_list, render_sheet, render_task};

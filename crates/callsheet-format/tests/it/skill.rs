@@ -6,7 +6,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::sections::{Fixture, check_all, tools};
-use callsheet_core::spec::{RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{
+    RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, ToolEffect, ToolSpec,
+};
 use callsheet_format::skill::{
     Catalog, SkillContext, SkillFile, read_skill, skill_input_requirements, suggest, writer_reason,
 };

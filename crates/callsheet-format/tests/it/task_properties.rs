@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{IssueCode, Severity, Span};
-use callsheet_core::spec::{Phase, RepeatClass, ToolCall, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{Phase, RepeatClass, ToolCall, ToolEffect, ToolSpec};
 use callsheet_format::edit::{Change, ChangeWay, Files, Outlines, ShownFiles, SymbolPosition, headings, validate};
 use callsheet_format::reading::{Answer, Diagnostics, FileFacts, Lookup, ReadContext};
 use callsheet_format::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};

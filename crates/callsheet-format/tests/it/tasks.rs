@@ -12,7 +12,7 @@ use std::sync::Arc;
 use callsheet_core::issue::Severity;
 use callsheet_core::links::decode;
 use callsheet_core::links::parse_name;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     BlobId, Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug,
     Task, ToolCall, ToolEffect, ToolSpec,
 };

@@ -3,7 +3,7 @@
 //! The texts of messages are tokenised separately and never as special tokens, so no document can forge a turn.
 
 use callsheet_core::fence::fence;
-use callsheet_core::spec::ToolCall;
+use callsheet_core::nouns::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
 use llama_cpp_2::model::{LlamaChatMessage, LlamaChatTemplate, LlamaModel};
 use llama_cpp_2::token::LlamaToken;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::StopReason;
-use callsheet_core::spec::ToolCall;
 use callsheet_format::grammar;
 use callsheet_format::grammar::{Grammar, ListShape};
 use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelReply, ModelRequest};

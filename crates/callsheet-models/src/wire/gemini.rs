@@ -1,7 +1,7 @@
 //! Gemini `generateContent`. The path contains the name of the model.
 
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::Message;
 use serde_json::{Map, Value, json};
 

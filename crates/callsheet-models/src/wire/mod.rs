@@ -15,8 +15,8 @@ pub mod schema;
 
 use std::collections::BTreeMap;
 
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 

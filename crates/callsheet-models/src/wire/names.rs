@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_runtime::ports::{Message, ModelRequest};
 
 /// The longest name that every provider accepts.
@@ -88,7 +88,7 @@ fn encoded(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
+    use callsheet_core::nouns::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
     use serde_json::json;
 
     fn request(names: &[&str]) -> ModelRequest {

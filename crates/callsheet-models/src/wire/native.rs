@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use callsheet_core::spec::ToolCall;
+use callsheet_core::nouns::ToolCall;
 use callsheet_runtime::ports::{Message, ModelRequest, NativeNotation, NativeTool};
 use serde_json::{Map, Value, json};
 

@@ -2,8 +2,8 @@
 //! the model again if `num_ctx` changes. So the context grows in coarse steps with the prompt and never shrinks, and
 //! the number of tokens read is compared with the number sent.
 
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 

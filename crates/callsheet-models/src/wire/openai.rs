@@ -1,7 +1,7 @@
 //! OpenAI chat completions, which vLLM, LM Studio, llama.cpp and many gateways also speak.
 
+use callsheet_core::nouns::ToolCall;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::support::{Server, check_file, fixtures, sorted};
+use callsheet_core::nouns::{ToolCall, ToolSpec};
 use callsheet_core::record::StopReason;
-use callsheet_core::spec::{ToolCall, ToolSpec};
 use callsheet_models::config::{Provider, ProviderSettings, build};
 use callsheet_runtime::ports::{Message, Model, ModelRequest};
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::io;
 
 use callsheet_core::issue::{Issue, IssueCode};
+use callsheet_core::nouns::BlobId;
 use callsheet_core::record::ChangeSet;
-use callsheet_core::spec::BlobId;
 use callsheet_format::edit::rebase;
 use tokio_util::sync::CancellationToken;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::ChangeSet;
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{ExecutionId, Slug};
 use serde::{Deserialize, Serialize};
 
 use crate::runfiles::{KeptFiles, RunFileFault};

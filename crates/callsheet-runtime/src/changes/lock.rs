@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::time::{Duration, Instant, SystemTime};
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

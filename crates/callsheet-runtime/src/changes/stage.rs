@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::issue::{Issue, IssueCode, Severity};
+use callsheet_core::nouns::{BlobId, Phase};
 use callsheet_core::record::{ChangeSet, FileChange};
-use callsheet_core::spec::{BlobId, Phase};
 
 use crate::issues::Finding;
 use crate::paths::{PathFault, Workspace};

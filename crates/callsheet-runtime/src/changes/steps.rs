@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::nouns::{BlobHasher, BlobId};
 use callsheet_core::record::ChangeSet;
-use callsheet_core::spec::{BlobHasher, BlobId};
 use rustix::fs::{AtFlags, FileType};
 
 use crate::paths::{NewFile, Workspace, open_dir_creating, open_parent, open_regular, remove_entry, stat_entry};

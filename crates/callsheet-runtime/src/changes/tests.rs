@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 
 use callsheet_core::issue::{Issue, IssueCode};
+use callsheet_core::nouns::{ExecutionId, RunId, Slug};
 use callsheet_core::record::{ChangeSet, FileChange};
-use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::Store;
@@ -386,7 +386,7 @@ fn the_lock_is_waited_for_until_cancelled() {
 fn a_content_that_is_not_in_the_store_is_found_before_anything_is_touched() {
     let world = World::new();
     let mut set = world.staged();
-    set.files[3].after = Some(callsheet_core::spec::BlobId::of(b"unknown"));
+    set.files[3].after = Some(callsheet_core::nouns::BlobId::of(b"unknown"));
     let before = world.project.tree();
     assert!(matches!(world.apply(&set, &mut |_| panic!("no step")), Err(ApplyFault::Store(_))));
     assert_eq!(world.project.tree(), before);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 
 use crate::ports::{Index, IndexEntry, IndexFault, IndexMode};
 

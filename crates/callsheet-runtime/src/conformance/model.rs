@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use callsheet_core::nouns::Phase;
 use callsheet_core::record::StopReason;
-use callsheet_core::spec::Phase;
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::reply::task::read_merge;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
 use callsheet_format::grammar;
 use callsheet_format::grammar::{Expr, Form, Grammar};
 use serde_json::{Value, json};

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry, VERSION};
+use callsheet_core::nouns::{BlobId, ExecutionId, RunId, Settings, Slug};
 use callsheet_core::record::{AnsweredBy, Entry, Gate, GateKind, OrderId, Outcome};
-use callsheet_core::spec::{BlobId, ExecutionId, RunId, Settings, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
 
 use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Posted, Store, StoreFault};

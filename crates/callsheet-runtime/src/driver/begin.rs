@@ -5,9 +5,9 @@ use std::sync::Arc;
 use callsheet_core::events::{self, Event};
 use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::issue::{Issue, Repair, RepairCode, Severity};
+use callsheet_core::nouns::{Headless, Reference, RunId, Settings, TaskList};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Entry, Tree};
-use callsheet_core::spec::{Headless, Reference, RunId, Settings, TaskList};
 use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;

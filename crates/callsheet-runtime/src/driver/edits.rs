@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 
 use crate::fault::{DriveFault, InputFault};
 use crate::runfiles::SheetFile;

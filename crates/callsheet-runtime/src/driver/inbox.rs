@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{Answer, Gate, GateKind, OrderId, Verdict};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::Slug;
 
 use crate::driver::retry;
 use crate::driver::session::Session;

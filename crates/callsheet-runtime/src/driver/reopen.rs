@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{RunId, Settings};
 use callsheet_core::record::Outcome;
 use callsheet_core::run::{Effect, Run, State, ToolOutput};
-use callsheet_core::spec::{RunId, Settings};
 
 use crate::changes::forgotten;
 use crate::driver::begin::refuse_empty;

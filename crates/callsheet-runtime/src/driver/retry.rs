@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::events::{self, LogEntry};
+use callsheet_core::nouns::{SkillPolicy, Slug};
 use callsheet_core::run::{Run, State, TaskRun};
-use callsheet_core::spec::{SkillPolicy, Slug};
 use callsheet_format::skill::SkillSeverity;
 
 use crate::skills::LoadedSkills;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::OrderId;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, RunId};
 
 use crate::fault::DriveFault;
 use crate::ports::{Lock, Signal, Store};

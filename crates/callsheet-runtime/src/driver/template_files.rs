@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::events;
+use callsheet_core::nouns::{BlobId, TaskLimits};
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{BlobId, TaskLimits};
 use callsheet_core::template::Template;
 use callsheet_format::template::{Known, read_file_with};
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::{ExecutionId, RunId, Slug};
 use callsheet_core::record::{ChangeSet, FileChange};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

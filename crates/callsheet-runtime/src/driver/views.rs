@@ -7,9 +7,9 @@ use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
 use callsheet_core::events::Event;
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::record::DetailBlob;
 use callsheet_core::run::{Execution, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Slug};
 
 use crate::prompting::reverted::rejected_and_reverted;
 use crate::runfiles::trace_fault;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::events;
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::RunId;
 
 use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};

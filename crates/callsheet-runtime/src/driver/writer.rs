@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::events::{Event, LogEntry};
+use callsheet_core::nouns::RunId;
 use callsheet_core::record::OrderId;
 use callsheet_core::run::{Reject, Run};
-use callsheet_core::spec::RunId;
 
 use crate::fault::DriveFault;
 use crate::ports::{Lock, Store, StoreFault};

@@ -2,8 +2,8 @@
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::ChangeSet;
-use callsheet_core::spec::{ExecutionId, Slug};
 
 use tokio_util::sync::CancellationToken;
 

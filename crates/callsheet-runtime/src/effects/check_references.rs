@@ -1,9 +1,9 @@
 //! Checks whether the references of a task hold now (spec 2.8, 2.12).
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{Settings, Slug};
 use callsheet_core::record::{Apart, ReferenceStage};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Settings, Slug};
 
 use crate::fault::DriveFault;
 use crate::prompting::run_texts::Texts;

@@ -24,7 +24,7 @@ pub(crate) fn write_results(
     run: &Run,
     outcome: Outcome,
 ) -> Result<String, DriveFault> {
-    let values = |id: &callsheet_core::spec::BlobId| store.blob(id).ok();
+    let values = |id: &callsheet_core::nouns::BlobId| store.blob(id).ok();
     let result = callsheet_core::evaluate::result_of_run(run, &values);
     let text = report(run, Some(outcome), result.as_ref());
     trace_fault(files.write_report(&text).map(drop));

@@ -2,8 +2,8 @@
 
 use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::run::{EvalPhase, Run};
-use callsheet_core::spec::{BlobId, Slug};
 use callsheet_format::template::TextFormats;
 
 use crate::fault::DriveFault;

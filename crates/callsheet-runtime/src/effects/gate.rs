@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::events;
+use callsheet_core::nouns::{Headless, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, ChangeSet, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{Headless, Slug};
 
 use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, Moved};

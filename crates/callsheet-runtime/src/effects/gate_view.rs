@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
+use callsheet_core::nouns::{Phase, Slug};
 use callsheet_core::record::{ChangeSet, CheckReport, Gate, GateKind};
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
-use callsheet_core::spec::{Phase, Slug};
 
 use crate::effects::hunks;
 use crate::ports::{AskingCall, CheckView, EqualCall, GateView, PartAnswer, Store, StoreFault, WriterView};

@@ -3,9 +3,9 @@
 
 use callsheet_core::events::{self, Event};
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, FileChange, Gate, GateKind, RefusedPart};
-use callsheet_core::spec::{BlobId, Slug};
 use callsheet_format::edit;
 use callsheet_format::edit::{FileEdit, Hunk, HunkKind, Picked};
 use callsheet_format::reading::{Answer as LookupAnswer, Lookup};

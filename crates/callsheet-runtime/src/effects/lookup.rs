@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
-use callsheet_core::memory::{ContextQuery, FileMatch, Found, RelevantContext, SeekRequest};
+use callsheet_core::file_index::{ContextQuery, FileMatch, Found, RelevantContext, SeekRequest};
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::record::Retrieval;
-use callsheet_core::spec::{BlobId, Slug};
 use serde_json::json;
 
-use crate::memory::is_current;
+use crate::file_index::is_current;
 use crate::paths::EntryKind;
 use crate::ports::{IndexFault, MemoryFault, ToolContext, ToolOutcome};
 

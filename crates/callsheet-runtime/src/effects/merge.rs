@@ -1,10 +1,10 @@
 //! Merging the finished runs of a task by code (spec 3.12).
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{Slug, tokens};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::ResultParts;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Slug, tokens};
 use callsheet_format::reply::task::document_headings;
 use callsheet_format::sheet;
 

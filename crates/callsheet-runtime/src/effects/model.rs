@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::SkillMode;
 use callsheet_core::record::{CallFault, CallKey, CallSizes, StopReason, Tree, Usage};
 use callsheet_core::run::{ModelCall, Run};
-use callsheet_core::spec::SkillMode;
 
 use crate::ports::{Clock, Model, ModelFault, ModelInfo, ModelReply, Observer, Signal};
 use crate::transport_policy::{Line, Permit, RetryPolicy, Told, jitter, send};
@@ -400,7 +400,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use callsheet_core::spec::Phase;
+    use callsheet_core::nouns::Phase;
 
     use super::*;
 

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::issue::Issue;
+use callsheet_core::nouns::{BlobId, ExecutionId, Slug};
 use callsheet_core::record::ChangeSet;
 use callsheet_core::run::{Run, ToolOutput};
-use callsheet_core::spec::{BlobId, ExecutionId, Slug};
 use callsheet_format::edit;
 use callsheet_format::edit::{Change, FileEdit};
 use callsheet_format::reading::{Answer, Lookup};

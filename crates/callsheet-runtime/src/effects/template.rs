@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use callsheet_core::evaluate::{known_paths, result_of};
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::{BlobId, ExecutionId, Slug, Target, ToolCall, tokens};
 use callsheet_core::record::{ResultParts, Tree};
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
-use callsheet_core::spec::{BlobId, ExecutionId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };

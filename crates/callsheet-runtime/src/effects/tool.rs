@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
+use callsheet_core::nouns::{ExecutionId, Slug, ToolCall, ToolEffect};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::ToolRecord;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecutionId, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 

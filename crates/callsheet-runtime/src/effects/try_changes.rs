@@ -5,9 +5,9 @@ use std::time::Duration;
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::events;
 use callsheet_core::issue::{Issue, IssueCode, RAW, Severity};
+use callsheet_core::nouns::Phase;
 use callsheet_core::record::{ChangeSet, CheckEnd, CheckReport};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::Phase;
 use serde_json::json;
 
 use crate::fault::DriveFault;

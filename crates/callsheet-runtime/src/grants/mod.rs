@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use callsheet_core::spec::{RunId, Slug, ToolCall};
+use callsheet_core::nouns::{RunId, Slug, ToolCall};
 use callsheet_core::visible::visible_line;
 use serde::{Deserialize, Serialize};
 

@@ -2,10 +2,10 @@
 //! budget allows.
 
 use callsheet_core::names::reference_title;
-use callsheet_core::spec::{Fragment, Reference, Target};
+use callsheet_core::nouns::{Fragment, Reference, Target};
 use callsheet_core::words::Question;
 
-use crate::memory::{FileText, read_text};
+use crate::file_index::{FileText, read_text};
 use crate::paths::{EntryKind, Workspace};
 use crate::references::{Allowance, Demand, Disk, shares};
 

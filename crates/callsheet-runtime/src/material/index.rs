@@ -5,10 +5,10 @@ use std::fs::Metadata;
 use std::num::NonZero;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use callsheet_core::spec::tokens;
+use callsheet_core::nouns::tokens;
 use callsheet_core::words::{Counts, Question, Words, scores};
 
-use crate::memory::{FileText, LARGEST, read_text};
+use crate::file_index::{FileText, LARGEST, read_text};
 use crate::paths::Workspace;
 use crate::references::{Stamp, files};
 

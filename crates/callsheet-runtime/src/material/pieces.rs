@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::links::fragment_of;
-use callsheet_core::spec::{Fragment, tokens};
+use callsheet_core::nouns::{Fragment, tokens};
 use callsheet_core::symbols::{SymbolMatch, find_symbol};
 use callsheet_core::words::{Counts, Question, Words, scores};
 use callsheet_format::prompt::Excerpt;

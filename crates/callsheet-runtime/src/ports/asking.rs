@@ -1,8 +1,8 @@
 //! What gates and questions show, and whether somebody can answer. Answers arrive through the inbox.
 
 use async_trait::async_trait;
+use callsheet_core::nouns::{Slug, Task, ToolCall};
 use callsheet_core::record::{CheckEnd, Gate};
-use callsheet_core::spec::{Slug, Task, ToolCall};
 use callsheet_format::edit::{Hunk, HunkPick};
 use serde::{Deserialize, Serialize};
 

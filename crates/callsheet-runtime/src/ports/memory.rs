@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use async_trait::async_trait;
-use callsheet_core::memory::{ContextQuery, RelevantContext};
-use callsheet_core::spec::BlobId;
+use callsheet_core::file_index::{ContextQuery, RelevantContext};
+use callsheet_core::nouns::BlobId;
 
 use super::StoreFault;
 

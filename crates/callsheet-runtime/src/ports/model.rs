@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use callsheet_core::nouns::{ToolCall, ToolSpec, tokens};
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::{ToolCall, ToolSpec, tokens};
 use callsheet_format::grammar::{Form, Grammar};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

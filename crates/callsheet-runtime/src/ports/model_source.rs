@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use super::{Model, ModelFault};
 

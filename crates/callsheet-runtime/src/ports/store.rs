@@ -1,8 +1,8 @@
 //! The durable store: one log of facts per run, blobs by content hash, one writer per run, and an inbox.
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{BlobId, ExecutionId, RunId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, Gate, OrderId, Outcome};
-use callsheet_core::spec::{BlobId, ExecutionId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
 use super::PartAnswer;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_format::edit::Change;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;

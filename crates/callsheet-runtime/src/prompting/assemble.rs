@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::{Phase, Skill, SkillMode, Target, ToolSpec};
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Execution, ModelCall, Run, TaskRun};
-use callsheet_core::spec::{Phase, Skill, SkillMode, Target, ToolSpec};
 use callsheet_format::prompt::{
     ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, JoinPrompt, MergePrompt, PlanPrompt,
     RefinementPrompt, Retry, RoutePrompt,
@@ -447,7 +447,7 @@ fn join(services: &Services, run: &Run) -> Result<Job, DriveFault> {
             Some(blob) => services.text(blob)?,
             None => result.summary.clone(),
         };
-        tokens = tokens.saturating_add(callsheet_core::spec::tokens(&document));
+        tokens = tokens.saturating_add(callsheet_core::nouns::tokens(&document));
         results.push((task.task.name.clone(), document));
     }
     let original_prompt = run.prompt().to_owned();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use callsheet_core::fence::fence;
 use callsheet_core::links;
+use callsheet_core::nouns::{Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, State, TaskRun};
-use callsheet_core::spec::{Reference, SkillPolicy, Target, ToolSpec, tokens};
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Form, ListShape, WriteOffer};
 use callsheet_format::prompt::RoutePrompt;

@@ -2,10 +2,10 @@
 //! conversation (spec 10.4, 10.7).
 
 use callsheet_core::fence::fence;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::RefusedPart;
 use callsheet_core::run::{Execution, ModelCall, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
-use callsheet_core::spec::BlobId;
 
 use crate::fault::DriveFault;
 use crate::ports::Message;

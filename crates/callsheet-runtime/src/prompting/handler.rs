@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 
 use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
 use callsheet_core::fence::fence;
+use callsheet_core::file_index::FileMatch;
 use callsheet_core::issue::Issue;
-use callsheet_core::memory::FileMatch;
+use callsheet_core::nouns::{Reference, Target, ToolSpec};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::Plan;
 use callsheet_core::run::{NodeInstance, Run, SPAWN_SUBTASK, TaskRun};
-use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
 use callsheet_format::prompt::HandlerPrompt;
 use callsheet_format::reading::{Answer, Lookup};
@@ -282,7 +282,8 @@ fn expanded(services: &Services, wished: &[String], sources: &mut Sources) -> Ve
 
 /// The budget of a handler's files.
 pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
-    let budget = callsheet_core::spec::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, material: 0, preview: 0 };
+    let budget =
+        callsheet_core::nouns::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, material: 0, preview: 0 };
     Allowance::new(&budget, None, Some(window), scale)
 }
 

@@ -1,7 +1,7 @@
 //! Chooses the template for a call.
 
+use callsheet_core::nouns::Phase;
 use callsheet_core::run::{ModelCall, Run, TaskRun};
-use callsheet_core::spec::Phase;
 use callsheet_format::prompt::PromptKey;
 
 use crate::reading::aim::document;

@@ -1,6 +1,6 @@
 //! What prompts say about the project: its description, its files, and the file that a person has open.
 
-use callsheet_core::spec::tokens;
+use callsheet_core::nouns::tokens;
 use callsheet_format::prompt::CurrentFile;
 use callsheet_format::sheet::split_mark;
 

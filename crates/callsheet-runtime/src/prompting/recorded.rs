@@ -1,7 +1,7 @@
 //! Recorded replies, and the part of a recorded prompt that says how to read its reply.
 
+use callsheet_core::nouns::BlobId;
 use callsheet_core::run::Run;
-use callsheet_core::spec::BlobId;
 use callsheet_format::grammar::Form;
 use callsheet_format::reply::json_form::read_json_form;
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::issue::{Issue, Severity};
-use callsheet_core::spec::BlobId;
+use callsheet_core::nouns::BlobId;
 use callsheet_core::template::DataSource;
 use callsheet_format::grammar::Form;
 use callsheet_format::prompt::{ContinuationPrompt, Example, ExecutionKind, Rendered};

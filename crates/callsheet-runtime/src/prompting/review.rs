@@ -1,9 +1,9 @@
 //! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is
 //! complete. The model has the earlier prompt in its cache, so the prompt is not built again.
 
+use callsheet_core::nouns::Phase;
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{ModelCall, Run};
-use callsheet_core::spec::Phase;
 use callsheet_core::view::call_words;
 use callsheet_format::grammar;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::nouns::{PlanPart, Slug, Target};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{PlanPart, Slug, Target};
 use callsheet_format::sheet;
 use callsheet_format::sheet::TaskForm;
 

@@ -1,7 +1,7 @@
 //! Sampling: temperature and seed of a call.
 
+use callsheet_core::nouns::Phase;
 use callsheet_core::run::{ModelCall, Run};
-use callsheet_core::spec::Phase;
 
 use crate::ports::{Capabilities, ModelRequest};
 

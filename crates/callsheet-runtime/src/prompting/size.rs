@@ -1,8 +1,8 @@
 //! Limits the size of a prompt and its reply.
 
 use callsheet_core::issue::{Issue, IssueCode};
+use callsheet_core::nouns::{Phase, TokenCount};
 use callsheet_core::run::{Attempts, TaskRun};
-use callsheet_core::spec::{Phase, TokenCount};
 
 use crate::ports::ModelRequest;
 

@@ -1,8 +1,8 @@
 //! The references of a task: its own and those carried over from the summaries of producers (spec 2.12).
 
 use callsheet_core::links::parse_target;
+use callsheet_core::nouns::{Phase, Reference};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{Phase, Reference};
 
 use crate::references::{Allowance, Wanted};
 use crate::services::Services;

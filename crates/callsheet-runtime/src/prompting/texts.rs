@@ -3,9 +3,9 @@
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::names::call_title;
+use callsheet_core::nouns::{Phase, Target, Task, TaskList};
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, TaskRun, ToolOutput};
-use callsheet_core::spec::{Phase, Target, Task, TaskList};
 use callsheet_format::sheet;
 use callsheet_format::sheet::TaskForm;
 
@@ -63,7 +63,7 @@ pub(crate) fn outstanding_list(run: &Run) -> String {
 }
 
 fn outstanding(run: &Run) -> TaskList {
-    let steps = run.steps().iter().map(|step| callsheet_core::spec::Step {
+    let steps = run.steps().iter().map(|step| callsheet_core::nouns::Step {
         tasks: step
             .iter()
             .filter_map(|slug| run.task(slug))

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::nouns::BlobId;
 use callsheet_core::prompt::PromptError;
-use callsheet_core::spec::BlobId;
 use callsheet_format::prompt::{PromptKey, TemplateSource, Templates};
 
 use crate::paths::{read_regular, read_regular_text};

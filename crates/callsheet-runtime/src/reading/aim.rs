@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::nouns::{SkillLayer, Target, Task};
 use callsheet_core::run::TaskRun;
-use callsheet_core::spec::{SkillLayer, Target, Task};
 use callsheet_format::reading::{Answer, Lookup};
 use callsheet_format::reply::references::files_of;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use callsheet_core::adopt;
 use callsheet_core::adopt::{Adoption, Former};
+use callsheet_core::nouns::SkillPolicy;
 use callsheet_core::record::AdoptedList;
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::SkillPolicy;
 use callsheet_format::reply::ListReply;
 
 use crate::fault::DriveFault;

@@ -7,8 +7,8 @@ pub(crate) mod route;
 
 use std::sync::Arc;
 
+use callsheet_core::nouns::{Phase, Settings, Skill};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Phase, Settings, Skill};
 use callsheet_format::reading::{Answer, KnownTasks, Lookup, ReadContext, Reading};
 
 use crate::references;

@@ -3,10 +3,10 @@
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::Repair;
+use callsheet_core::nouns::{Goals, Phase, Policy, Reference, Skill, SkillMode, Slug, Step, Target, Task, TaskList};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::CallKey;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Goals, Phase, Policy, Reference, Skill, SkillMode, Slug, Step, Target, Task, TaskList};
 use callsheet_format::prompt::Candidate;
 use callsheet_format::reply::ListReply;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::spec::{Budget, PlanPart, Reference, Slug, Target};
+use callsheet_core::nouns::{Budget, PlanPart, Reference, Slug, Target};
 use callsheet_format::sheet::headings;
 
 use crate::paths::Workspace;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use callsheet_core::spec::{Fragment, tokens};
+use callsheet_core::nouns::{Fragment, tokens};
 use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;

@@ -3,7 +3,7 @@
 
 use std::io::{self, Read};
 
-use callsheet_core::spec::{BlobHasher, BlobId, TokenCount};
+use callsheet_core::nouns::{BlobHasher, BlobId, TokenCount};
 use callsheet_format::prompt::{Excerpt, Gap, line_count};
 
 use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};

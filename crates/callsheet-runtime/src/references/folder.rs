@@ -1,11 +1,11 @@
 //! Shows a folder that a reference names (spec 5.1): the texts of its files, those most related to the task's need
 //! first, as far as there is room.
 
-use callsheet_core::spec::{Target, tokens};
+use callsheet_core::nouns::{Target, tokens};
 use callsheet_core::words::{Counts, Question, Words, scores};
 use callsheet_format::prompt::{Shown, cut};
 
-use crate::memory::LARGEST;
+use crate::file_index::LARGEST;
 use crate::paths::{EntryKind, Located, walker};
 use callsheet_core::texts::fill;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callsheet_core::fuzzy::nearest;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::links::parse_target;
-use callsheet_core::spec::{BlobId, Fragment, Phase, PlanPart, Slug, Target};
+use callsheet_core::nouns::{BlobId, Fragment, Phase, PlanPart, Slug, Target};
 use callsheet_format::prompt::Excerpt;
 
 use crate::issues::Finding;

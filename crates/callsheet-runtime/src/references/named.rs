@@ -1,7 +1,7 @@
 //! The files that a person names in a text (spec 2.2). The task that the host creates from the text reads them.
 
 use callsheet_core::links::{parse_name, parse_target};
-use callsheet_core::spec::{Fragment, Reference, Target};
+use callsheet_core::nouns::{Fragment, Reference, Target};
 use callsheet_format::reading::{Answer, Lookup};
 use callsheet_format::reply::references::{files_of, written_links};
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::links::{is_restricted, link_target};
-use callsheet_core::spec::{BlobId, Reference, Target};
+use callsheet_core::nouns::{BlobId, Reference, Target};
 use callsheet_format::prompt::{Shown, cut, preview};
 use tokio_util::sync::CancellationToken;
 

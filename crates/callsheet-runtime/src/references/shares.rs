@@ -1,6 +1,6 @@
 //! Divides the tokens of one prompt among its references (spec 5.8). Pure.
 
-use callsheet_core::spec::Budget;
+use callsheet_core::nouns::Budget;
 
 /// Tokens that one prompt may spend on references.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,7 @@ fn fill_equally(wanted: &[(usize, u32)], left: &mut u32, shares: &mut [u32]) {
 
 #[cfg(test)]
 mod tests {
-    use callsheet_core::spec::Budget;
+    use callsheet_core::nouns::Budget;
     use proptest::prelude::*;
 
     use super::{Allowance, Demand, shares};

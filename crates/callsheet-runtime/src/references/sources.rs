@@ -1,6 +1,6 @@
 //! Where the contents of references come from, other than the project's files.
 
-use callsheet_core::spec::{PlanPart, Slug};
+use callsheet_core::nouns::{PlanPart, Slug};
 
 /// The output of a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use callsheet_core::spec::{Fragment, PlanPart, Reference, RunId, Slug, Target, tokens};
+use callsheet_core::nouns::{Fragment, PlanPart, Reference, RunId, Slug, Target, tokens};
 use callsheet_format::reading::{Answer, Lookup};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ async fn a_huge_file_is_shown_by_its_ends_and_its_lines() {
         block.contains(&format!("\nline {} with", first_left - 1))
             && !block.contains(&format!("\nline {first_left} with"))
     );
-    assert_eq!(found.shown_in_part["huge.txt"], callsheet_core::spec::BlobId::of(text.as_bytes()));
+    assert_eq!(found.shown_in_part["huge.txt"], callsheet_core::nouns::BlobId::of(text.as_bytes()));
 
     let range = shown(&project, "huge.txt", Some(Fragment::Lines { first: 60_000, last: 60_001 })).await.text();
     assert!(

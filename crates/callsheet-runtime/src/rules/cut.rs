@@ -1,6 +1,6 @@
 //! Shortens a text of rules. Each rule either stays complete or is removed.
 
-use callsheet_core::spec::tokens;
+use callsheet_core::nouns::tokens;
 
 /// A shortened text.
 pub(super) struct Cut {

@@ -6,7 +6,7 @@ mod cut;
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-use callsheet_core::spec::tokens;
+use callsheet_core::nouns::tokens;
 use callsheet_format::sheet::split_mark;
 
 use crate::paths::{EntryKind, NOT_SEARCHED, Workspace};

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::RunId;
+use callsheet_core::nouns::RunId;
 use rustix::fs::{Mode, OFlags};
 
 use crate::paths::{PathFault, Workspace};

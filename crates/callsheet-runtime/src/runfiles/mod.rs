@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 
 use crate::paths::Workspace;
 use crate::shown::{Shown, mask_bytes};

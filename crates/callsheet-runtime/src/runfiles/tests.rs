@@ -1,6 +1,6 @@
 use std::os::unix::fs::symlink;
 
-use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::nouns::{BlobId, RunId, Slug};
 
 use super::RunFiles;
 use crate::testing::Project;

@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::{CallNo, ReusedCall, StopReason};
 use callsheet_core::run::{CallRecord, Run};
-use callsheet_core::spec::{BlobId, RunId};
 use serde::Deserialize;
 
 use crate::fault::DriveFault;

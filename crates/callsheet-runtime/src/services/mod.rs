@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use callsheet_core::nouns::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
-use callsheet_core::spec::{BlobId, RunId, Settings, Skill, SkillForm, SkillPolicy, ToolEffect, ToolSpec};
 use callsheet_core::visible::visible_line;
 use callsheet_format::prompt::{Environment, Templates};
 use callsheet_format::skill::SkillContext;

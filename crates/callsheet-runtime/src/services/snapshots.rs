@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 
 use crate::material::WordIndex;
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
+use callsheet_core::nouns::{BlobId, Phase, Slug};
 use callsheet_core::record::AdoptedList;
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::{BlobId, Phase, Slug};
 use callsheet_format::reading::{KnownTask, Past, Reading};
 use callsheet_format::reply;
 

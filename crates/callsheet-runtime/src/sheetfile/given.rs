@@ -2,9 +2,9 @@
 
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{IssueCode, Severity};
+use callsheet_core::nouns::{Settings, TaskList};
 use callsheet_core::record::Beside;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Settings, TaskList};
 use callsheet_format::reading::{KnownTasks, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::ListReply;

@@ -57,7 +57,7 @@ pub(super) fn counts(before: &Run, after: &Run) -> (usize, usize, usize) {
 mod tests {
     use super::*;
     use callsheet_core::issue::{IssueCode, Location, Span};
-    use callsheet_core::spec::Phase;
+    use callsheet_core::nouns::Phase;
 
     /// covers: 2.18 edit, 4.8
     #[test]

@@ -1,7 +1,7 @@
 //! The saved sheet (spec 3.4).
 
+use callsheet_core::nouns::Slug;
 use callsheet_core::run::{RemovedBy, Run, TaskPhase, TaskRun};
-use callsheet_core::spec::Slug;
 use callsheet_format::sheet;
 use callsheet_format::sheet::SheetTask;
 

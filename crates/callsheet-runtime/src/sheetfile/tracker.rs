@@ -1,8 +1,8 @@
 //! What is known about `sheet.md` between checks (spec 2.18). An edit is read when it is complete, reported once, and
 //! never overwritten unread.
 
+use callsheet_core::nouns::BlobId;
 use callsheet_core::run::Run;
-use callsheet_core::spec::BlobId;
 
 use crate::fault::DriveFault;
 use crate::runfiles::{RunFiles, SheetFile, SheetMark, trace_fault};

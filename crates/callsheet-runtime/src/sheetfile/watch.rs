@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::nouns::RunId;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
 
 use crate::runfiles::{RunFiles, SheetFile, trace_fault};
 

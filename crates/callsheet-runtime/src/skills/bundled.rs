@@ -1,6 +1,6 @@
 //! Bundled skills: the files of `skills/`.
 
-use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_core::nouns::{SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::SkillFile;
 
 macro_rules! bundled {

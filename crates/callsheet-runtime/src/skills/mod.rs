@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
+use callsheet_core::nouns::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, powers, read_skill};
 
 pub use bundled::bundled_files;
@@ -191,11 +191,11 @@ fn read_reader() -> Skill {
         execution: text.to_owned(),
         examples: Vec::new(),
         input_requirements: String::new(),
-        policy: callsheet_core::spec::SkillPolicy::default(),
+        policy: callsheet_core::nouns::SkillPolicy::default(),
         text: text.to_owned(),
     };
     let mut skill = read_skill(&file, SkillContext::default()).0.unwrap_or(plain);
-    skill.policy.refine = Some(callsheet_core::spec::Policy::Never);
+    skill.policy.refine = Some(callsheet_core::nouns::Policy::Never);
     skill
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_core::nouns::{SkillForm, SkillLayer, SkillSource};
 use callsheet_format::skill::{MAX_SKILL_BYTES, SkillFile, SkillIssue};
 
 use super::unreadable;

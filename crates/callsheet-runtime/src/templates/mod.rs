@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::{BlobId, ToolSpec};
+use callsheet_core::nouns::{BlobId, ToolSpec};
 use callsheet_core::template::{Issue, Template};
 use callsheet_format::skill::{SkillContext, powers as powers_of_skill};
 use callsheet_format::template::{Known, Layer, Library, TemplateFile, is_yaml, powers, read_file_with};

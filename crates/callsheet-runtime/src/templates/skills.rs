@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::Tree;
-use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, ToolEffect, ToolSpec,
 };
+use callsheet_core::record::Tree;
+use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::template::{Node, Query, Template, ValueType, match_templates};
 use callsheet_format::template::print_templates;
 use serde_json::{Map, Value, json};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::ASK_USER;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path};
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::paths::{has_plain_ignore_files, is_settled_folder, open_settled, read_link_settled};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use ignore::WalkBuilder;

@@ -7,7 +7,7 @@ pub(crate) mod words;
 
 use std::fmt::Display;
 
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::ports::{ToolContext, ToolFault, ToolOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -76,7 +76,7 @@ macro_rules! reading_tool {
         impl $tool {
             /// The tool.
             pub fn new() -> Self {
-                let classes = (callsheet_core::spec::ToolEffect::Read, callsheet_core::spec::RepeatClass::Read);
+                let classes = (callsheet_core::nouns::ToolEffect::Read, callsheet_core::nouns::RepeatClass::Read);
                 let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
                 Self($crate::common::spec($name, &[$($alias),*], description, schema, classes))
             }

@@ -7,7 +7,7 @@ pub(crate) mod http;
 mod media;
 
 use async_trait::async_trait;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::ports::{FetchFault, Page, Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;

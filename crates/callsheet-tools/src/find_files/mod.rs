@@ -1,7 +1,7 @@
 //! `find_files`: files by a glob pattern.
 
 use async_trait::async_trait;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;

@@ -1,7 +1,7 @@
 //! `list_files`: what is in a folder.
 
 use async_trait::async_trait;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::READ_FILE;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;

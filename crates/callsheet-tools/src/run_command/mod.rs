@@ -69,7 +69,7 @@ pub fn supervise_with(_program: &std::path::Path) {}
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::grants::{CommandCall, CommandLine, RUN_COMMAND, command_text};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};

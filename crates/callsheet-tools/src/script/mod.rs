@@ -7,7 +7,7 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::template::Inherit;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde_json::Value;

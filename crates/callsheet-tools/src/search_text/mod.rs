@@ -3,7 +3,7 @@
 mod page;
 
 use async_trait::async_trait;
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};

@@ -2,8 +2,8 @@
 //! run itself handles their calls and opens a task for each. Elsewhere there is no tree for a subtask.
 
 use async_trait::async_trait;
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use callsheet_core::issue::Span;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::nouns::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_format::edit::{Change, ChangeWay};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;

@@ -1,8 +1,8 @@
 //! The other tabs of a task: its last prompt, its calls, its tools, its changes.
 
 use callsheet_app::{CallRecord, TaskRun, ToolOutput, ToolRun, ToolState};
+use callsheet_core::nouns::{Slug, tokens};
 use callsheet_core::record::CallKey;
-use callsheet_core::spec::{Slug, tokens};
 use callsheet_core::view::{call_words, counted};
 use callsheet_runtime::ports::{Message, ModelReply};
 use callsheet_runtime::prompting::PromptRecord;

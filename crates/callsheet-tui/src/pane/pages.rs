@@ -1,6 +1,6 @@
 //! What is shown of the run instead of a task: the timeline, the sheet, the log, the keys.
 
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 use callsheet_core::view::{Bar, BarKind, Wait, WaitKind, duration, timeline, waits};
 use ratatui::style::Style;
 

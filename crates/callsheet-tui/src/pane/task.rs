@@ -1,8 +1,8 @@
 //! What a task is, does, gave, and waits for; and what it asks.
 
 use callsheet_app::{TaskRun, Why};
+use callsheet_core::nouns::{BlobId, Slug};
 use callsheet_core::record::{CheckEnd, EffectKey, GateKind};
-use callsheet_core::spec::{BlobId, Slug};
 use callsheet_core::view::{review_words, state_mark, unsupported_line};
 use callsheet_runtime::ports::{CheckView, GateView};
 

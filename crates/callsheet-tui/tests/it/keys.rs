@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use callsheet_app::RunCommand;
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::GateKind;
-use callsheet_core::spec::Slug;
 use callsheet_tui::{App, Leave, News, Next, Painter, Pick, Tab, moved, paste, press};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;

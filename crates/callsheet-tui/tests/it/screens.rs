@@ -1,8 +1,8 @@
 //! What stands on the screen at the moments of a run.
 
 use callsheet_core::events::{self, Event};
+use callsheet_core::nouns::Phase;
 use callsheet_core::record::GateKind;
-use callsheet_core::spec::Phase;
 use callsheet_runtime::ports::LiveText;
 use callsheet_tui::{App, Home, News, Wish};
 use ratatui::Terminal;

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use callsheet_app::{Arrival, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView, SheetCheck, Started};
 use callsheet_core::events::{Event, LogEntry};
+use callsheet_core::nouns::{BlobId, RunId};
 use callsheet_core::record::Gate;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::symbols::Coloured;
 use callsheet_format::edit::Hunk;
 use callsheet_runtime::effects::gate_view;

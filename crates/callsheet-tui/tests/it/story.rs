@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
+use callsheet_core::nouns::{
+    BlobId, Goals, Phase, Policy, Reference, RunId, Settings, SkillPolicy, Slug, Target, Task,
+};
 use callsheet_core::record::{
     AdoptedList, Answer, ChangeSet, Entry, FileChange, PlannedTask, ResultParts, StopReason, Usage,
 };
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{BlobId, Goals, Phase, Policy, Reference, RunId, Settings, SkillPolicy, Slug, Target, Task};
 use callsheet_runtime::ports::{Message, ModelReply, ModelRequest, Store};
 use callsheet_store::MemoryStore;
 

@@ -1,6 +1,6 @@
 //! The board: sections with their tasks, one line each, and one task opened beside them.
 
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 use callsheet_core::view::board::{Need, Row, Section};
 use callsheet_core::view::{Summary, counted, duration, reuse_words, thousands, time_words};
 use callsheet_core::visible::readable;

@@ -1,8 +1,8 @@
 //! One model call: the prompt in its parts, the reply beside what was read of it, repairs and issues at their lines.
 
 use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::nouns::tokens;
 use callsheet_core::record::StopReason;
-use callsheet_core::spec::tokens;
 use callsheet_core::view::{dollars, duration, thousands};
 use callsheet_core::visible::readable;
 use callsheet_runtime::ports::{Message, ModelReply, ModelRequest};

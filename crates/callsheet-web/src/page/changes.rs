@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::nouns::{ExecutionId, Slug};
 use callsheet_core::record::{Answer, AnsweredBy, GateKind, Verdict};
-use callsheet_core::spec::{ExecutionId, Slug};
 use callsheet_core::view::diff_counts;
 use callsheet_core::visible::readable;
 use maud::{Markup, html};

@@ -1,8 +1,8 @@
 //! A run: what stands above each of its pages, and what can be done with it.
 
 use callsheet_core::events::LogEntry;
+use callsheet_core::nouns::{RunId, Slug};
 use callsheet_core::record::Outcome;
-use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::symbols::Coloured;
 use callsheet_core::view::{Board, amount, dollars, duration, limit_unit, thousands};
 use callsheet_core::visible::readable;

@@ -1,8 +1,8 @@
 //! One task: what it is to do, what it reads, why it waits, what came of it, and each of its calls.
 
 use callsheet_core::issue::Severity;
+use callsheet_core::nouns::{BlobId, Reference, Slug};
 use callsheet_core::record::Gate;
-use callsheet_core::spec::{BlobId, Reference, Slug};
 use callsheet_core::view::{
     call_words, counted, dollars, duration, review_words, state_mark, thousands, unsupported_line,
 };

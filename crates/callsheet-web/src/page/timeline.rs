@@ -8,7 +8,7 @@ use crate::piece::{Piece, Tag};
 
 /// `shown`: the stretch of it, milliseconds from the first fact.
 pub(crate) fn pieces(page: &RunPage<'_>, shown: Option<(u64, u64)>, pieces: &mut Vec<Piece>) {
-    let link = |task: &callsheet_core::spec::Slug| Some(page.address(&format!("tasks/{task}")));
+    let link = |task: &callsheet_core::nouns::Slug| Some(page.address(&format!("tasks/{task}")));
     let stretch = |to: Option<(u64, u64)>| page.address(&format!("timeline{}", stretch_query('?', to)));
     let drawn = timeline(page.run, page.entries, &link, Some(&Zoom { shown, link: &stretch }));
     let inner = html! {

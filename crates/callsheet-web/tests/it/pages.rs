@@ -1,8 +1,8 @@
 //! What pages show of a run, and what their forms have done.
 
 use axum::http::{StatusCode, header};
+use callsheet_core::nouns::Slug;
 use callsheet_core::record::{Answer, CallKey, Gate, GateKind};
-use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{InboxMessage, LiveText};
 
 use crate::support::{HOSTILE, RUN, Recorded, Site};

@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use callsheet_app::{Arrival, Cursor, Order, Receipt, Refusal, RunCommand, RunControl, RunView, SheetCheck, Started};
 use callsheet_core::events::{self, Event, ListOrigin, LogEntry};
 use callsheet_core::issue::{Repair, RepairCode, Span};
+use callsheet_core::nouns::{BlobId, Goals, Reference, RunId, Settings, Slug, Target, Task};
 use callsheet_core::record::{AdoptedList, CallKey, Entry, Gate, PlannedTask, ResultParts, StopReason, Usage};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{BlobId, Goals, Reference, RunId, Settings, Slug, Target, Task};
 use callsheet_core::symbols::Coloured;
 use callsheet_runtime::effects::gate_view;
 use callsheet_runtime::ports::{
@@ -135,7 +135,7 @@ impl Recorded {
         let lock = store.lock(&id).unwrap();
         let mut recorded = Self { store, lock, run: Run::new(), n: 0 };
         let entry = Entry::Sheet { prompt: "Which <b>counts</b> are right?".to_owned() };
-        let settings = Settings { refine: callsheet_core::spec::Policy::Never, ..Settings::default() };
+        let settings = Settings { refine: callsheet_core::nouns::Policy::Never, ..Settings::default() };
         recorded.note(events::RunStarted { run: id, entry, settings, tools: Default::default() }.into());
         let planned = tasks.iter().map(|(name, writes)| planned(name, *writes));
         let goals = Goals { text: "Count.".to_owned(), plan_complete: true, plan_continues: false };
@@ -217,7 +217,7 @@ impl Recorded {
         }
     }
 
-    fn said(&self) -> (callsheet_core::spec::BlobId, callsheet_core::spec::BlobId) {
+    fn said(&self) -> (callsheet_core::nouns::BlobId, callsheet_core::nouns::BlobId) {
         let request = json!({
             "label": "execute", "system": "You count.", "messages": [Message::User { text: HOSTILE.to_owned() }],
             "max_output_tokens": 100

@@ -1,7 +1,7 @@
 //! Stored texts that the parts of events name.
 
+use crate::nouns::{BlobId, SkillPolicy};
 use crate::record::{ChangeSet, Plan, ResultParts, Step};
-use crate::spec::{BlobId, SkillPolicy};
 
 pub(super) fn of_skills<'a>(skills: impl Iterator<Item = &'a SkillPolicy>) -> Vec<&'a BlobId> {
     skills.filter_map(|skill| skill.hash.as_ref()).collect()

@@ -8,7 +8,7 @@ use crate::record::Tree;
 use crate::run::Run;
 use crate::run::mounts::{check_mount, Mounts};
 use crate::run::operators::Caller;
-use crate::spec::{ExecutionId, Slug};
+use crate::nouns::{ExecutionId, Slug};
 
 use super::{Checked, Recorded};
 

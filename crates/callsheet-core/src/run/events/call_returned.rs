@@ -6,7 +6,7 @@ use crate::record::ResultParts;
 use crate::run::Run;
 use crate::run::mounts::{check_return, Mounts};
 use crate::run::operators::Caller;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 
 use super::{blobs, Checked, Recorded, Stale};
 

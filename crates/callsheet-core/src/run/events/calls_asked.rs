@@ -8,7 +8,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::CallKey;
 use crate::run::{Reject, Run};
 use crate::run::conversations::Conversations;
-use crate::spec::{BlobId, Phase, ToolCall};
+use crate::nouns::{BlobId, Phase, ToolCall};
 
 use super::check::{require, Check};
 use super::{Checked, Recorded};

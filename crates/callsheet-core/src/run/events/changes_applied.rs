@@ -6,7 +6,7 @@ use crate::record::{ChangeSet, EffectKey};
 use crate::run::{Reject, Run};
 use crate::run::changes::SetKey;
 use crate::run::changing::Changing;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::units::counted;
 
 use super::check::{require, Check};

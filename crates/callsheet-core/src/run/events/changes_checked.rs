@@ -7,7 +7,7 @@ use crate::record::{CheckEnd, CheckReport, EffectKey};
 use crate::run::Run;
 use crate::run::changes::SetKey;
 use crate::run::changing::Changing;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 
 use super::check::Check;
 use super::{Checked, Line, Recorded};

@@ -6,7 +6,7 @@ use crate::record::{ChangeSet, EffectKey};
 use crate::run::Run;
 use crate::run::changes::{SetKey, SetStage};
 use crate::run::changing::Changing;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 
 use super::check::Check;
 use super::{blobs, Checked, Recorded};

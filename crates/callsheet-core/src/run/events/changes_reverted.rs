@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Reject, Run};
 use crate::run::changing::Changing;
-use crate::spec::{ExecutionId, Slug};
+use crate::nouns::{ExecutionId, Slug};
 
 use super::check::require;
 use super::{Checked, Recorded, Stale, When};

@@ -6,7 +6,7 @@ use crate::record::EffectKey;
 use crate::run::Run;
 use crate::run::changes::SetKey;
 use crate::run::changing::Changing;
-use crate::spec::{ExecutionId, Slug};
+use crate::nouns::{ExecutionId, Slug};
 
 use super::check::Check;
 use super::{Checked, Recorded};

@@ -1,9 +1,9 @@
 //! What several events ask of a run before they fit.
 
+use crate::nouns::Slug;
 use crate::record::{CallKey, EffectKey};
 use crate::run::task::TaskRun;
 use crate::run::{Reject, Run};
-use crate::spec::Slug;
 
 use super::Checked;
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{EffectKey, Retrieval};
 use crate::run::Run;
 use crate::run::operators::{TreeCheck, Trees};
-use crate::spec::{BlobId, Slug};
+use crate::nouns::{BlobId, Slug};
 
 use super::{Checked, Recorded};
 

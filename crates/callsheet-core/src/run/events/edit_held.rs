@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
 use crate::run::lists::Lists;
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::{Recorded, When};
 

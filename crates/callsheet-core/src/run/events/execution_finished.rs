@@ -7,7 +7,7 @@ use crate::record::{CallKey, ResultParts};
 use crate::record::words::{call_words, unsupported_line};
 use crate::run::Run;
 use crate::run::replies::Replies;
-use crate::spec::{BlobId, Phase};
+use crate::nouns::{BlobId, Phase};
 
 use super::check::Check;
 use super::{blobs, Checked, Line, Recorded, Stale};

@@ -6,7 +6,7 @@ use crate::record::{EffectKey, ResultParts};
 use crate::run::{Reject, Run, Stage};
 use crate::run::execute::Executing;
 use crate::run::execution::MergeBy;
-use crate::spec::{BlobId, Slug};
+use crate::nouns::{BlobId, Slug};
 
 use super::check::{require, Check};
 use super::{blobs, Checked, Recorded, Stale};

@@ -6,7 +6,7 @@ use crate::record::{Answer, AnsweredBy, EffectKey, Gate, GateKind};
 use crate::run::{Reject, Run};
 use crate::run::answers::{check_answer, Answers};
 use crate::run::approval::Approval;
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 use crate::units::counted;
 
 use super::check::require;

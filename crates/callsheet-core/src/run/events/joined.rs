@@ -6,7 +6,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::CallKey;
 use crate::run::Run;
 use crate::run::joins::Joins;
-use crate::spec::Phase;
+use crate::nouns::Phase;
 
 use super::check::Check;
 use super::{Checked, Recorded};

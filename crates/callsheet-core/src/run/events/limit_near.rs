@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
-use crate::spec::Slug;
+use crate::nouns::Slug;
 use crate::units::amount;
 
 use super::{Line, Recorded};

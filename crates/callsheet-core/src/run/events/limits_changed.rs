@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Reject, Run};
 use crate::run::operators::Trees;
-use crate::spec::TaskLimits;
+use crate::nouns::TaskLimits;
 
 use super::check::require;
 use super::{Checked, Recorded};

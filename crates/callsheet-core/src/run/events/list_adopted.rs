@@ -6,7 +6,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::{AdoptedList, CallKey};
 use crate::run::Run;
 use crate::run::lists::{check_list, Lists};
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 use crate::units::counted;
 
 use super::{blobs, Checked, Line, Recorded, Stale};

@@ -7,7 +7,7 @@ use crate::record::{Beside, CallKey};
 use crate::run::Run;
 use crate::run::lists::check_draft;
 use crate::run::replies::Replies;
-use crate::spec::TaskList;
+use crate::nouns::TaskList;
 
 use super::{Checked, Recorded};
 

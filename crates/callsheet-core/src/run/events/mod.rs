@@ -10,8 +10,8 @@ mod line;
 
 use serde::{Deserialize, Serialize};
 
+use crate::nouns::{BlobId, Slug};
 use crate::record::EffectKey;
-use crate::spec::{BlobId, Slug};
 
 use super::{Reject, Run};
 

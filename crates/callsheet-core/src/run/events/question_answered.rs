@@ -6,7 +6,7 @@ use crate::record::EffectKey;
 use crate::run::{Reject, Run};
 use crate::run::approval::Approval;
 use crate::run::tools::ToolResults;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 
 use super::check::require;
 use super::{Checked, Line, Recorded};

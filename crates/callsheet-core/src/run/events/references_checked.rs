@@ -9,7 +9,7 @@ use crate::record::{Apart, EffectKey, ReferenceStage};
 use crate::run::{Reject, Run};
 use crate::run::steps::Steps;
 use crate::run::task::ReferenceCheck;
-use crate::spec::{BlobId, Slug};
+use crate::nouns::{BlobId, Slug};
 use crate::units::thousands;
 
 use super::check::{require, Check};

@@ -7,7 +7,7 @@ use crate::record::words::call_words;
 use crate::run::{limits, Run};
 use crate::run::replies::Replies;
 use crate::run::totals::CallRecord;
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 use crate::units::{dollars, duration, thousands};
 
 use super::check::Check;

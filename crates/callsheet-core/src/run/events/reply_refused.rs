@@ -7,7 +7,7 @@ use crate::record::CallKey;
 use crate::record::words::call_words;
 use crate::run::Run;
 use crate::run::replies::Replies;
-use crate::spec::{Phase, Refinement};
+use crate::nouns::{Phase, Refinement};
 
 use super::check::Check;
 use super::{Checked, Line, Recorded, Stale};

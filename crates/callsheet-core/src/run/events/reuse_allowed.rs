@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
-use crate::spec::RunId;
+use crate::nouns::RunId;
 
 use super::{Line, Recorded};
 

@@ -8,7 +8,7 @@ use crate::record::words::call_words;
 use crate::run::Run;
 use crate::run::execution::Execution;
 use crate::run::reviews::Reviews;
-use crate::spec::Phase;
+use crate::nouns::Phase;
 
 use super::check::Check;
 use super::{Checked, Line, Recorded};

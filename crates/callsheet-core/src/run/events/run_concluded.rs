@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{EffectKey, Outcome};
 use crate::run::{Reject, Run, Stage};
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 
 use super::check::require;
 use super::{Checked, Recorded};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{Reject, Run, Stage};
 use crate::run::continuation::Continuation;
-use crate::spec::Settings;
+use crate::nouns::Settings;
 
 use super::check::require;
 use super::{Checked, Line, Recorded, When};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::Run;
 use crate::run::clock::Reuse;
 use crate::run::resume::Resume;
-use crate::spec::Settings;
+use crate::nouns::Settings;
 use crate::units::{counted, dollars, duration};
 
 use super::{Line, Recorded, When};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::{Entry, ToolPolicy};
 use crate::run::Run;
-use crate::spec::{RunId, Settings};
+use crate::nouns::{RunId, Settings};
 
 use super::{Line, Recorded, When};
 

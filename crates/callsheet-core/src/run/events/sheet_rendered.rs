@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::run::Run;
-use crate::spec::BlobId;
+use crate::nouns::BlobId;
 
 use super::{Recorded, When};
 

@@ -6,7 +6,7 @@ use crate::record::{CallKey, EffectKey};
 use crate::run::{Reject, Run};
 use crate::run::task::TaskRun;
 use crate::run::task_change::TaskChange;
-use crate::spec::Phase;
+use crate::nouns::Phase;
 
 use crate::run::effect::Effect;
 use super::Event;

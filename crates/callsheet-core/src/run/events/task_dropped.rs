@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::run::{Reject, Run};
 use crate::run::commands::Commands;
 use crate::run::lists::check_drop;
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::check::{require, Check};
 use super::{Checked, Line, Recorded, Stale};

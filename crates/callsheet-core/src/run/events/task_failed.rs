@@ -6,7 +6,7 @@ use crate::run::{Run, State};
 use crate::run::failure::Failure;
 use crate::run::lists::transition;
 use crate::run::task_change::TaskChange;
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::check::{require, Check};
 use super::{Checked, Line, Recorded};

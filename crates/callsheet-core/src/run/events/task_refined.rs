@@ -6,7 +6,7 @@ use crate::issue::{Issue, Repair};
 use crate::record::CallKey;
 use crate::run::Run;
 use crate::run::replies::Replies;
-use crate::spec::{Phase, Refinement};
+use crate::nouns::{Phase, Refinement};
 
 use super::check::Check;
 use super::{Checked, Recorded, Stale};

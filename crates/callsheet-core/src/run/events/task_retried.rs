@@ -10,7 +10,7 @@ use crate::run::lists::{check_applies, transition};
 use crate::run::mounts::failed_calls;
 use crate::run::operators::{TreeCheck, Trees};
 use crate::run::task::{CallReuse, TaskRun};
-use crate::spec::{BlobId, SkillPolicy, Slug};
+use crate::nouns::{BlobId, SkillPolicy, Slug};
 
 use super::check::{require, Check};
 use super::{blobs, Checked, Line, Recorded, Stale};

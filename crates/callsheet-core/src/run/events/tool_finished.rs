@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::{EffectKey, ToolRecord};
 use crate::run::Run;
 use crate::run::tools::ToolResults;
-use crate::spec::{BlobId, ExecutionId, Slug};
+use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::units::duration;
 
 use super::check::Check;

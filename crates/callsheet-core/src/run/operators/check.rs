@@ -1,8 +1,8 @@
 //! Whether log entries of a task tree fit.
 
+use crate::nouns::Slug;
 use crate::record::{EffectKey, Entry, Step, Tree};
 use crate::run::{Reject, Run, Stage};
-use crate::spec::Slug;
 use crate::template::operators::EvalPhase;
 
 use super::{NodeInstance, OpState};

@@ -1,7 +1,7 @@
 //! The time of tasks of a tree, and what their calls reserve. What they spend is in `run::ledger`, their limits in
 //! `run::limits`.
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 use super::{NodeInstance, Operators};
 

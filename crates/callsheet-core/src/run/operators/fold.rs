@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::record::{Opened, Step, Tree};
-use crate::spec::{BlobId, ExecutionId, Slug};
 use crate::template::operators::{ChildSlot, Tally, Work};
 use crate::template::{InputSource, Node};
 

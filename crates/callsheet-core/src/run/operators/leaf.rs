@@ -1,7 +1,7 @@
 //! Leaves: an atomic task's handler and a process are tasks like those of a sheet, with one execution run each.
 
+use crate::nouns::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 use crate::record::Plan;
-use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
 use super::NodeInstance;
 use super::slugs::extended;

@@ -30,8 +30,8 @@ mod tree;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::nouns::{BlobId, ExecutionId, Slug};
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
-use crate::spec::{BlobId, ExecutionId, Slug};
 use crate::template::operators::{ChildSlot, EvalPhase, Move, Part, Parts, Tally, Work};
 use crate::template::{Node, Template};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::nouns::{Limits, SkillLimits, Slug};
 use crate::record::Plan;
 use crate::run::Run;
-use crate::spec::{Limits, SkillLimits, Slug};
 use crate::template::{ErrorKind, Halt, Node, Reason, Resource, TaskError};
 
 use super::NodeInstance;

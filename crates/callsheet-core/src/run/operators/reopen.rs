@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::nouns::Slug;
 use crate::run::TaskRun;
-use crate::spec::Slug;
 
 use super::OpState;
 use super::tree::Trees;

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::nouns::{Slug, TaskLimits};
 use crate::record::EffectKey;
 use crate::run::{Reject, Stage, Stopwatch};
-use crate::spec::{Slug, TaskLimits};
 use crate::template::operators::ChildSlot;
 
 use super::tree::{TreeQuery, Trees};

@@ -1,9 +1,9 @@
 //! Looking up the context of a task before it is opened (spec 5, 13). What was found is a fact, so a resume looks up
 //! nothing again; a lookup that failed is tried once more.
 
+use crate::nouns::{BlobId, Slug};
 use crate::record::{EffectKey, Retrieval};
 use crate::run::Effect;
-use crate::spec::{BlobId, Slug};
 use crate::template::operators::EvalPhase;
 
 use super::tree::{TreeQuery, Trees};

@@ -1,7 +1,7 @@
 //! What follows in the tree without anybody doing anything: children open, evaluations become due, the run ends with
 //! its top task.
 
-use crate::spec::{Slug, ToolEffect};
+use crate::nouns::{Slug, ToolEffect};
 use crate::template::operators::{ChildSlot, EvalPhase, Move};
 
 use super::tree::{TreeQuery, Trees};

@@ -1,6 +1,6 @@
 //! Names of tasks of a tree.
 
-use crate::spec::Slug;
+use crate::nouns::Slug;
 
 /// Longest slug (spec 6.2).
 const LONGEST: usize = 64;
@@ -34,7 +34,7 @@ pub(super) fn slug_of(words: &[&str]) -> Slug {
     if text.len() <= LONGEST {
         return Slug::new(text);
     }
-    let hash = crate::spec::BlobId::of(words.join("-").as_bytes());
+    let hash = crate::nouns::BlobId::of(words.join("-").as_bytes());
     let (head, tail) = (text.get(..LONGEST - HASHED - 1), hash.as_str().get(..HASHED));
     Slug::new(format!("{}-{}", head.unwrap_or_default().trim_end_matches('-'), tail.unwrap_or_default()))
 }

@@ -2,9 +2,9 @@
 //! child of its own, the body of the template that was chosen for it. When it comes back its call has an output, so the
 //! conversation goes on where it was; requests of one turn run beside each other and are answered in their order.
 
+use crate::nouns::ToolCall;
 use crate::record::Closed;
 use crate::run::{Cause, Failure, TaskRun, ToolOutput, ToolState};
-use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
 use crate::template::operators::ChildSlot;
 

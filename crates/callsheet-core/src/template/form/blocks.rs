@@ -1,6 +1,6 @@
 //! Rows of the blocks (spec 2.3, 2.5) and of scripts (spec 2.4).
 
-use crate::spec::LIMIT_ROWS;
+use crate::nouns::LIMIT_ROWS;
 
 use super::{Attribute, Child, Content, Element, ValueKind};
 

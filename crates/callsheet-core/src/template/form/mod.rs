@@ -23,7 +23,7 @@ pub enum ValueKind {
     /// A whole number, both ends included.
     Int(u64, u64),
     /// A limit of the table of limits.
-    Limit(crate::spec::LimitRange),
+    Limit(crate::nouns::LimitRange),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// A variable path.

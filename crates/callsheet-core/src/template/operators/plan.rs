@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{BlobId, SkillPolicy, ToolCall};
+use crate::nouns::{BlobId, SkillPolicy, ToolCall};
 
 /// What an opened task goes through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

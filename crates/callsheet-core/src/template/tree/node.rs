@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::TaskLimits;
+use crate::nouns::TaskLimits;
 use crate::template::operators::{Kind, Leaf};
 use crate::template::place::Spot;
 use crate::template::value::Filled;

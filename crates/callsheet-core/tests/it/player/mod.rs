@@ -7,13 +7,13 @@ use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::events::{self, Event, LogEntry};
-use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
+use callsheet_core::file_index::{FileMatch, Found, SeekRequest, relevant_context};
+use callsheet_core::nouns::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Plan, ResultParts, Retrieval, StopReason,
     ToolPolicy, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Effect, ModelCall, Run, State, TaskRun, ToolOutput, Why};
-use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 use serde_json::{Value, json};
 
 use super::Player;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::spec::ToolSpec;
+use callsheet_core::nouns::ToolSpec;
 
 /// Names, classes and aliases of the built-in tools. A test of the tools holds the file to them.
 #[allow(dead_code, reason = "not every test has tools")]

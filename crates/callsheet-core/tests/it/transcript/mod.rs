@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::evaluate;
 use callsheet_core::events::{self, Event, LogEntry};
+use callsheet_core::nouns::{BlobId, Policy, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Gate, GateKind, Outcome, Tree};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
-use callsheet_core::spec::{BlobId, Policy, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::view::board::Row;
 use callsheet_core::view::{Board, why_line};
 use callsheet_format::template::TextFormats;

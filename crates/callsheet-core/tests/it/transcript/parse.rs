@@ -3,6 +3,10 @@
 use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
+use callsheet_core::nouns::{
+    BlobId, ExecutionMode, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target,
+    Task, ToolCall, ToolEffect,
+};
 use callsheet_core::placement::place;
 use callsheet_core::record::{
     AdoptedList, Answer, Apart, CallFault, CallKey, ChangeSet, CheckEnd, CheckReport, Entry, FileChange, GateKind,
@@ -10,10 +14,6 @@ use callsheet_core::record::{
     Verdict,
 };
 use callsheet_core::run::{CallRecord, Effect, State};
-use callsheet_core::spec::{
-    BlobId, ExecutionMode, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target,
-    Task, ToolCall, ToolEffect,
-};
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::read_review;
 use serde_json::Value;

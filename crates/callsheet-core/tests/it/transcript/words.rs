@@ -1,8 +1,8 @@
 //! Values to words.
 
+use callsheet_core::nouns::Phase;
 use callsheet_core::record::{CallKey, Gate, GateKind, Outcome, ReferenceStage};
 use callsheet_core::run::{Effect, ModelCall};
-use callsheet_core::spec::Phase;
 
 pub fn outcome(outcome: Outcome) -> String {
     serde_json::to_value(outcome).unwrap().as_str().unwrap().to_owned()
@@ -54,7 +54,7 @@ fn gate(gate: &Gate) -> String {
     let n = gate.n;
     match &gate.kind {
         GateKind::BeforeRun(slugs) => {
-            let slugs: Vec<&str> = slugs.iter().map(callsheet_core::spec::Slug::as_str).collect();
+            let slugs: Vec<&str> = slugs.iter().map(callsheet_core::nouns::Slug::as_str).collect();
             format!("gate {n}: run {}?", slugs.join(", "))
         }
         GateKind::BeforeApply { task, set, .. } => format!("gate {n}: apply changes {set} of {task}?"),

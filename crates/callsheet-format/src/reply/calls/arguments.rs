@@ -1,6 +1,6 @@
 //! Validates arguments with a tool's JSON schema (repair `json-coerced`, issue `tool-arguments`).
 
-use callsheet_core::spec::{ToolEffect, ToolSpec};
+use callsheet_core::nouns::{ToolEffect, ToolSpec};
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;

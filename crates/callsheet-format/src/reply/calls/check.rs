@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
-use callsheet_core::spec::{ToolCall, ToolEffect, ToolSpec, canonical_tools};
+use callsheet_core::nouns::{ToolCall, ToolEffect, ToolSpec, canonical_tools};
 use serde_json::{Map, Value};
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, clause};

@@ -13,7 +13,7 @@ pub(crate) use notation::may_hold;
 pub use source::{BlockForm, CallBlock};
 
 use callsheet_core::issue::{IssueCode, RAW, Severity};
-use callsheet_core::spec::ToolCall;
+use callsheet_core::nouns::ToolCall;
 use serde_json::Value;
 
 use crate::markdown::{Part, Tracker};

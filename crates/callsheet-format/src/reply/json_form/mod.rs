@@ -9,7 +9,7 @@ mod plain;
 mod write;
 
 use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use serde_json::Value as Json;
 
 use crate::grammar::Form;

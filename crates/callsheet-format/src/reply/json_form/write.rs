@@ -2,7 +2,7 @@
 
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 use serde_json::{Map, Value as Json};
 
 use crate::grammar::{Form, Member, Part, Sections, Value, names, new_name};

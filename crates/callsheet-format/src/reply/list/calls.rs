@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::spec::{Task, ToolCall};
+use callsheet_core::nouns::{Task, ToolCall};
 
 use crate::markdown::Document;
 use crate::reading::{Diagnostics, ReadContext};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::links::parse_target;
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 
 use crate::markdown::{Document, Heading};
 use crate::reply::references::written_links;

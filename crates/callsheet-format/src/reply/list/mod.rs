@@ -20,8 +20,8 @@ mod unread;
 use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, Span};
+use callsheet_core::nouns::{Goals, Phase, Slug, TaskList};
 use callsheet_core::record::Beside;
-use callsheet_core::spec::{Goals, Phase, Slug, TaskList};
 use collect::{Collected, collect};
 
 use crate::markdown::{Document, Prepare};

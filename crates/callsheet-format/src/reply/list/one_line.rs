@@ -4,7 +4,7 @@
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::Skill;
+use callsheet_core::nouns::Skill;
 
 use crate::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reading::{Diagnostics, ReadContext};

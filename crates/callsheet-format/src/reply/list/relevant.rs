@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::links::{TargetFault, link_target, parse_name, parse_target};
-use callsheet_core::spec::Target;
+use callsheet_core::nouns::Target;
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::{WrittenLink, written_links};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{RepairCode, Span};
 use callsheet_core::names::folded;
-use callsheet_core::spec::{Slug, Target, Task};
+use callsheet_core::nouns::{Slug, Target, Task};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
 

@@ -2,7 +2,7 @@
 
 use callsheet_core::fuzzy::{nearest, normalize, within};
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::{Skill, SkillMode};
+use callsheet_core::nouns::{Skill, SkillMode};
 
 use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::references::{is_none, says_none};

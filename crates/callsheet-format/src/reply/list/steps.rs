@@ -8,8 +8,8 @@ use callsheet_core::adopt::is_same_work;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::links::link;
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
+use callsheet_core::nouns::{Slug, Step, Task, TaskList};
 use callsheet_core::placement::place;
-use callsheet_core::spec::{Slug, Step, Task, TaskList};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
 use crate::reply::references::{Producer, Producers, Scope, check_value, named_files, one_run};

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::{NEED_TOKENS, Policy, Slug, Task, tokens};
+use callsheet_core::nouns::{NEED_TOKENS, Policy, Slug, Task, tokens};
 
 use crate::markdown::{Document, Label, Labelled, label_line};
 use crate::reading::{Diagnostics, ReadContext};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::links::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
-use callsheet_core::spec::{Fragment, PlanPart, Reference, Target};
+use callsheet_core::nouns::{Fragment, PlanPart, Reference, Target};
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use callsheet_core::issue::RepairCode;
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 
 use super::aside::{Aside, Kind, Place, places};
 use super::links::{WrittenLink, written_links};

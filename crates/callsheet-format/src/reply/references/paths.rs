@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use callsheet_core::issue::{IssueCode, RepairCode};
 use callsheet_core::links::path_link;
-use callsheet_core::spec::{Fragment, Target};
+use callsheet_core::nouns::{Fragment, Target};
 use callsheet_core::symbols::is_symbol_suffix;
 
 use crate::reading::{Answer, Candidates, FileFacts, Lookup};

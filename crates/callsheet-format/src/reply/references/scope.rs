@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::names::heading_key;
-use callsheet_core::spec::{Slug, Target};
+use callsheet_core::nouns::{Slug, Target};
 
 use crate::reading::{Producer, Producers, ReadContext};
 
@@ -121,7 +121,7 @@ impl Scope {
 }
 
 /// Whether a task of this skill reads all references in one run, whatever their total size (spec 10.1).
-pub fn one_run(policy: &callsheet_core::spec::SkillPolicy) -> bool {
-    let together = policy.execution == callsheet_core::spec::ExecutionMode::Together;
-    policy.mode == callsheet_core::spec::SkillMode::Loop || together || policy.writer.is_some()
+pub fn one_run(policy: &callsheet_core::nouns::SkillPolicy) -> bool {
+    let together = policy.execution == callsheet_core::nouns::ExecutionMode::Together;
+    policy.mode == callsheet_core::nouns::SkillMode::Loop || together || policy.writer.is_some()
 }

@@ -2,7 +2,7 @@
 
 use callsheet_core::issue::IssueCode;
 use callsheet_core::names::heading_key;
-use callsheet_core::spec::{Slug, Target};
+use callsheet_core::nouns::{Slug, Target};
 
 use super::check::Checking;
 use super::scope::Scope;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use callsheet_core::issue::RepairCode;
 use callsheet_core::links::parse_target;
-use callsheet_core::spec::Target;
+use callsheet_core::nouns::Target;
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 

@@ -1,7 +1,7 @@
 //! Replies of executions, with and without changes, and of merges (spec 3.8, 3.9, 3.11, 3.12).
 
 use callsheet_core::issue::{IssueCode, Span};
-use callsheet_core::spec::Phase;
+use callsheet_core::nouns::Phase;
 
 use crate::edit::FileEdit;
 use crate::markdown::Heading;

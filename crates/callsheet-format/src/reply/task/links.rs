@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, Severity, Span};
 use callsheet_core::links::{link_target, parse_name};
-use callsheet_core::spec::{Phase, Slug, Target};
+use callsheet_core::nouns::{Phase, Slug, Target};
 
 use crate::edit::{ChangeWay, headings};
 use crate::markdown::Document;

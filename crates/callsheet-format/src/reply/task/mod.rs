@@ -24,7 +24,7 @@ pub use turn::{TurnInput, read_loop_turn};
 
 use std::ops::Range;
 
-use callsheet_core::spec::{Phase, SkillPolicy};
+use callsheet_core::nouns::{Phase, SkillPolicy};
 
 use crate::markdown::{Document, Format, is_blank};
 use crate::reading::{Lookup, ReadContext};

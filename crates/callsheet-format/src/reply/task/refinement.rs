@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::{Phase, Reference, Refinement, SkillMode, ToolEffect};
+use callsheet_core::nouns::{Phase, Reference, Refinement, SkillMode, ToolEffect};
 use serde_json::Value;
 
 use crate::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};

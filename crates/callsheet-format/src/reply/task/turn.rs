@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::{Phase, ToolCall};
+use callsheet_core::nouns::{Phase, ToolCall};
 
 use crate::markdown::{Document, Heading, Prepare, Section, channels};
 use crate::reading::{Diagnostics, ReadContext, Reading};

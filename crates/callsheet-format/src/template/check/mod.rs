@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use broken::Placed;
 use calls::Callable;
-use callsheet_core::spec::LIMIT_ROWS;
+use callsheet_core::nouns::LIMIT_ROWS;
 use callsheet_core::template::names::Found;
 use callsheet_core::template::{Code, Issue, Lines, Node, Related, Template};
 use drafts::draft_of;

@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use callsheet_core::spec::LimitRange;
+use callsheet_core::nouns::LimitRange;
 use serde_json::{Map, Value, json};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Commands, processes, files, outputs and limits out of their elements (spec 2.4, 2.5).
 
-use callsheet_core::spec::{TaskLimits, canonical_tools};
+use callsheet_core::nouns::{TaskLimits, canonical_tools};
 use callsheet_core::template::{
     Code, Command, FilePaths, FileSource, Inherit, InputFile, OnParseFailure, OutputFormat, OutputType, Recovery,
     SchemaChoice, Script, Stdin, ValueType, Variable, is_ident,

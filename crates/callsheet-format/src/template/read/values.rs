@@ -1,7 +1,7 @@
 //! Values of attributes and elements: what they may be (spec 2.1, 3).
 
 use callsheet_core::fuzzy::{nearest, within};
-use callsheet_core::spec::LimitRange;
+use callsheet_core::nouns::LimitRange;
 use callsheet_core::template::{Bytes, Code, Expression, Filled, Path, ValueType, is_ident, is_template_name};
 
 use crate::template::grammar::Kind;

@@ -1,7 +1,7 @@
 //! The short form as a JSON Schema for editors, made of the table of keys. The reader stays the judge: which keys go together
 //! no schema says in words that help.
 
-use callsheet_core::spec::LimitRange;
+use callsheet_core::nouns::LimitRange;
 use serde_json::{Map, Value, json};
 
 use super::keys::{KEYS, Key, Kinds, To};

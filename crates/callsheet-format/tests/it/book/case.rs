@@ -10,7 +10,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, ToolSpec};
+use callsheet_core::nouns::{
+    BlobId, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, ToolSpec,
+};
 use callsheet_format::reading::{KnownTask, ReadContext};
 use callsheet_format::reply::read_sheet;
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use callsheet_core::issue::Severity;
 use callsheet_core::links::link;
-use callsheet_core::spec::{Refinement, Task};
+use callsheet_core::nouns::{Refinement, Task};
 use callsheet_format::edit::diff_of;
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::task::Written;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use callsheet_core::fuzzy::{nearest, within};
-use callsheet_core::spec::{Fragment, tokens};
+use callsheet_core::nouns::{Fragment, tokens};
 use callsheet_format::reading::{Answer, Candidates, FileFacts, Lookup};
 use callsheet_format::sheet::{find_heading, headings};
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use callsheet_core::issue::{Issue, Repair};
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
 };
 use callsheet_format::grammar;

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use callsheet_core::issue::{Issue, Repair, Severity, Span};
 use callsheet_core::links::{link, parse_target};
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::{
+use callsheet_core::nouns::{
     Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect,
     ToolSpec, Wording,
 };
@@ -123,7 +123,7 @@ impl World {
                     context.current_file = Some("open.rs".to_owned());
                     self.add_file("open.rs");
                 }
-                "never-refine" => context.refine = callsheet_core::spec::Policy::Never,
+                "never-refine" => context.refine = callsheet_core::nouns::Policy::Never,
                 other => panic!("flag {other}"),
             },
             other => panic!("header key {other}"),
@@ -222,7 +222,7 @@ fn skill(value: &str) -> Skill {
     for word in words {
         match word.split_once('=') {
             Some(("tools", tools)) => policy.tools = tools.split(',').map(str::to_owned).collect(),
-            Some(("refine", "always")) => policy.refine = Some(callsheet_core::spec::Policy::Always),
+            Some(("refine", "always")) => policy.refine = Some(callsheet_core::nouns::Policy::Always),
             Some(("description", words)) => description = words.replace('_', " "),
             _ if word == "arguments" => policy.needs_arguments = true,
             _ if word == "needs-input" => input_requirements.push_str("At least one reference."),

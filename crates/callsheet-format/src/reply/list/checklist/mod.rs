@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::links::{link, parse_target};
-use callsheet_core::spec::{Fragment, Goals, Reference, Target};
+use callsheet_core::nouns::{Fragment, Goals, Reference, Target};
 
 use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, excerpt};
 use crate::reply::references::{files_of, is_none, written_links};

@@ -6,7 +6,7 @@ use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, Span};
 use callsheet_core::links::parse_target;
 use callsheet_core::names::free_name;
-use callsheet_core::spec::Slug;
+use callsheet_core::nouns::Slug;
 
 use crate::reading::Diagnostics;
 use crate::reply::references::{is_none, written_links};

@@ -2,7 +2,7 @@
 //! appears as a difference.
 
 use callsheet_core::links::{link, parse_target};
-use callsheet_core::spec::{Goals, Phase, Policy, Reference, Target, Task, TaskList};
+use callsheet_core::nouns::{Goals, Phase, Policy, Reference, Target, Task, TaskList};
 
 use crate::reading::Diagnostics;
 use crate::reply::references::written_links;

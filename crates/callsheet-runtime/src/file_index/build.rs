@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use callsheet_core::memory::{Facts, identifiers_of, metadata};
-use callsheet_core::spec::BlobId;
+use callsheet_core::file_index::{Facts, identifiers_of, metadata};
+use callsheet_core::nouns::BlobId;
 use callsheet_format::sheet::titles_of;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 

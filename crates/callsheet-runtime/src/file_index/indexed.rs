@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use callsheet_core::memory::{ContextQuery, RelevantContext, relevant_context};
+use callsheet_core::file_index::{ContextQuery, RelevantContext, relevant_context};
 
 use crate::ports::{Index, Memory, MemoryFault};
 

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use crate::sections::check_all;
-use callsheet_core::memory::{ContextItem, ContextQuery, Document, Facts, FileMatch, metadata, rank, relevant_context};
+use callsheet_core::file_index::{
+    ContextItem, ContextQuery, Document, Facts, FileMatch, metadata, rank, relevant_context,
+};
 use callsheet_format::sheet::titles_of;
 use proptest::prelude::*;
 use serde_json::json;
@@ -12,7 +14,7 @@ use serde_json::json;
 /// PATH KIND` (a text whose metadata are wanted).
 #[test]
 fn memory_answers_as_expected() {
-    check_all("memory", |fixture| {
+    check_all("file_index", |fixture| {
         let (mut index, mut items, mut out) = (Vec::new(), Vec::new(), String::new());
         for (title, body) in fixture.inputs() {
             let (kind, name) = title.split_once(' ').unwrap_or((title, ""));

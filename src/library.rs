@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::nouns::{BlobId, Skill, ToolEffect};
+use callsheet_core::nouns::{BlobId, ToolEffect};
 use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::template::{Filled, Node, SchemaChoice, Template};
+use callsheet_core::template::{Node, SchemaChoice};
 use callsheet_format::skill::{Catalog, SkillContext};
-use callsheet_format::template::{Known, Library, read_text};
+use callsheet_format::template::{Known, Library};
 use callsheet_models::config::vendors;
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::skills::load_skills;
-use callsheet_runtime::templates::{LoadedTemplates, TemplateCatalog, load_templates};
+use callsheet_runtime::templates::{LoadedTemplates, TemplateCatalog, load_templates, skill_call};
 
 use crate::cli::Failure;
 use crate::setup::{Setup, civil};
@@ -148,22 +148,6 @@ pub fn may_use_others(tree: &Tree) -> bool {
     let splits = |node: &Node| node.recovery.reparse && !node.disable_reparsing && !node.manual_xml;
     let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
     nodes.any(|node| node.kind.is_atomic() && (may_ask(node) || splits(node)))
-}
-
-/// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.
-fn skill_call(skill: &Skill) -> Option<Template> {
-    let text = include_str!("commands/skill_call.xml");
-    let mut template = read_text("skill_call.xml", text).templates.pop()?;
-    template.name = format!("skill:{}", skill.name);
-    template.body.system = Filled::literal(skill.execution.trim());
-    template.body.tools = Some(skill.policy.tools.clone());
-    template.body.models = skill.policy.model.iter().cloned().collect();
-    if skill.policy.writer.is_some() {
-        template.body.approval.required = Some(true);
-    }
-    template.body.limits.max_turns = skill.policy.limits.max_turns;
-    template.body.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
-    Some(template)
 }
 
 /// `schemas/NAME.json` beside the file of each template that names one.

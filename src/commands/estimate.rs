@@ -1,6 +1,6 @@
 //! What a run of a sheet would do, as far as the sheet tells: a rough count, and said to be one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use callsheet_core::links::link_target;
@@ -9,6 +9,8 @@ use callsheet_core::nouns::{
 };
 use callsheet_core::view::{counted, dollars, thousands};
 use callsheet_models::config::{ModelRef, Prices, Provider};
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::references::count_items;
 use callsheet_runtime::skills::LoadedSkills;
 use serde::Serialize;
 
@@ -39,6 +41,8 @@ pub(super) struct Estimate {
     about_usd: Option<f64>,
     /// What it reads of the project.
     reads: BTreeSet<String>,
+    /// Lists whose items tasks are done for, each with the number of its items, as far as that is known.
+    items: BTreeMap<String, Option<usize>>,
 }
 
 impl Estimate {
@@ -80,6 +84,10 @@ impl Estimate {
                 prices.cost_usd(&usage).map(two_digits)
             }),
             reads: reads.collect(),
+            items: tasks
+                .iter()
+                .filter_map(|task| Some((link_target(&task.source()?.target), items(setup, task))))
+                .collect(),
         }
     }
 }
@@ -99,6 +107,13 @@ impl Calls {
 
     /// The calls of a task: refinement, executions (spec 10.1) with their reviews, merge.
     fn of(setup: &Setup, task: &Task, skill: &SkillPolicy, settings: &Settings) -> Self {
+        let turns = skill.limits.max_turns.unwrap_or(settings.limits.max_turns);
+        if task.for_each.is_some() {
+            let items = items(setup, task).unwrap_or(1);
+            let converses = skill.needs_arguments || skill.mode == SkillMode::Loop;
+            let turns = if converses { to_usize(turns) } else { 1 };
+            return Self { least: items, most: items.saturating_mul(turns) };
+        }
         let needs = skill.needs_arguments && task.calls.is_empty();
         let refined = match skill.refine.unwrap_or(settings.refine) {
             Policy::Never => false,
@@ -106,7 +121,6 @@ impl Calls {
             Policy::Auto => needs,
         };
         let review = task.review.or(skill.review).unwrap_or(settings.review) == Policy::Always;
-        let turns = skill.limits.max_turns.unwrap_or(settings.limits.max_turns);
         let (runs, apart) = runs(setup, task, skill, settings);
         let merge = skill.merge.unwrap_or(if apart { MergePolicy::Model } else { settings.merge });
         let merged = usize::from(runs > 1 && merge == MergePolicy::Model);
@@ -115,6 +129,12 @@ impl Calls {
         let more_turns = if skill.mode == SkillMode::Loop { to_usize(turns).saturating_sub(1) } else { 0 };
         Self { least, most: least.saturating_add(more_turns).saturating_add(reviewed) }
     }
+}
+
+/// How many items a task is done for, as far as the sheet tells.
+fn items(setup: &Setup, task: &Task) -> Option<usize> {
+    let workspace = Workspace::new(&setup.project, &[]).ok()?;
+    count_items(&task.source()?.target, &workspace)?.ok()
 }
 
 /// Executions of a task, and whether they read parts of one material, as far as the sheet tells.
@@ -169,7 +189,14 @@ impl fmt::Display for Estimate {
         if let Some(usd) = self.about_usd.filter(|usd| *usd > 0.0) {
             write!(f, ", {}", dollars(usd))?;
         }
-        write!(f, "; reads {}", counted(self.reads.len(), "file"))
+        write!(f, "; reads {}", counted(self.reads.len(), "file"))?;
+        for (link, items) in &self.items {
+            match items {
+                Some(items) => write!(f, "; {} in {link}", counted(*items, "item"))?,
+                None => write!(f, "; an unknown number of items in {link}")?,
+            }
+        }
+        Ok(())
     }
 }
 

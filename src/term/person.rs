@@ -351,7 +351,8 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView, exact: &mut Exact)
     line("needed", &task.need);
     line("skill", &writer.skill);
     line("reason for approval", &writer.reason);
-    let references: Vec<String> = task.references.iter().map(|reference| reference.target.to_string()).collect();
+    line("for each", &task.for_each_words());
+    let references: Vec<String> = task.own_references().iter().map(|reference| reference.target.to_string()).collect();
     line("reads", &references.join(" "));
     line("expected", &task.expected);
     for call in &task.calls {

@@ -16,6 +16,7 @@ mod e2e_edits;
 mod e2e_exits;
 mod e2e_first;
 mod e2e_first_minutes;
+mod e2e_for_each;
 mod e2e_gates;
 mod e2e_grants;
 mod e2e_hang_up;

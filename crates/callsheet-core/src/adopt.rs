@@ -75,6 +75,7 @@ fn is_same(former: &Task, task: &Task) -> bool {
         && folded(&former.need) == folded(&task.need)
         && folded(&former.expected) == folded(&task.expected)
         && former.approval == task.approval
+        && former.for_each == task.for_each
         && targets(former) == targets(task)
         && (task.calls.is_empty() || task.calls == former.calls)
 }
@@ -82,7 +83,8 @@ fn is_same(former: &Task, task: &Task) -> bool {
 /// Whether two tasks ask for the same work: equal need, skill and references (spec 2.11).
 pub fn is_same_work(one: &Task, other: &Task) -> bool {
     let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<BTreeSet<_>>();
-    one.skill == other.skill && folded(&one.need) == folded(&other.need) && targets(one) == targets(other)
+    let per_item = one.for_each.is_some() == other.for_each.is_some();
+    per_item && one.skill == other.skill && folded(&one.need) == folded(&other.need) && targets(one) == targets(other)
 }
 
 /// Why a task needs approval (spec 11.1). `None` if it only reads.

@@ -12,6 +12,8 @@ mod yaml;
 
 pub mod markdown;
 
+pub mod items;
+
 pub mod sheet;
 
 pub mod edit;

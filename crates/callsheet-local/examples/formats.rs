@@ -118,6 +118,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         aliases: Vec::new(),
         need: "Look at the result.".into(),
         skill: skill.map(str::to_owned),
+        for_each: None,
         references: Vec::new(),
         expected: "A list.".into(),
         approval: false,

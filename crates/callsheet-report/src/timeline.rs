@@ -248,6 +248,7 @@ mod tests {
             aliases: Vec::new(),
             need: "All of it.".to_owned(),
             skill: None,
+            for_each: None,
             references: Vec::new(),
             expected: String::new(),
             approval: false,

@@ -7,8 +7,8 @@ use callsheet_core::events::{self, Event, ListOrigin};
 use callsheet_core::issue::{Issue, IssueCode, Location, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::nouns::{
-    BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
-    ToolCall, ToolEffect,
+    BlobId, ForEach, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target,
+    Task, ToolCall, ToolEffect,
 };
 use callsheet_core::placement::place;
 use callsheet_core::record::{
@@ -203,13 +203,18 @@ impl World {
             true => self.calls(),
             false => Vec::new(),
         };
+        let references = self.references(known);
+        let lists = references.first().is_some_and(|first| !first.target.is_shared()) && !template && calls.is_empty();
+        let for_each = (lists && self.random.chance(10))
+            .then(|| ForEach { name: "item".to_owned(), allow_failures: self.random.chance(50) });
         let task = Task {
+            for_each,
             slug: Slug::new(&name),
             need: format!("what {name} needs"),
             name,
             aliases: Vec::new(),
             skill,
-            references: self.references(known),
+            references,
             expected: "a summary".to_owned(),
             approval: self.random.chance(10),
             review: if self.random.chance(10) { self.random.pick(&REVIEWS).copied() } else { None },
@@ -363,7 +368,9 @@ impl World {
             Effect::ReturnTemplate { task, run: exec, call } => {
                 let tool = run.task(task)?.run(exec)?.call(call)?;
                 let ToolState::Mounted(mount) = tool.state else { return None };
-                let failed = run.operators().top_of(mount)?.failed().then(|| "it failed".to_owned());
+                let top = run.operators().top_of(mount)?;
+                let failed = top.failed() || run.operators().has_failed_items(top);
+                let failed = failed.then(|| "it failed".to_owned());
                 let (task, run, call) = (task.clone(), exec.clone(), call.clone());
                 Some(events::CallReturned { task, run, call, result: Box::default(), failed }.into())
             }

@@ -118,6 +118,7 @@ fn planned(name: &str) -> PlannedTask {
         aliases: Vec::new(),
         need: "To be written.".to_owned(),
         skill: None,
+        for_each: None,
         references: Vec::new(),
         expected: "A file.".to_owned(),
         approval: true,

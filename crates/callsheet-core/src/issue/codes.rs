@@ -104,6 +104,7 @@ codes! {
         UnknownKey = "unknown-key",
         DuplicateSection = "duplicate-section",
         CallDropped = "call-dropped",
+        ForEachInvalid = "for-each-invalid",
         OverBudget = "over-budget",
         DeniedAgain = "denied-again",
         RemovalIgnored = "removal-ignored",

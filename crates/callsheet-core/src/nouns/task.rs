@@ -19,7 +19,10 @@ pub struct Task {
     /// The skill's name. Without one, the task runs with the built-in reader instructions (spec 7.8).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// What the task reads, in order.
+    /// `For each`: the task is done once for each item that its first reference contains.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub for_each: Option<ForEach>,
+    /// What the task reads, in order. With `for_each`, the first is where its items come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<Reference>,
     /// `Expected output`. If the author gave none, a default with a warning.
@@ -38,7 +41,35 @@ pub struct Task {
     pub extra: String,
 }
 
+/// How a task is done once for each item (spec 3.16).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForEach {
+    /// The name of the placeholder `{name}`, which stands for the item.
+    pub name: String,
+    /// Whether the task is done although an item failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_failures: bool,
+}
+
 impl Task {
+    /// Where the items of a task with `For each` come from.
+    pub fn source(&self) -> Option<&Reference> {
+        self.for_each.as_ref().and(self.references.first())
+    }
+
+    /// What a task is done for, in words: `file in notes/`. Empty without `For each`.
+    pub fn for_each_words(&self) -> String {
+        let Some((for_each, source)) = self.for_each.as_ref().zip(self.source()) else { return String::new() };
+        let failures = if for_each.allow_failures { "; failed items do not fail the task" } else { "" };
+        format!("{} in {}{failures}", for_each.name, source.target)
+    }
+
+    /// What each item of a task with `For each`, or the task itself, reads.
+    pub fn own_references(&self) -> &[Reference] {
+        let from = usize::from(self.for_each.is_some()).min(self.references.len());
+        self.references.get(from..).unwrap_or_default()
+    }
+
     /// Why a task needs approval although its skill changes nothing (spec 11.1). A person sees this at the gate.
     pub const ASKS_FOR_APPROVAL: &str = "the task asks for approval";
 }

@@ -15,6 +15,7 @@ use super::effect::Effect;
 use super::execution::{Execution, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
+use super::operators::FOR_EACH;
 use super::reviews::has_reviewed_result;
 use super::state::State;
 use super::task::{ExecutionStage, TaskPhase, TaskRun};
@@ -271,11 +272,14 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
         let (title, slug) = distinct_title(title, &mut taken);
         RunName { id: ExecutionId::new(format!("{kind}-{}", number + 1)), title, slug }
     };
+    if task.task.for_each.is_some() {
+        let call = ToolCall { name: FOR_EACH.to_owned(), id: format!("{FOR_EACH}-1"), arguments: no_arguments() };
+        return vec![Planned { name: RunName::of_all(FOR_EACH), references: all(), calls: vec![call] }];
+    }
     let template = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template);
     if let Some(name) = template.and_then(|skill| skill.tools.first()).filter(|_| calls.is_empty()) {
         // Without required inputs there is nothing to refine, and no call yet.
-        let arguments = serde_json::Value::Object(serde_json::Map::new());
-        let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments };
+        let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments: no_arguments() };
         return vec![Planned { name: numbered("tool", 0, &call_title(&call)), references: all(), calls: vec![call] }];
     }
     if !calls.is_empty() && task.execution() != ExecutionMode::Together {
@@ -301,6 +305,10 @@ fn plan_runs(task: &TaskRun) -> Vec<Planned> {
     runs.collect()
 }
 
+fn no_arguments() -> serde_json::Value {
+    serde_json::Value::Object(serde_json::Map::new())
+}
+
 impl RunName {
     /// The only run of its task.
     fn of_all(id: &str) -> Self {
@@ -322,8 +330,10 @@ impl TaskRun {
     /// Its references may be read one by one.
     fn may_part(&self) -> bool {
         let mode = self.skill.as_ref().map(|skill| skill.mode).unwrap_or_default();
-        let parts =
-            mode == SkillMode::Interpret && self.writer.is_none() && self.execution() != ExecutionMode::Together;
+        let parts = self.task.for_each.is_none()
+            && mode == SkillMode::Interpret
+            && self.writer.is_none()
+            && self.execution() != ExecutionMode::Together;
         let counted = self.references_once().filter(|reference| !reference.target.is_shared());
         parts && self.task.calls.is_empty() && counted.count() > 1
     }

@@ -122,7 +122,9 @@ pub use failure::{Cause, Failure};
 pub use joined::Joined;
 pub use ledger::Spent;
 pub use limit::Limit;
-pub use operators::{Caller, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST};
+pub use operators::{
+    Caller, FOR_EACH, ITEMS, NodeInstance, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST,
+};
 pub use parts::RunPart;
 pub use refused::RefusedMove;
 pub use reject::Reject;

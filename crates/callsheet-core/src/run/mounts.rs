@@ -162,9 +162,9 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
     }
     let failed = calls.into_iter().map(|(exec, call, mount)| {
         let mount = mount?;
-        let top = run.operators.top_of(mount).filter(|top| top.failed() && !top.former)?;
+        let top = run.operators.top_of(mount).filter(|top| !top.former)?;
         let caller = Caller { task: task.clone(), run: exec, call };
-        Some(FailedCall { caller, mount, op: top.number })
+        (top.failed() || run.operators.has_failed_items(top)).then_some(FailedCall { caller, mount, op: top.number })
     });
     failed.collect()
 }

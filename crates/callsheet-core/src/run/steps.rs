@@ -82,7 +82,8 @@ impl Steps<'_> {
         };
         let arguments_known = !skill.needs_arguments || !task.task.calls.is_empty();
         let to = match skill.refine.unwrap_or(default) {
-            _ if task.is_refined() || task.direct => TaskPhase::Ready,
+            // Its words hold for every item, so no refinement knows more.
+            _ if task.is_refined() || task.direct || task.task.for_each.is_some() => TaskPhase::Ready,
             Policy::Never => TaskPhase::Ready,
             Policy::Always => TaskPhase::Refining,
             Policy::Auto if task.refined == Refined::Due || !arguments_known => TaskPhase::Refining,

@@ -574,6 +574,7 @@ impl TaskRun {
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
         !self.direct
+            && self.task.for_each.is_none()
             && self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
     }
 
@@ -582,9 +583,9 @@ impl TaskRun {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Handler)
     }
 
-    /// Whether its calls run templates.
+    /// Whether its calls run trees of tasks: its skill is a template, or it is done for each item of a list.
     pub(super) fn calls_template(&self) -> bool {
-        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
+        self.task.for_each.is_some() || self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
     }
 
     /// It is of the list, or of the template that is run, and not of one that a listed task calls.

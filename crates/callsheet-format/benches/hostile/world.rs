@@ -41,6 +41,7 @@ fn task(name: &str, need: &str) -> Task {
         aliases: Vec::new(),
         need: need.to_owned(),
         skill: Some("find_code".to_owned()),
+        for_each: None,
         references: Vec::new(),
         expected: "Something.".to_owned(),
         approval: false,

@@ -139,6 +139,8 @@ pub enum Value {
 pub struct Sections {
     /// Complete Markdown links that are valid for every new task.
     pub references: Vec<String>,
+    /// Those of them that name folders. A task may be done for each file of one.
+    pub folders: Vec<String>,
     /// Most new sections.
     pub max_sections: u32,
     /// Most new tasks in a section.

@@ -61,8 +61,10 @@ fn complete(text: &str) -> Part {
 }
 
 fn sections(shape: &ListShape<'_>, needed: bool) -> Part {
+    let references: Vec<String> = one_line(shape.references).into_iter().map(str::to_owned).collect();
     Part::Sections(Sections {
-        references: one_line(shape.references).into_iter().map(str::to_owned).collect(),
+        folders: references.iter().filter(|link| link.ends_with("/)")).cloned().collect(),
+        references,
         max_sections: shape.max_sections,
         max_tasks: shape.max_tasks,
         first_number: shape.first_number.max(1),

@@ -160,9 +160,14 @@ fn text(min: u32, max: u32) -> Json {
 /// cannot tell which output comes from an earlier section; the reader can.
 fn of_sections(sections: &Sections) -> Json {
     let (most, tasks) = (sections_of(sections), tasks_of(sections));
-    let mut links = sections.references.clone();
-    links.extend((0..(most - 1).saturating_mul(tasks)).map(|n| new_link(sections.first_number.saturating_add(n))));
+    let outputs = (0..(most - 1).saturating_mul(tasks)).map(|n| new_link(sections.first_number.saturating_add(n)));
+    let outputs: Vec<String> = outputs.collect();
+    let of = |links: &[String]| links.iter().chain(&outputs).cloned().collect::<Vec<String>>();
+    let (links, lists) = (of(&sections.references), of(&sections.folders));
     let mut task = vec![("name".to_owned(), text(3, MAX_NAME)), ("need".to_owned(), text(8, MAX_NEED))];
+    if !lists.is_empty() {
+        task.push(("for_each_in".to_owned(), or_null(choice(&lists))));
+    }
     if !links.is_empty() {
         task.push(("references".to_owned(), list(choice(&links), 0, MAX_LINKS)));
     }

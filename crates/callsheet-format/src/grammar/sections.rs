@@ -146,6 +146,9 @@ impl<'a> Lists<'a> {
     /// What follows the number of a new task that may read `before` earlier tasks.
     fn rest(&mut self, before: u32) {
         let mut parts = vec![Expr::rule("words")];
+        if let Some(list) = self.list(before) {
+            parts.push(Expr::Seq(vec![Expr::text("\n- **For each** item in "), list]).optional());
+        }
         if let Some(link) = self.link(before) {
             let more = Expr::Seq(vec![Expr::text(" "), link.clone()]).repeat(0, MAX_LINKS - 1);
             parts.push(Expr::Seq(vec![Expr::text("\n- **References** "), link, more]).optional());
@@ -162,6 +165,25 @@ impl<'a> Lists<'a> {
         };
         let own = Expr::text(new_link(self.number(before)));
         let name = format!("link_{before}");
+        self.add(name.clone(), Expr::Choice(fewer.into_iter().chain([own]).collect()));
+        Some(Expr::rule(name))
+    }
+}
+
+impl Lists<'_> {
+    /// The link of `For each` in a task after `before` others: a folder, or the output of one of those.
+    fn list(&mut self, before: u32) -> Option<Expr> {
+        let fewer = match before.checked_sub(1) {
+            None if self.shape.folders.is_empty() => return None,
+            None => {
+                let folders = self.shape.folders.iter().map(Expr::text).collect();
+                self.add("folder".into(), Expr::Choice(folders));
+                return Some(Expr::rule("folder"));
+            }
+            Some(fewer) => self.list(fewer),
+        };
+        let own = Expr::text(new_link(self.number(before)));
+        let name = format!("list_{before}");
         self.add(name.clone(), Expr::Choice(fewer.into_iter().chain([own]).collect()));
         Some(Expr::rule(name))
     }

@@ -2,6 +2,9 @@
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 
+/// Most characters of the first paragraph of an item.
+const FIRST_PARAGRAPH: usize = 600;
+
 /// One run's title, summary and document.
 pub type RunText<'a> = (&'a str, &'a str, &'a str);
 
@@ -18,6 +21,23 @@ pub fn merge_runs(note: &str, runs: &[RunText<'_>]) -> (String, String) {
         sections.push_str(&format!("\n\n## {title}\n\n{}", closed(deeper(document).trim())));
     }
     let document = format!("## Result summary\n\n{summary}{sections}\n");
+    (summary, document)
+}
+
+/// The results of items of a list: a summary with the first paragraph of each under its bold title, and a document with a
+/// section for each. `note` comes first in both and may be empty.
+pub fn join_items(note: &str, items: &[(&str, String)]) -> (String, String) {
+    let (mut summary, mut document) = (note.to_owned(), note.to_owned());
+    for (title, text) in items {
+        for out in [&mut summary, &mut document] {
+            out.push_str(if out.is_empty() { "" } else { "\n\n" });
+        }
+        let first = text.trim_start().split("\n\n").next().unwrap_or_default();
+        let first: String = first.trim_end().chars().take(FIRST_PARAGRAPH).collect();
+        summary.push_str(&format!("**{title}**\n\n{}", closed(&first)));
+        document.push_str(&format!("## {title}\n\n{}", closed(deeper(text).trim())));
+    }
+    document.push('\n');
     (summary, document)
 }
 

@@ -3,7 +3,7 @@
 
 use callsheet_core::fence::fence;
 use callsheet_core::links::{link, parse_target};
-use callsheet_core::nouns::{Goals, Reference, Task, TaskList};
+use callsheet_core::nouns::{ForEach, Goals, Reference, Task, TaskList};
 
 /// Most tokens in an `Output` line (spec 9).
 const OUTPUT_TOKENS: usize = 400;
@@ -28,7 +28,10 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
     key(&mut out, "Name", &task.name);
     key(&mut out, "What is needed", &task.need);
     key(&mut out, "Skill", task.skill.as_deref().unwrap_or(""));
-    let links: Vec<String> = task.references.iter().map(link).collect();
+    if let (Some(for_each), Some(source)) = (&task.for_each, task.source()) {
+        out.push_str(&format!("- **For each** {}\n", write_for_each(for_each, source)));
+    }
+    let links: Vec<String> = task.own_references().iter().map(link).collect();
     if !links.is_empty() {
         out.push_str(&format!("- **References** {}\n", links.join(" ")));
     }
@@ -55,6 +58,17 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
         }
     }
     out
+}
+
+/// The words of `For each` between the placeholder and the link.
+pub const IN: &str = " in ";
+/// The words after the link, with which a failed item does not fail the task.
+pub const ALLOW_FAILURES: &str = "allow failures";
+
+/// The value of `For each`.
+pub fn write_for_each(for_each: &ForEach, source: &Reference) -> String {
+    let after = if for_each.allow_failures { format!(", {ALLOW_FAILURES}") } else { String::new() };
+    format!("{}{IN}{}{after}", for_each.name, link(source))
 }
 
 /// `## Tasks` with its task sections in LIST form (spec 9.2), and a blank line after each task. An empty step is left
@@ -205,6 +219,8 @@ const LABEL_WORDS: &[&str] = &[
     "whatisneeded",
     "skill",
     "skillname",
+    "foreach",
+    "forevery",
     "reference",
     "references",
     "expected",

@@ -174,7 +174,7 @@ fn check_sections(text: &str, valid: &[String], first_number: u32) -> u32 {
                 }
                 "What is needed" => assert_eq!(key, "Name"),
                 "References" => {
-                    assert_eq!(key, "What is needed");
+                    assert!(matches!(key, "What is needed" | "For each"));
                     for link in value.split_inclusive(')').map(str::trim).filter(|link| !link.is_empty()) {
                         let earlier = names[..readable].iter();
                         let outputs: Vec<String> = earlier.map(|n| format!("[Task {n}](#task-{n}-results)")).collect();
@@ -184,10 +184,11 @@ fn check_sections(text: &str, valid: &[String], first_number: u32) -> u32 {
                         );
                     }
                 }
-                "Expected output" => assert!(matches!(key, "References" | "What is needed")),
+                "For each" => assert!(key == "What is needed" && value.starts_with("item in ["), "{value}"),
+                "Expected output" => assert!(matches!(key, "References" | "What is needed" | "For each")),
                 other => panic!("label {other}"),
             }
-            key = ["Name", "What is needed", "References", "Expected output"]
+            key = ["Name", "What is needed", "For each", "References", "Expected output"]
                 .into_iter()
                 .find(|known| *known == label)
                 .unwrap();

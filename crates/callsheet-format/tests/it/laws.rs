@@ -6,7 +6,7 @@
 use crate::support::{REPLIES, World};
 use callsheet_core::issue::IssueCode;
 use callsheet_core::names::slug_of;
-use callsheet_core::nouns::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
+use callsheet_core::nouns::{ForEach, Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use callsheet_format::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
 use callsheet_format::sheet::{SheetTask, render_plan, render_sheet};
 use proptest::prelude::*;
@@ -138,14 +138,19 @@ const REVIEWS: [Option<Policy>; 3] = [None, Some(Policy::Always), Some(Policy::N
 fn task() -> impl Strategy<Value = Task> {
     let skill = prop_oneof![Just(None), Just(Some("find_code".to_owned())), Just(Some("write_docs".to_owned()))];
     let extra = prop_oneof![Just(""), Just("Note: keep it short"), Just("Note: a\nHint: b: c")];
-    (words(), words(), skill, any::<bool>(), extra, proptest::collection::vec(reference(), 0..3)).prop_map(
-        |(need, expected, skill, approval, extra, references)| Task {
+    let for_each = prop_oneof![
+        Just(None),
+        any::<bool>().prop_map(|allow| Some(ForEach { name: "file".to_owned(), allow_failures: allow }))
+    ];
+    (words(), words(), skill, any::<bool>(), extra, for_each, proptest::collection::vec(reference(), 0..3)).prop_map(
+        |(need, expected, skill, approval, extra, for_each, references)| Task {
             name: String::new(),
             slug: Slug::new(""),
             aliases: Vec::new(),
             need,
             skill,
             review: REVIEWS.get(references.len()).copied().flatten(),
+            for_each: for_each.filter(|_| references.first().is_some_and(|first| !first.target.is_shared())),
             references,
             expected,
             approval,

@@ -18,6 +18,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         aliases: Vec::new(),
         need: "All of it.".to_owned(),
         skill: skill.map(str::to_owned),
+        for_each: None,
         references: Vec::new(),
         expected: "A list.".to_owned(),
         approval: false,

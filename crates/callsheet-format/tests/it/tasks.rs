@@ -149,6 +149,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         aliases: Vec::new(),
         need: "Every place that counts retries.".into(),
         skill: skill.map(str::to_owned),
+        for_each: None,
         references: Vec::new(),
         expected: "File and line.".into(),
         approval: false,

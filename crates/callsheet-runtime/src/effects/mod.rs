@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod check_references;
 pub(crate) mod conclude;
 mod evaluate;
+mod for_each;
 mod gate;
 mod gate_view;
 pub(crate) mod hunks;

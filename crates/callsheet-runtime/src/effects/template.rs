@@ -8,7 +8,7 @@ use callsheet_core::evaluate::{known_paths, result_of};
 use callsheet_core::events::{self, Event};
 use callsheet_core::nouns::{BlobId, ExecutionId, Slug, Target, ToolCall, tokens};
 use callsheet_core::record::{ResultParts, Tree};
-use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
+use callsheet_core::run::{FOR_EACH, Run, SPAWN_SUBTASK, TaskRun, ToolState};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
@@ -20,6 +20,8 @@ use crate::ports::Store;
 use crate::prompting::handler::{PATTERN, matching};
 use crate::references::near_paths;
 use crate::services::Services;
+
+use super::for_each;
 
 /// Longest summary taken from a result, in characters (spec 16).
 const SUMMARY: usize = 600;
@@ -37,7 +39,11 @@ pub(crate) fn mount(
 ) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a call of an unknown task"))?;
     let (task, exec) = (task.clone(), exec.clone());
-    Ok(match bound(services, owner, call) {
+    let tree = match call.name == FOR_EACH && owner.task.for_each.is_some() {
+        true => for_each::tree(services, run, owner)?,
+        false => bound(services, owner, call),
+    };
+    Ok(match tree {
         Ok(mut tree) => {
             tree.absent = absent(services, &tree);
             keep_reachable(&mut tree);
@@ -63,14 +69,25 @@ pub(crate) fn returned(
     exec: &ExecutionId,
     call: &str,
 ) -> Result<Event, DriveFault> {
-    let state = run.task(task).and_then(|task| Some(&task.run(exec)?.call(call)?.state));
+    let owner = run.task(task).ok_or_else(|| DriveFault::defect("a call of an unknown task"))?;
+    let state = owner.run(exec).and_then(|exec| Some(&exec.call(call)?.state));
     let Some(ToolState::Mounted(number)) = state else { return Err(DriveFault::defect("a call without a tree")) };
+    let (task, exec_id, call) = (task.clone(), exec.clone(), call.to_owned());
+    if owner.task.for_each.is_some()
+        && let Some(top) = run.operators().top_of(*number)
+    {
+        let (result, failed) = match for_each::returned(services, run, owner, top) {
+            Ok(result) => (Box::new(result), None),
+            Err(why) => (Box::default(), Some(why)),
+        };
+        return Ok(events::CallReturned { task, run: exec_id, call, result, failed }.into());
+    }
     let values = |id: &BlobId| services.store.blob(id).ok();
     let result = run.operators().top_of(*number).and_then(|top| result_of(top, &values)).unwrap_or_default();
     let is_complete = result.status == ReturnStatus::Complete;
     let failed = (!is_complete).then(|| result.error.as_deref().map(placed).unwrap_or_default());
     let result = if is_complete { Box::new(parts(&*services.store, &result)) } else { Box::default() };
-    Ok(events::CallReturned { task: task.clone(), run: exec.clone(), call: call.to_owned(), result, failed }.into())
+    Ok(events::CallReturned { task, run: exec_id, call, result, failed }.into())
 }
 
 /// The tree with the arguments bound (spec 4), before any call.

@@ -43,6 +43,7 @@ pub(crate) fn task_of(text: &str, skill: Option<&str>, references: Vec<Reference
         aliases: Vec::new(),
         need: text.trim().to_owned(),
         skill: skill.map(str::to_owned),
+        for_each: None,
         references,
         expected: expected.text().to_owned(),
         approval: false,

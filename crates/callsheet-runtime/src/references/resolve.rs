@@ -205,7 +205,7 @@ pub(super) struct Item<'a> {
     carried: bool,
 }
 
-pub(super) fn show(
+pub(crate) fn show(
     request: &Request<'_>,
     sources: &Sources<'_>,
     refused: &BTreeMap<String, (IssueCode, &'static str, String)>,

@@ -13,7 +13,8 @@ use callsheet_core::template::{Issue, Template};
 use callsheet_format::skill::{SkillContext, powers as powers_of_skill};
 use callsheet_format::template::{Known, Layer, Library, TemplateFile, is_yaml, powers, read_file_with};
 
-pub use skills::TemplateCatalog;
+pub(crate) use skills::give_skill;
+pub use skills::{TemplateCatalog, skill_call};
 
 use crate::paths::Workspace;
 use crate::references::near_paths;

@@ -7,12 +7,15 @@ use callsheet_core::nouns::{
 };
 use callsheet_core::record::Tree;
 use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::template::{Node, Query, Template, ValueType, match_templates};
-use callsheet_format::template::print_templates;
+use callsheet_core::template::{Filled, Node, Query, Template, ValueType, match_templates};
+use callsheet_format::template::{print_templates, read_text};
 use serde_json::{Map, Value, json};
 
 /// The text for a model that refines a call of a template.
 const REFINEMENT: &str = include_str!("../../prompts/template_skill.md");
+
+/// The template for a call of a skill.
+const SKILL_CALL: &str = include_str!("../../prompts/skill_call.xml");
 
 /// Templates of a project, offered beside its skills.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -144,4 +147,24 @@ fn schema_of(kind: ValueType) -> Value {
         ValueType::StringArray => json!({ "type": "array", "items": { "type": "string" } }),
         other => json!({ "type": other.as_str() }),
     }
+}
+
+/// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.
+pub fn skill_call(skill: &Skill) -> Option<Template> {
+    let mut template = read_text("skill_call.xml", SKILL_CALL).templates.pop()?;
+    template.name = format!("skill:{}", skill.name);
+    give_skill(&mut template.body, skill);
+    Some(template)
+}
+
+/// The instructions, tools, models and limits of a skill become those of a task.
+pub(crate) fn give_skill(node: &mut Node, skill: &Skill) {
+    node.system = Filled::literal(skill.execution.trim());
+    node.tools = Some(skill.policy.tools.clone());
+    node.models = skill.policy.model.iter().cloned().collect();
+    if skill.policy.writer.is_some() {
+        node.approval.required = Some(true);
+    }
+    node.limits.max_turns = skill.policy.limits.max_turns;
+    node.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
 }

@@ -50,7 +50,9 @@ impl Teller<'_> {
         self.value("task", &format!("{} · {word}{writes}", task.task.slug));
         self.value("needed", &task.task.need);
         self.value("skill", task.task.skill.as_deref().unwrap_or_default());
-        let reads: Vec<String> = task.task.references.iter().map(|reference| reference.target.to_string()).collect();
+        self.value("for each", &task.task.for_each_words());
+        let reads: Vec<String> =
+            task.task.own_references().iter().map(|reference| reference.target.to_string()).collect();
         self.value("reads", &reads.join("  "));
         self.value("expected", &task.task.expected);
     }

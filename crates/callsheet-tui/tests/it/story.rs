@@ -253,6 +253,7 @@ fn planned((name, skill, need, reads, _): &Told) -> PlannedTask {
         aliases: Vec::new(),
         need: (*need).to_owned(),
         skill: skill.map(str::to_owned),
+        for_each: None,
         references: reads.iter().map(reference).collect(),
         expected: "A few lines.".to_owned(),
         approval: false,

@@ -248,6 +248,7 @@ fn planned(name: &str, writes: bool) -> PlannedTask {
         aliases: Vec::new(),
         need: format!("Need of {name} {HOSTILE}"),
         skill: None,
+        for_each: None,
         references: vec![Reference { title: "Notes".to_owned(), target }],
         expected: "A number.".to_owned(),
         approval: writes,

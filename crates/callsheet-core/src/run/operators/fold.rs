@@ -8,6 +8,7 @@ use crate::record::{Opened, Step, Tree};
 use crate::template::operators::{ChildSlot, Tally, Work};
 use crate::template::{InputSource, Node};
 
+use super::items;
 use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
 use super::{Caller, Mount, NodeInstance, OpState, Reparse};
@@ -55,7 +56,11 @@ impl Trees<'_> {
             };
             let word = place.word(work, &template);
             let base = match (above, &caller) {
-                (Some(above), _) => extended(&above.id, &word),
+                (Some(above), Some(caller)) => match self.0.operators.item_title(above, place) {
+                    Some(title) => below_caller(&caller.task, &title),
+                    None => extended(&above.id, &word),
+                },
+                (Some(above), None) => extended(&above.id, &word),
                 (None, Some(caller)) => below_caller(&caller.task, &word),
                 (None, None) => slug_of(&[&word]),
             };
@@ -164,7 +169,14 @@ impl Trees<'_> {
         if let Some(node) = node {
             super::leaf::limit(&mut task, &node.limits);
         }
-        task.reuse = self.0.operators.call_reuse(op);
+        let of_caller = caller.as_ref().and_then(|caller| self.0.tasks.get(caller)).map(|caller| caller.reuse);
+        task.reuse = match self.0.operators.call_reuse(op) {
+            CallReuse::AsRun => of_caller.unwrap_or_default(),
+            own => own,
+        };
+        if let Some(caller) = self.0.operators.lister(op).and_then(|caller| self.0.tasks.get(&caller.task)) {
+            items::approve_as(&mut task, caller);
+        }
         let slug = task.task.slug.clone();
         self.0.ledger.open_task(&slug, Some(number));
         self.0.operators.leaves.insert(slug.clone(), number);

@@ -41,6 +41,7 @@ pub(super) fn task(op: &NodeInstance) -> Option<TaskRun> {
         aliases: Vec::new(),
         need: title,
         skill: None,
+        for_each: None,
         references: Vec::new(),
         expected: String::new(),
         approval: false,

@@ -15,6 +15,7 @@
 mod check;
 mod clocks;
 mod fold;
+mod items;
 mod leaf;
 mod nodes;
 mod raise;
@@ -43,6 +44,7 @@ pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use raise::{limit_of, limit_of_error, split as split_limit};
 pub(in crate::run) use tree::{TreeQuery, Trees};
 
+pub use items::{FOR_EACH, ITEMS};
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
 /// Where a task of the tree stands.

@@ -81,7 +81,7 @@ impl Operators {
         let asked: Vec<usize> =
             after.list.iter().filter(|op| op.asked_anew && op.closed.is_some()).map(|op| op.number).collect();
         asked.into_iter().for_each(|number| after.change(number, |op| op.asked_anew = false));
-        if after.at(number).is_some_and(|op| op.failed() || op.continues) {
+        if after.at(number).is_some_and(|op| op.failed() || op.continues || after.has_failed_items(op)) {
             after.begin_again(number, &mut begun)?;
         } else {
             after.begin_anew(number, &mut begun)?;

@@ -246,6 +246,7 @@ impl Player {
             aliases: Vec::new(),
             need: format!("what {slug} finds"),
             skill: None,
+            for_each: None,
             references: Vec::new(),
             expected: "a summary".to_owned(),
             approval: false,

@@ -184,7 +184,13 @@ impl Writer<'_> {
         let links = task.get("references").map(texts).unwrap_or_default();
         let links =
             links.iter().map(|link| one_line(link)).filter(|link| !link.is_empty()).collect::<Vec<_>>().join(" ");
-        let rest = [("Skill", line("skill")), ("References", Some(links)), ("Expected output", line("expected"))];
+        let for_each = line("for_each_in").filter(|link| !link.is_empty()).map(|link| format!("item in {link}"));
+        let rest = [
+            ("Skill", line("skill")),
+            ("For each", for_each),
+            ("References", Some(links)),
+            ("Expected output", line("expected")),
+        ];
         for (label, value) in rest {
             if let Some(value) = value.filter(|value| !value.is_empty()) {
                 self.out.push_str(&format!("\n- **{label}** {value}"));

@@ -69,6 +69,8 @@ pub mod label {
     pub const NEED: &str = "What is needed";
     /// Skill.
     pub const SKILL: &str = "Skill";
+    /// For each.
+    pub const FOR_EACH: &str = "For each";
     /// References.
     pub const REFERENCES: &str = "References";
     /// Expected output.
@@ -91,6 +93,7 @@ pub const TASK_LABELS: &[LabelRule] = &[
         synonyms: &["Description", "Goal", "Need", "Needs", "What is required", "What's needed", "Task description"],
     },
     LabelRule { name: label::SKILL, synonyms: &["Skill name"] },
+    LabelRule { name: label::FOR_EACH, synonyms: &["For every", "Foreach"] },
     LabelRule {
         name: label::REFERENCES,
         synonyms: &["Reference", "Links", "Context", "Shared references", "Examination references"],

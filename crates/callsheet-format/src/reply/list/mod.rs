@@ -5,6 +5,7 @@ mod calls;
 mod checklist;
 mod collect;
 mod echo;
+mod for_each;
 mod format;
 mod group;
 mod joined;

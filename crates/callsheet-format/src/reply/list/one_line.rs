@@ -63,7 +63,8 @@ fn task<'a, 'c>(
 /// Whether a need is a description or the beginning of one, ignoring what the catalog adds in brackets.
 pub fn is_copied(need: &str, description: &str) -> bool {
     let need = need.split_once(" (").map_or(need, |(before, _)| before);
-    normalize(description).starts_with(&normalize(need))
+    let need = normalize(need);
+    !need.is_empty() && normalize(description).starts_with(&need)
 }
 
 /// The skill whose name a label with a number misspells.

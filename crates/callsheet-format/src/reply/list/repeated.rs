@@ -11,8 +11,8 @@ use crate::reading::{Diagnostics, KnownTask, ReadContext};
 
 use super::task::Draft;
 
-/// Skill, need and references.
-type Says = (Option<String>, String, BTreeSet<Target>);
+/// Skill, need, whether it is done for each item, and references.
+type Says = (Option<String>, String, bool, BTreeSet<Target>);
 
 /// Tasks of a reply and finished tasks, by what they say. Repetitions are removed.
 #[derive(Default)]
@@ -109,7 +109,7 @@ impl<'a> Repeated<'a> {
 
 fn says(task: &Task) -> Says {
     let targets = task.references.iter().map(|reference| reference.target.clone());
-    (task.skill.clone(), folded(&task.need), targets.collect())
+    (task.skill.clone(), folded(&task.need), task.for_each.is_some(), targets.collect())
 }
 
 /// Whether the task may change files.

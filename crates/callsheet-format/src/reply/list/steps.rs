@@ -14,10 +14,10 @@ use callsheet_core::placement::place;
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
 use crate::reply::references::{Producer, Producers, Scope, check_value, named_files, one_run};
 
-use super::Kind;
 use super::format::label;
 use super::repeated::{Repeated, writes};
 use super::task::Draft;
+use super::{Kind, for_each};
 
 /// Drafts by section of the text, then by step of the plan.
 pub type Steps = Vec<Vec<Draft>>;
@@ -122,6 +122,7 @@ fn no_task() -> Task {
         aliases: Vec::new(),
         need: String::new(),
         skill: None,
+        for_each: None,
         references: Vec::new(),
         expected: String::new(),
         approval: false,
@@ -223,11 +224,7 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
                     ended.insert(draft.task.slug.clone());
                     untouched.push(draft.span);
                 }
-                None => {
-                    for (value, line) in &draft.references {
-                        draft.task.references.extend(check_value(value, *line, &scope, context, notes));
-                    }
-                }
+                None => check_references(&mut draft, &scope, context, notes),
             }
             at += 1;
             if repeated.as_mut().is_some_and(|repeated| repeated.take(&mut draft, context)) {
@@ -253,6 +250,19 @@ fn references(steps: Steps, kind: Kind, context: &ReadContext, notes: &mut Diagn
     untouched.sort_unstable();
     notes.retract(&untouched);
     Settled { steps: out, spans, ended }
+}
+
+/// Reads and checks what a task links: the list of its items, then its references.
+fn check_references(draft: &mut Draft, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) {
+    let mut values = draft.references.iter();
+    if draft.task.for_each.is_some()
+        && let Some(source) = values.next()
+    {
+        draft.task.references = for_each::source(&mut draft.task, source, scope, context, notes);
+    }
+    for (value, line) in values {
+        draft.task.references.extend(check_value(value, *line, scope, context, notes));
+    }
 }
 
 /// Steps of the plan keep their positions. A new step without tasks is removed, and so are empty steps at the end.

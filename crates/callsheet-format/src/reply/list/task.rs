@@ -14,7 +14,7 @@ use crate::sheet::has_reasoning_tag;
 
 use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
-use super::{Kind, blocks, calls, one_line, skill};
+use super::{Kind, blocks, calls, for_each, one_line, skill};
 
 /// Smallest number of words in a need that can count as a copy of the catalog.
 const SHORTEST_COPY: usize = 6;
@@ -27,7 +27,7 @@ pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
 pub struct Draft {
     /// The task without slug and references.
     pub task: Task,
-    /// Values of `References`, each with its first line.
+    /// Values of `References`, each with its first line. Before them, the link of `For each`.
     pub references: Vec<(String, u32)>,
     /// Lines of the task.
     pub span: Span,
@@ -69,7 +69,9 @@ pub fn read(
     let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
     choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
-    let references = references(raw, notes);
+    let mut references = references(raw, notes);
+    let (for_each, source) = for_each::read(raw).unzip();
+    references.splice(..0, source);
     let state = state(raw, kind, notes);
     let review = raw.labels.iter().find_map(|label| review(label, kind));
     let extra = extra(raw, kind, context, notes);
@@ -79,6 +81,7 @@ pub fn read(
         aliases: Vec::new(),
         need,
         skill,
+        for_each,
         references: Vec::new(),
         expected,
         approval,
@@ -114,7 +117,9 @@ fn state(raw: &RawTask<'_>, kind: Kind, notes: &mut Diagnostics) -> bool {
 /// A task that cannot be refined must contain the calls of its skill (spec 2.12).
 fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Diagnostics) {
     let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
-    if let Some(skill) = skill.filter(|skill| skill.policy.lacks_refinement(context.refine, &task.calls)) {
+    if let Some(skill) =
+        skill.filter(|skill| task.for_each.is_none() && skill.policy.lacks_refinement(context.refine, &task.calls))
+    {
         let issue = notes.issue(IssueCode::RefinementRequired, "", span, &[("skill", &skill.name)]);
         notes.push(issue.key(label::SKILL));
     }

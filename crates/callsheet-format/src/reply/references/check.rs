@@ -74,9 +74,31 @@ pub fn check_value(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
+    let (references, sizes, span) = unweighed(value, first, scope, context, notes);
+    if let Some(span) = span {
+        budget(&references, &sizes, scope, context, span, notes);
+    }
+    references
+}
+
+/// The same for a value that names where items come from. No prompt contains it, so it has no budget.
+pub fn check_source(
+    value: &str,
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<Reference> {
+    unweighed(value, first, scope, context, notes).0
+}
+
+/// Valid references with their tokens, and their lines.
+type Checked = (Vec<Reference>, Vec<u32>, Option<Span>);
+
+fn unweighed(value: &str, first: u32, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) -> Checked {
     if remark_of_none(value).is_some_and(|words| !scope.is_named_in(&words)) {
         notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
-        return Vec::new();
+        return Checked::default();
     }
     let mut is_file = |path: &str| {
         let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
@@ -86,7 +108,7 @@ pub fn check_value(
     for aside in words {
         notes.repair(RepairCode::ProseTrimmed, line_of(aside.line, first), &aside.raw, "");
     }
-    check_links(&links, first, scope, context, notes)
+    each(&links, first, scope, context, notes)
 }
 
 fn line_of(line: usize, first: u32) -> Span {
@@ -101,6 +123,20 @@ pub fn check_links(
     context: &ReadContext,
     notes: &mut Diagnostics,
 ) -> Vec<Reference> {
+    let (references, sizes, span) = each(links, first, scope, context, notes);
+    if let Some(span) = span {
+        budget(&references, &sizes, scope, context, span, notes);
+    }
+    references
+}
+
+fn each(
+    links: &[WrittenLink<'_>],
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Checked {
     let mut references: Vec<Reference> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     let mut span: Option<Span> = None;
@@ -126,10 +162,7 @@ pub fn check_links(
             references.push(Reference { title: link.title.clone().into_owned(), target });
         }
     }
-    if let Some(span) = span {
-        budget(&references, &sizes, scope, context, span, notes);
-    }
-    references
+    (references, sizes, span)
 }
 
 /// Checks a single target, for links outside a `References` value.

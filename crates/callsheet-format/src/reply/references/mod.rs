@@ -9,7 +9,7 @@ mod scope;
 mod tasks;
 mod titled;
 
-pub use check::{check_links, check_target, check_value};
+pub use check::{check_links, check_source, check_target, check_value};
 pub use links::{WrittenLink, is_none, says_none, written_links};
 pub use paths::is_near;
 pub use scope::{Scope, one_run};

@@ -308,6 +308,7 @@ fn task(name: &str) -> Task {
         aliases: Vec::new(),
         need: "Something.".into(),
         skill: None,
+        for_each: None,
         references: Vec::new(),
         expected: "A note.".into(),
         approval: false,

@@ -285,6 +285,7 @@ fn known(key: &str, value: &str) -> KnownTask {
         aliases: Vec::new(),
         need: parts[2].to_owned(),
         skill: Some(parts[1].to_owned()),
+        for_each: None,
         references: Vec::new(),
         expected: "Something.".to_owned(),
         approval: false,
@@ -358,7 +359,11 @@ fn describe_task(out: &mut String, task: &Task) {
         writeln!(out, "    alias: {alias}").expect("write");
     }
     line(out, "    need", &task.need);
-    for reference in &task.references {
+    if let (Some(for_each), Some(source)) = (&task.for_each, task.source()) {
+        let failures = if for_each.allow_failures { ", allow failures" } else { "" };
+        writeln!(out, "    for each: {} in {}{failures}", for_each.name, link(source)).expect("write");
+    }
+    for reference in task.own_references() {
         writeln!(out, "    reference: {}", link(reference)).expect("write");
     }
     line(out, "    expected", &task.expected);

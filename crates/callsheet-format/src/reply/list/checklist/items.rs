@@ -11,7 +11,8 @@ use crate::markdown::{Label, MAX_REPLY_BYTES, dedent, is_blank, label_line, mark
 use super::super::format::{SHEET, TASK_LABELS, label};
 
 /// Keys that an item may have, each on a separate line below it.
-const KEYS: [&str; 7] = [AFTER, label::NAME, label::SKILL, label::REFERENCES, label::EXPECTED, label::APPROVAL, REVIEW];
+const KEYS: [&str; 8] =
+    [AFTER, label::NAME, label::SKILL, label::FOR_EACH, label::REFERENCES, label::EXPECTED, label::APPROVAL, REVIEW];
 
 /// Key for what an item comes after.
 pub(super) const AFTER: &str = "after";
@@ -263,7 +264,11 @@ fn written(marks: &Marks, lines: &Lines<'_>, code: &[bool], hidden: &[bool]) -> 
             ),
             None => written,
         };
-        item.links.push((number(lines.at(range.start)), link));
+        // A link in the value of a key is what that key says.
+        let line = number(lines.at(range.start));
+        if item.text.iter().any(|(of, _)| *of == line) {
+            item.links.push((line, link));
+        }
     }
     found
 }

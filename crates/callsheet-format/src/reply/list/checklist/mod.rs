@@ -120,7 +120,7 @@ impl Sheet {
             let target = Target::TaskOutput { slug, heading: None };
             self.push(&format!("- **References** {}\n", link(&Reference { title: to.name, target })), after);
         }
-        for name in [label::EXPECTED, label::APPROVAL, REVIEW] {
+        for name in [label::FOR_EACH, label::EXPECTED, label::APPROVAL, REVIEW] {
             for key in said(name) {
                 if key.value.is_empty() {
                     self.push(&format!("- **{name}**\n"), key.line);

@@ -6,6 +6,7 @@ use callsheet_core::nouns::{Goals, Phase, Policy, Reference, Target, Task, TaskL
 
 use crate::reading::Diagnostics;
 use crate::reply::references::written_links;
+use crate::sheet::write_for_each;
 
 use super::super::format::{COMPLETE, CONTINUES, label};
 use super::super::task::EXPECTED;
@@ -71,13 +72,17 @@ fn item(out: &mut String, at: usize, task: &Task, tasks: &[&Task]) {
     if let Some(skill) = &task.skill {
         key(label::SKILL, skill);
     }
+    if let (Some(for_each), Some(source)) = (&task.for_each, task.source()) {
+        key(label::FOR_EACH, &write_for_each(for_each, source));
+    }
     let is_before = |reference: &Reference| {
         let Target::TaskOutput { slug, heading: None } = &reference.target else { return None };
         tasks.iter().take(at).position(|other| other.slug == *slug && other.name == reference.title)
     };
     // Results of other items come last, so that their order is kept.
-    let split = task.references.iter().rposition(|reference| is_before(reference).is_none()).map_or(0, |last| last + 1);
-    let (other, results) = task.references.split_at(split.min(task.references.len()));
+    let own = task.own_references();
+    let split = own.iter().rposition(|reference| is_before(reference).is_none()).map_or(0, |last| last + 1);
+    let (other, results) = own.split_at(split.min(own.len()));
     if !is_implied(other, &task.need) {
         let links: Vec<String> = other.iter().map(link).collect();
         let links = if links.is_empty() { "none".to_owned() } else { links.join("\n") };
@@ -169,7 +174,8 @@ fn keys_lost(task: &Task, item: &Item, place: &Place, places: &[Place]) -> Vec<&
         let target = to.slug.clone().map(|slug| Target::TaskOutput { slug, heading: None });
         read.push((to.name.clone(), target));
     }
-    let own = task.references.iter().map(|reference| (reference.title.clone(), Some(reference.target.clone())));
+    let for_each = task.for_each.as_ref().zip(task.source()).map(|(each, source)| write_for_each(each, source));
+    let own = task.own_references().iter().map(|reference| (reference.title.clone(), Some(reference.target.clone())));
     let expected = said(label::EXPECTED).unwrap_or(EXPECTED.trim());
     let review = said(REVIEW).and_then(|word| {
         [Policy::Auto, Policy::Always, Policy::Never].into_iter().find(|policy| policy.as_str() == word)
@@ -178,6 +184,7 @@ fn keys_lost(task: &Task, item: &Item, place: &Place, places: &[Place]) -> Vec<&
         (label::NAME, place.name != task.name || place.slug.as_ref() != Some(&task.slug)),
         (label::NEED, place.need != task.need),
         (label::SKILL, said(label::SKILL) != task.skill.as_deref()),
+        (label::FOR_EACH, said(label::FOR_EACH) != for_each.as_deref()),
         (label::REFERENCES, !read.into_iter().eq(own)),
         (label::EXPECTED, expected != task.expected),
         (label::APPROVAL, said(label::APPROVAL).is_some() != task.approval),

@@ -1,0 +1,106 @@
+//! `For each`: a task that is done once for each item of a list (spec 3.16).
+
+use callsheet_core::issue::{Issue, IssueCode, Span};
+use callsheet_core::links::link;
+use callsheet_core::nouns::{ForEach, Reference, SkillMode, Target, Task};
+
+use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::references::{Scope, check_source};
+use crate::sheet::{ALLOW_FAILURES, IN};
+
+use super::format::label;
+use super::group::RawTask;
+
+/// The name of the placeholder if the author gave none.
+const ITEM: &str = "item";
+
+/// `For each` with the text of its link and the first line of that text.
+pub fn read(raw: &RawTask<'_>) -> Option<(ForEach, (String, u32))> {
+    let first = raw.all(label::FOR_EACH).next()?;
+    let (for_each, source) = parts(&first.value);
+    Some((for_each, (source.to_owned(), first.value_line)))
+}
+
+/// The parts of `file in [Notes](notes/), allow failures`: what it says, and its link.
+fn parts(value: &str) -> (ForEach, &str) {
+    let value = value.trim();
+    let lower = value.to_ascii_lowercase();
+    let kept = lower.trim_end_matches([')', '.']).strip_suffix(ALLOW_FAILURES).map(str::len);
+    let rest = kept.and_then(|kept| value.get(..kept)).unwrap_or(value).trim_end_matches([' ', ',', '(', ';']);
+    let (name, source) = rest.split_once(IN).unwrap_or(("", rest));
+    let name = name.split_whitespace().last().unwrap_or_default();
+    let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+    let name = if name.is_empty() { ITEM.to_owned() } else { name.to_ascii_lowercase() };
+    (ForEach { name, allow_failures: kept.is_some() }, source.trim())
+}
+
+/// The link of a task with `For each`, checked. Without exactly one valid link the task has an error and no `For each`.
+pub fn source(
+    task: &mut Task,
+    (value, line): &(String, u32),
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<Reference> {
+    let errors = notes.errors();
+    let found = if value.is_empty() { Vec::new() } else { check_source(value, *line, scope, context, notes) };
+    let span = Span::line(*line);
+    let fits = match found.as_slice() {
+        [] => {
+            if notes.errors() == errors {
+                notes.push(issue("", span, notes));
+            }
+            false
+        }
+        [only] => {
+            let lists = matches!(
+                only.target,
+                Target::File { .. } | Target::Directory(_) | Target::TaskOutput { .. } | Target::TaskDetail { .. }
+            );
+            if !lists {
+                let link = link(only);
+                let kind = notes.issue(IssueCode::ForEachInvalid, "kind", span, &[("link", &link)]);
+                notes.push(kind.key(label::FOR_EACH));
+            }
+            lists
+        }
+        _ => {
+            notes.push(issue("several", span, notes));
+            false
+        }
+    };
+    let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
+    if skill.is_some_and(|skill| skill.policy.mode == SkillMode::Template) {
+        notes.push(issue("template", span, notes));
+    }
+    if !task.calls.is_empty() {
+        notes.push(issue("calls", span, notes));
+    }
+    if !fits {
+        task.for_each = None;
+        return Vec::new();
+    }
+    found
+}
+
+fn issue(variant: &str, span: Span, notes: &Diagnostics) -> Issue {
+    notes.issue(IssueCode::ForEachInvalid, variant, span, &[]).key(label::FOR_EACH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts;
+
+    #[test]
+    fn the_parts_of_a_value() {
+        let check = |value: &str, name: &str, allow: bool, link: &str| {
+            let (for_each, source) = parts(value);
+            assert_eq!((for_each.name.as_str(), for_each.allow_failures, source), (name, allow, link), "{value}");
+        };
+        check("file in [Notes](notes/)", "file", false, "[Notes](notes/)");
+        check("{file} in notes/", "file", false, "notes/");
+        check("each Row in [Table](a in b.csv), allow failures", "row", true, "[Table](a in b.csv)");
+        check("[Notes](notes/) (allow failures)", "item", true, "[Notes](notes/)");
+        check("", "item", false, "");
+    }
+}

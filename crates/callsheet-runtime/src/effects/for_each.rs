@@ -1,0 +1,212 @@
+//! A task of a sheet that is done for each item of a list (spec 3.16): its items become the list of a tree that calls
+//! its skill for each of them, and the results of the items become the result of the task.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::evaluate::result_of;
+use callsheet_core::links::{link_target, parse_target};
+use callsheet_core::nouns::{BlobId, ForEach, Reference, Target, tokens};
+use callsheet_core::record::{ResultParts, Tree};
+use callsheet_core::run::{ITEMS, NodeInstance, Run, TaskRun};
+use callsheet_core::template::operators::ChildSlot;
+use callsheet_core::template::{ReturnStatus, TaskResult};
+use callsheet_format::items::{Item, items_of};
+use callsheet_format::reply::references::written_links;
+use callsheet_format::reply::task::document_headings;
+use callsheet_format::sheet::join_items;
+use callsheet_format::template::read_text;
+use serde_json::{Value, json};
+
+use crate::fault::DriveFault;
+use crate::prompting::run_texts::Texts;
+use crate::prompting::task_references::execution_allowance;
+use crate::references::{ItemSource, Level, Request, Wanted, item_source, show};
+use crate::services::Services;
+use crate::templates::give_skill;
+
+/// The template that goes through the items.
+const FOR_EACH_TEMPLATE: &str = include_str!("../../prompts/for_each.xml");
+
+/// Its name, which is that of a called skill: tasks of it may reply with changes.
+const ENTRY: &str = "skill:for_each";
+
+/// How many failed items the reason of a failed task names.
+const NAMED: usize = 5;
+
+/// The tree of a task with its items, or why there is none.
+pub(super) fn tree(services: &Services, run: &Run, owner: &TaskRun) -> Result<Result<Box<Tree>, String>, DriveFault> {
+    let (Some(for_each), Some(source)) = (&owner.task.for_each, owner.task.source()) else {
+        return Err(DriveFault::defect("a call for each item of a task without items"));
+    };
+    let items = match items(services, run, owner, source) {
+        Ok(items) if items.is_empty() => return Ok(Err(format!("{} contains no items", told(source)))),
+        Ok(items) => items,
+        Err(why) => return Ok(Err(format!("{} gives no items: {why}", told(source)))),
+    };
+    let mut read = read_text("for_each.xml", FOR_EACH_TEMPLATE).templates;
+    let mut each = read.pop().ok_or_else(|| DriveFault::defect("the template for lists of items"))?;
+    ENTRY.clone_into(&mut each.name);
+    let skill = services.pinned(owner.skill.as_ref())?;
+    each.body.kind.nodes_mut().into_iter().for_each(|node| give_skill(node, &skill));
+    let mut tree = Box::new(services.offer.as_ref().map(|offer| offer.tree.clone()).unwrap_or_default());
+    tree.templates = BTreeMap::from([(ENTRY.to_owned(), each)]);
+    tree.schemas.clear();
+    tree.sources.clear();
+    ENTRY.clone_into(&mut tree.entry);
+    let shared = shared_text(services, run, owner);
+    let values = items.iter().map(|item| value(services, owner, for_each, item, &shared));
+    tree.variables = BTreeMap::from([(ITEMS.to_owned(), Value::Array(values.collect()))]);
+    Ok(Ok(tree))
+}
+
+fn told(source: &Reference) -> String {
+    link_target(&source.target)
+}
+
+fn items(services: &Services, run: &Run, owner: &TaskRun, source: &Reference) -> Result<Vec<Item>, String> {
+    let wanted = [Wanted { reference: source.clone(), carried: false }];
+    let texts = Texts::of(services, run, &wanted);
+    let restricted = run.no_longer_relevant().iter().cloned().collect();
+    let request = request(services, run, owner, &wanted, &restricted);
+    match item_source(&source.target, &request, &texts.sources(services, run.settings().allow_http))? {
+        ItemSource::Files(paths) => {
+            Ok(paths.into_iter().map(|path| Item { title: path.clone(), text: path }).collect())
+        }
+        ItemSource::Text { name, text } => items_of(&name, &text).map_err(|fault| fault.to_string()),
+    }
+}
+
+fn request<'a>(
+    services: &Services,
+    run: &Run,
+    owner: &'a TaskRun,
+    references: &'a [Wanted],
+    restricted: &'a BTreeSet<String>,
+) -> Request<'a> {
+    Request {
+        references,
+        level: Level::Whole,
+        allowance: execution_allowance(services, run, owner),
+        task: Some(&owner.task.name),
+        need: &owner.task.need,
+        writer_before: false,
+        restricted,
+    }
+}
+
+/// What every item reads besides files: results of earlier tasks and parts of the plan, as blocks of a prompt.
+fn shared_text(services: &Services, run: &Run, owner: &TaskRun) -> String {
+    let own = owner.task.own_references().iter();
+    let own = own.filter(|reference| !matches!(reference.target, Target::File { .. } | Target::Directory(_)));
+    let wanted: Vec<Wanted> = own.map(|reference| Wanted { reference: reference.clone(), carried: false }).collect();
+    if wanted.is_empty() {
+        return String::new();
+    }
+    let texts = Texts::of(services, run, &wanted);
+    let restricted = run.no_longer_relevant().iter().cloned().collect();
+    let request = request(services, run, owner, &wanted, &restricted);
+    show(&request, &texts.sources(services, run.settings().allow_http), &BTreeMap::new()).text()
+}
+
+/// An item as the tree binds it: its words, with the item in place of the placeholder, and the files that it reads.
+fn value(services: &Services, owner: &TaskRun, for_each: &ForEach, item: &Item, shared: &str) -> Value {
+    let placeholder = format!("{{{}}}", for_each.name);
+    let (task, text) = (&owner.task, item.text.as_str());
+    let mut need = task.need.replace(&placeholder, text);
+    if !task.need.contains(&placeholder) {
+        need = format!("{need}\n\n{}: {text}", for_each.name);
+    }
+    if !shared.is_empty() {
+        need = format!("{need}\n\n{shared}");
+    }
+    let files = task.own_references().iter().filter_map(|reference| path_of(&reference.target));
+    let mut references: Vec<String> = file_of(services, text).into_iter().collect();
+    for path in files {
+        if !references.contains(&path) {
+            references.push(path);
+        }
+    }
+    json!({
+        "title": item.title,
+        "need": need,
+        "expected": task.expected.replace(&placeholder, text),
+        "references": if references.is_empty() { Value::from("") } else { Value::from(references) },
+    })
+}
+
+fn path_of(target: &Target) -> Option<String> {
+    match target {
+        Target::File { path, .. } => Some(path.clone()),
+        _ => None,
+    }
+}
+
+/// The file of the project that an item names: all of its text is a path or one link.
+fn file_of(services: &Services, text: &str) -> Option<String> {
+    let links = written_links(text);
+    let written = match links.as_slice() {
+        [only] => only.target.to_string(),
+        _ => text.trim_matches('`').to_owned(),
+    };
+    let path = parse_target(&written).ok().as_ref().and_then(path_of)?;
+    let located = services.workspace.locate(&path).ok()?;
+    services.workspace.kind(&located).is_ok().then_some(path)
+}
+
+/// The result of the task once its tree came back.
+///
+/// # Errors
+/// A text that says why the task failed.
+pub(super) fn returned(
+    services: &Services,
+    run: &Run,
+    owner: &TaskRun,
+    top: &NodeInstance,
+) -> Result<ResultParts, String> {
+    let values = |id: &BlobId| services.store.blob(id).ok();
+    let titles = run.operators().item_titles(top);
+    let whole = result_of(top, &values).unwrap_or_default();
+    let mut items: Vec<(usize, TaskResult)> = Vec::new();
+    for child in run.operators().children(top).filter(|child| !child.former) {
+        if let ChildSlot::Item { index } = child.place
+            && let Ok(index) = usize::try_from(index)
+        {
+            items.push((index, result_of(child, &values).unwrap_or_default()));
+        }
+    }
+    items.sort_by_key(|(index, _)| *index);
+    let is_done = |result: &TaskResult| result.status == ReturnStatus::Complete;
+    let title = |index: usize| titles.get(index).copied().unwrap_or_default();
+    let why = |result: &TaskResult| result.error.as_deref().map_or("", |error| error.message.as_str()).to_owned();
+    let done: Vec<(&str, String)> = items
+        .iter()
+        .filter(|(_, result)| is_done(result))
+        .map(|(index, result)| (title(*index), result.words().into_owned()))
+        .collect();
+    let failed: Vec<String> = items
+        .iter()
+        .filter(|(_, result)| !is_done(result))
+        .map(|(index, result)| format!("{}: {}", title(*index), why(result)))
+        .collect();
+    let stopped = items.len() < titles.len();
+    let allowed = owner.task.for_each.as_ref().is_some_and(|for_each| for_each.allow_failures) && !done.is_empty();
+    if stopped && failed.is_empty() {
+        return Err(why(&whole));
+    }
+    let count = format!("{} of {} items failed", failed.len(), titles.len());
+    if stopped || !failed.is_empty() && !allowed {
+        let more = failed.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        let named: Vec<&str> = failed.iter().take(NAMED).map(String::as_str).collect();
+        return Err(format!("{count}: {}{more}", named.join("; ")));
+    }
+    let note = if failed.is_empty() { String::new() } else { format!("{count}:\n\n- {}", failed.join("\n- ")) };
+    let (summary, document) = join_items(&note, &done);
+    Ok(ResultParts {
+        summary,
+        headings: document_headings(&document),
+        tokens: tokens(&document),
+        document: Some(services.store.stage_blob(document.into_bytes())),
+        ..ResultParts::default()
+    })
+}

@@ -1,0 +1,134 @@
+//! Tasks of a sheet that are done for each item of a list.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use crate::support::garden::TestProject;
+
+const REVIEW: &str = "## Goals / summary\nOne list.\n\n**plan complete**\n## Tasks\n### Task section 1\n\
+    - **Name** Review\n- **What is needed** Find the mistakes in {file}.\n- **For each** file in [Notes](notes/)ALLOW\n\
+    - **Expected output** A list.\n\n### Task section 2\n- **Name** Sum\n- **What is needed** Sum up.\n\
+    - **References** [Reviews](#review-results)\n- **Expected output** A line.\n";
+
+fn project(replies: &str) -> TestProject {
+    let garden = TestProject::scripted(replies);
+    for (name, text) in [("a.md", "Tomatos.\n"), ("b.md", "Roses.\n"), ("sub/c.md", "Kale.\n"), (".hidden.md", "x")] {
+        garden.write(&format!("notes/{name}"), text);
+    }
+    garden
+}
+
+fn run_of(garden: &TestProject) -> String {
+    garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn calls(garden: &TestProject) -> usize {
+    garden.facts().iter().filter(|fact| fact["event"] == "reply_received").count()
+}
+
+/// The items of a folder are its files, each a task with a name of its own; a later task reads all results in order.
+///
+/// covers: 3.16
+#[test]
+fn each_file_of_a_folder_is_a_task_and_the_results_are_joined() {
+    let garden = project(
+        "[[rule]]\nprompt = \"Sum up\"\ntext = \"## Result summary\\nSummed.\"\n[[rule]]\nprompt = \"mistakes in notes/a.md\"\n\
+         text = \"Tomatoes.\"\n[default]\ntext = \"None.\"\n",
+    );
+    garden.write("work.md", &REVIEW.replace("ALLOW", ""));
+    let checked = garden.expect(0, &["sheet", "check", "work.md"]);
+    assert!(checked.err.contains("3 items in notes/") && checked.err.contains("4 calls"), "{}", checked.err);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert_eq!((ended.out.as_str(), calls(&garden)), ("Summed.\n", 4));
+    let shown = garden.expect(0, &["show"]).out;
+    for item in ["review/notes-a-md", "review/notes-b-md", "review/notes-sub-c-md"] {
+        assert!(shown.contains(item), "{item} in {shown}");
+    }
+    assert!(!shown.contains("hidden"), "{shown}");
+    let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
+    assert_eq!(joined, "## notes/a.md\n\nTomatoes.\n\n## notes/b.md\n\nNone.\n\n## notes/sub/c.md\n\nNone.\n");
+    let again = garden.expect(0, &["retry", &run_of(&garden), "review/notes-b-md"]);
+    assert_eq!(calls(&garden), 5, "the item alone, whose result is the same: {}", again.err);
+}
+
+/// A failed item fails the task, which names it. A retry does the failed items again and no others.
+///
+/// covers: 3.16
+#[test]
+fn a_failed_item_fails_the_task_unless_failures_are_allowed() {
+    let broken = "[[rule]]\nprompt = \"Sum up\"\ntext = \"## Result summary\\nSummed.\"\n[[rule]]\nprompt = \"mistakes in notes/b.md\"\n\
+        text = \"\"\n[default]\ntext = \"None.\"\n";
+    let mut garden = project(broken);
+    garden.write("work.md", &REVIEW.replace("ALLOW", ""));
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    assert!(ended.err.contains("1 of 3 items failed: notes/b.md: "), "{}", ended.err);
+    garden.follow_text(&broken.replace("text = \"\"", "text = \"Roses.\""));
+    let before = calls(&garden);
+    let again = garden.expect(0, &["retry", &run_of(&garden), "review"]);
+    assert_eq!((again.out.as_str(), calls(&garden)), ("Summed.\n", before + 2), "{}", again.err);
+
+    garden.follow_text(broken);
+    garden.write("work.md", &REVIEW.replace("ALLOW", ", allow failures"));
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert_eq!(ended.out, "Summed.\n", "{}", ended.err);
+    let joined = std::fs::read_to_string(garden.run_folder().join("tasks/review.md")).unwrap();
+    assert!(joined.starts_with("1 of 3 items failed:\n\n- notes/b.md: "), "{joined}");
+}
+
+/// Items of an earlier result and of a table; a list that is none fails the task with a reason.
+///
+/// covers: 3.16
+#[test]
+fn items_come_from_results_and_tables() {
+    let garden = TestProject::scripted(
+        "[[rule]]\nprompt = \"Name the beds\"\ntext = \"## Result summary\\nTwo.\\n\\n1. north\\n2. south\"\n\
+         [[rule]]\nprompt = \"Water the north\"\ntext = \"Wet north.\"\n[[rule]]\nprompt = \"Water the south\"\ntext = \"Wet south.\"\n\
+         [[rule]]\nprompt = \"name: Ann\"\ntext = \"Ann mows.\"\n[default]\ntext = \"Nobody.\"\n",
+    );
+    garden.write("people.csv", "name,day\nAnn,Monday\nBo,Friday\n");
+    garden.write("empty.md", "No list.\n");
+    let head = "## Goals / summary\nAll done.\n\n**plan complete**\n## Tasks\n";
+    let task = |name: &str, need: &str, more: &str| {
+        format!(
+            "### Task section\n- **Name** {name}\n- **What is needed** {need}\n{more}- **Expected output** A list.\n\n"
+        )
+    };
+    let sheet = [
+        head.to_owned(),
+        task("Beds", "Name the beds.", ""),
+        task("Water", "Water the {bed} bed.", "- **For each** bed in [Beds](#beds-results)\n"),
+        task("Plan", "Say who mows.", "- **For each** person in [People](people.csv)\n"),
+        task("None", "Look.", "- **For each** thing in [Empty](empty.md)\n"),
+    ];
+    garden.write("work.md", &sheet.concat());
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--set", "iterate=never"]);
+    assert!(ended.err.contains("empty.md gives no items: it contains no list"), "{}", ended.err);
+    let read = |name: &str| std::fs::read_to_string(garden.run_folder().join("tasks").join(name)).unwrap();
+    assert_eq!(read("water.md"), "## north\n\nWet north.\n\n## south\n\nWet south.\n");
+    assert_eq!(read("plan.md"), "## name: Ann\n\nAnn mows.\n\n## name: Bo\n\nNobody.\n");
+}
+
+/// A task that changes files is approved once for all its items, and then each change is shown.
+///
+/// covers: 3.16, 11.2
+#[test]
+fn one_approval_covers_all_items() {
+    let change = |name: &str, old: &str, new: &str| {
+        format!(
+            "[[rule]]\nprompt = \"words in notes/{name}\"\ntext = \"## Change details\\n- **file_path** notes/{name}\\n```\\n{old}\\n```\\n```\\n{new}\\n```\\n## Result summary\\nFixed.\"\n"
+        )
+    };
+    let replies = change("a.md", "Tomatos.", "Tomatoes.")
+        + &change("b.md", "Roses.", "Roses!")
+        + "[default]\ntext = \"**no changes needed**\\n\\nnotes/sub/c.md says `Kale is fine`.\"\n";
+    let garden = project(&replies);
+    garden.write("notes/sub/c.md", "Kale is fine.\n");
+    let sheet = "## Goals / summary\nFixed.\n\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Fix\n\
+        - **What is needed** Fix the words in {file}.\n- **Skill** edit_document\n- **For each** file in [Notes](notes/)\n- **Expected output** A change.\n";
+    garden.write("work.md", sheet);
+    let first = garden.expect(3, &["run", "--sheet", "work.md"]);
+    assert!(first.err.contains("for each: file in notes/"), "{}", first.err);
+    let second = garden.expect(3, &["approve", "--resume"]);
+    assert!(second.err.contains("+Tomatoes.") && second.err.contains("+Roses!"), "both at once: {}", second.err);
+    let last = garden.expect(0, &["approve", "--resume"]);
+    assert_eq!(garden.read("notes/a.md"), "Tomatoes.\n", "{}", last.err);
+    assert_eq!(garden.read("notes/b.md"), "Roses!\n");
+}

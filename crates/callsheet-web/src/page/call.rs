@@ -62,7 +62,7 @@ pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
 fn facts(call: &CallRecord, request: &ModelRequest) -> String {
     let mut facts = vec![one_line(&call.model, 80), format!("attempt {}", call.attempt)];
     if let Some(earlier) = &call.reused {
-        facts.push(format!("asks what {} asked, and has its reply", earlier.words()));
+        facts.push(format!("repeats the request of {} and reuses its reply", earlier.words()));
     }
     if call.sends > 1 {
         facts.push(format!("{} sends", call.sends));

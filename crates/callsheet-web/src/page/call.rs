@@ -1,4 +1,5 @@
-//! One model call: the prompt in its parts, the reply beside what was read of it, repairs and issues at their lines.
+//! One model call: the parts of the prompt, the reply beside what was read from it, and repairs and issues at their
+//! lines.
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::nouns::tokens;
@@ -15,7 +16,7 @@ use super::run::RunPage;
 use super::task::{blob, call_line};
 use callsheet_app::{CallRecord, Refusal, one_line};
 
-/// Lines of a reply beyond which notes stand below it and not in it.
+/// In replies with more lines than this, notes are below the reply instead of inside it.
 const LINES: usize = 2_000;
 
 /// The call as a page of its own.
@@ -36,7 +37,7 @@ pub(crate) fn page(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refu
         .page(&body))
 }
 
-/// The call, for a page or a part of one.
+/// The call, for a page or a part of a page.
 pub(crate) fn part(page: &RunPage<'_>, call: &CallRecord) -> Result<Markup, Refusal> {
     let unreadable =
         |error: serde_json::Error| Refusal::internal(format!("can't read the recorded call: {error}"), String::new());
@@ -88,7 +89,7 @@ fn facts(call: &CallRecord, request: &ModelRequest) -> String {
     facts.join(" · ")
 }
 
-/// Tokens of a text, by estimate.
+/// The estimated number of tokens of a text.
 fn count(text: &str) -> Markup {
     html! { span.facts { " about " (thousands(u64::from(tokens(text)))) " tokens" } }
 }
@@ -152,7 +153,7 @@ fn notes(call: &CallRecord) -> Vec<Note> {
     repairs.chain(issues).collect()
 }
 
-/// The reply line by line, with what was repaired and what is wrong below the line it is about.
+/// The reply line by line. Repairs and issues are below the lines that they refer to.
 fn reply_lines(call: &CallRecord, text: &str) -> Markup {
     let notes = notes(call);
     let lines: Vec<&str> = text.lines().collect();

@@ -1,4 +1,5 @@
-//! The changes of a run: what waits, what was approved, kept in part or denied and with which words, and what was reverted.
+//! The changes of a run: those that wait; those that were approved, partly kept or denied, with the person's words;
+//! and those that were reverted.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `gc`: removes what no run of this project needs any more.
+//! `gc`: removes data that no run of this project needs any more.
 
 use callsheet_core::view::counted;
 use callsheet_store::{Collected, SqliteStore};

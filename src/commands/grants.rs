@@ -1,4 +1,4 @@
-//! `grants`: what commands are allowed for longer than one answer.
+//! `grants`: lists, adds and revokes permissions of commands that last longer than one answer.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ fn give(setup: &Setup, what: GrantedThing, scope: &Scope, add: &GrantsAddArgs) -
     super::say(setup, &format!("grant {}: {}", grant.n, line(&grant)))
 }
 
-/// Where the arguments allow it.
+/// The scope that the arguments select.
 fn scope(setup: &Setup, add: &GrantsAddArgs) -> Result<Scope, Failure> {
     let Some(name) = &add.run else {
         return Ok(if add.everywhere { Scope::default() } else { setup.grants().here() });
@@ -59,7 +59,7 @@ pub(super) fn unusable(setup: &Setup, error: &std::io::Error) -> Failure {
     )
 }
 
-/// Settings that grant something, and the kinds of grants that they are.
+/// The settings that grant something, with the kinds of grants.
 const SETTINGS: [(&str, &str); 4] =
     [("tools.hosts", "host"), ("tools.caches", "write"), ("tools.shown", "read"), ("tools.environment", "variable")];
 
@@ -94,7 +94,7 @@ fn list(setup: &Setup) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A grant in words: what, where, how long.
+/// A grant in words: what, where, and for how long.
 pub(super) fn line(grant: &Grant) -> String {
     let what = grant.what.shown();
     let Scope { project, run, task } = &grant.scope;
@@ -114,7 +114,7 @@ fn shown(path: &Path) -> String {
     visible_line(&path.display().to_string())
 }
 
-/// What the arguments mean, if it can be granted.
+/// What the arguments allow, if it can be granted.
 fn wanted(setup: &Setup, what: &GrantsWhat) -> Result<Vec<GrantedThing>, Failure> {
     match what {
         GrantsWhat::Host { names } => names.iter().map(|name| host(name)).collect(),
@@ -149,7 +149,7 @@ fn variable(name: &str) -> Result<GrantedThing, Failure> {
     Err(Failure::usage(format!("{} {why}", visible_line(name)), "name a variable of your environment"))
 }
 
-/// A folder that commands can be let write to: what the run would leave out is refused here.
+/// A folder that commands may be allowed to write to. Folders that a run would ignore are refused here.
 fn writable(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     let folder = existing(path)?;
     let workspace = workspace(setup)?;
@@ -165,8 +165,8 @@ fn workspace(setup: &Setup) -> Result<Workspace, Failure> {
     Ok(setup.folders.kept().into_iter().fold(workspace, Workspace::keeping))
 }
 
-/// Something protected in the project, be it there or not. A path counts from where the person stands or, if it leads out of
-/// the project from there, from the project.
+/// A protected file or folder of the project, which need not exist. A path is relative to the person's current
+/// folder, or to the project if it would lead out of the project from there.
 fn protected(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     let path = from_home(&path.to_string_lossy());
     let here = std::env::current_dir().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `doctor` says of the stored runs.
+//! The findings of `doctor` about the stored runs.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::setup::{Setup, store_failure};
 
 use super::doctor::{Finding, bad, good};
 
-/// Reads all that is stored of this project.
+/// Checks everything that is stored for this project.
 pub(super) fn stored(setup: &Setup) -> Vec<Finding> {
     let folder = setup.store_folder();
     if !setup.has_store() {
@@ -80,7 +80,7 @@ fn advice(damage: &Damage, folder: &Path) -> String {
     }
 }
 
-/// Runs that changed files, and of which the store knows nothing any more.
+/// Runs that changed files and that the store no longer contains.
 fn lost_runs(folder: &Path, known: &[&str]) -> Vec<Finding> {
     let runs = std::fs::read_dir(folder.join("kept")).into_iter().flatten().flatten();
     let lost = runs.filter(|run| run.path().join("journal").is_dir());

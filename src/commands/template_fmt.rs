@@ -1,4 +1,5 @@
-//! `template fmt`: a file in the short form or in XML, the same tree; `template schema`.
+//! `template fmt`: prints a file in the short form or in XML, with the same tree. `template schema` prints the
+//! schema.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -56,7 +57,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     Ok(Exit::Complete)
 }
 
-/// The templates in a form, if they are the same there.
+/// The templates in a form, if the form preserves them.
 fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<String, Failure> {
     let (text, lost) = match form {
         TemplateForm::Yaml => print_short(&reading.templates),
@@ -73,7 +74,7 @@ fn printed(file: &str, form: TemplateForm, reading: &FileReading) -> Result<Stri
     Err(Failure::usage(what, "change that first; nothing was written"))
 }
 
-/// A file name by which the form is read.
+/// A file name with which the reader expects this form.
 fn name_of(form: TemplateForm) -> &'static str {
     match form {
         TemplateForm::Yaml => "printed.yaml",
@@ -81,7 +82,7 @@ fn name_of(form: TemplateForm) -> &'static str {
     }
 }
 
-/// Writes beside a file, never over one.
+/// Writes a new file beside the given one. Never overwrites a file.
 fn write(path: &Path, form: TemplateForm, text: &str) -> Result<String, Failure> {
     let ending = if form == TemplateForm::Yaml { "yaml" } else { "xml" };
     let place = path.with_extension(ending);

@@ -1,4 +1,4 @@
-//! `undo`: take the changes of a run, or of some of its tasks, back, byte for byte, newest first.
+//! `undo`: reverts the changes of a run or of some of its tasks, byte for byte, newest first.
 
 use callsheet_app::{RunCommand, undo_lines};
 

@@ -1,5 +1,5 @@
-//! Every key a configuration file may set: its type, whether an untrusted project may set it, and the words `doctor`
-//! and the documentation show.
+//! All keys of a configuration file: the type, whether an untrusted project may set it, and the description for
+//! `doctor` and the documentation.
 
 /// Type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Kind {
     AtLeastOne,
     /// A number, at least 0.
     Number,
-    /// A number above 0 and at most 1.
+    /// A number above 0 and up to 1.
     Share,
     /// `true` or `false`.
     Flag,
@@ -20,35 +20,35 @@ pub enum Kind {
     List,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// What happens at a gate when nobody can answer: a word, or slugs of tasks.
+    /// What happens at a gate if nobody can answer: a word, or slugs of tasks.
     Headless,
     /// A program and its arguments: a list, or a text of words.
     Command,
 }
 
-/// Whose file may set a key.
+/// Which files may set a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SetBy {
-    /// Any project's.
+    /// The file of any project.
     AnyProject,
-    /// That of a project which the user trusts.
+    /// The file of a project that the user trusts.
     TrustedProject,
-    /// Only the user's own.
+    /// Only the user's file.
     User,
 }
 
-/// One key. `*` in the name stands for a name chosen by the user.
+/// A key. `*` in its name stands for a name that the user chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Dotted name.
+    /// The dotted name.
     pub name: &'static str,
-    /// Type.
+    /// The type.
     pub kind: Kind,
-    /// Whose file may set it.
+    /// Which files may set it.
     pub set_by: SetBy,
-    /// What it means.
+    /// The description.
     pub about: &'static str,
-    /// The field of the settings that it sets, where that has another name.
+    /// The field of the settings that it sets, if the field has another name.
     pub field: Option<&'static str>,
 }
 
@@ -220,10 +220,11 @@ pub const KEYS: &[Key] = &[
     guarded("limits.warning_threshold", Kind::Share, "share of a limit at which Callsheet warns you"),
 ];
 
-/// What `approval.headless` may be in a file or variable; more is given by a flag, for one run.
+/// The values of `approval.headless` that a file or variable may set. Other values can only be set by a flag, for one
+/// run.
 pub(super) const STANDING_HEADLESS: &[&str] = &["stop", "deny"];
 
-/// The key that a dotted name means.
+/// The key for a dotted name.
 pub fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| {
         let mut pattern = key.name.split('.');

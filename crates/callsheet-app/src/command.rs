@@ -136,7 +136,6 @@ impl Order {
     /// A new order.
     ///
     /// # Errors
-    ///
     /// The system cannot provide random bytes for the key.
     pub fn new(by: AnsweredBy, command: RunCommand) -> Result<Self, Refusal> {
         Ok(Self { by, key: new_key()?, revision: None, command })
@@ -156,7 +155,6 @@ impl Order {
 /// A new key, which no other order has.
 ///
 /// # Errors
-///
 /// The system cannot provide random bytes.
 pub fn new_key() -> Result<String, Refusal> {
     let mut bytes = [0_u8; 16];

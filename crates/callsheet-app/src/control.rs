@@ -58,42 +58,36 @@ pub trait RunControl: Send + Sync {
     /// All runs, newest first.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     fn list(&self) -> Result<Vec<RunSummary>, Refusal>;
 
     /// The entries that were recorded for a run after `seen`, in order. [`RunView::take`] folds them.
     ///
     /// # Errors
-    ///
     /// There is no such run, or the record cannot be read.
     fn watch(&self, run: &RunId, seen: Cursor) -> Result<Vec<LogEntry>, Refusal>;
 
     /// A recorded text.
     ///
     /// # Errors
-    ///
     /// There is no such text, or the record cannot be read.
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, Refusal>;
 
     /// Whether there are messages for a run that it has not handled yet.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     fn has_messages(&self, run: &RunId) -> Result<bool, Refusal>;
 
     /// The view of an open gate.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     fn gate(&self, run: &RunView, gate: &Gate) -> Result<GateView, Refusal>;
 
     /// The views of a run's open gates, in the order in which they were opened.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     fn gates(&self, run: &RunView) -> Result<Vec<GateView>, Refusal>;
 
@@ -110,14 +104,12 @@ pub trait RunControl: Send + Sync {
     /// Carries out a command, or sends it to the process that drives the run.
     ///
     /// # Errors
-    ///
     /// Why the command was refused, and what to do instead. Nothing was done, unless the refusal says so.
     fn order(&self, run: &RunId, order: &Order) -> Result<Receipt, Refusal>;
 
     /// Resumes a run that no process drives, in a new process.
     ///
     /// # Errors
-    ///
     /// The run is already driven, or the process cannot be started.
     fn resume(&self, run: &RunId) -> Result<Receipt, Refusal>;
 
@@ -127,14 +119,12 @@ pub trait RunControl: Send + Sync {
     /// The text of a run's plan file on disk, or the rendered plan if there is no file.
     ///
     /// # Errors
-    ///
     /// The file cannot be read.
     fn sheet(&self, run: &RunView) -> Result<String, Refusal>;
 
     /// What an edit of the plan file would change. Nothing is written.
     ///
     /// # Errors
-    ///
     /// The project cannot be read.
     fn check_sheet(&self, run: &RunView, text: &str) -> Result<SheetCheck, Refusal>;
 }

@@ -26,7 +26,6 @@ pub trait Host: Send + Sync {
     /// The store. `None` if the project has none yet. Callers that only read never create one.
     ///
     /// # Errors
-    ///
     /// The store cannot be used.
     fn store(&self) -> Result<Option<Arc<dyn Store>>, Refusal>;
 
@@ -36,7 +35,6 @@ pub trait Host: Send + Sync {
     /// The services for reading a plan file of a run with these settings. They cannot call a model.
     ///
     /// # Errors
-    ///
     /// The project cannot be read.
     fn reading(&self, store: Arc<dyn Store>, id: &RunId, settings: &Settings) -> Result<Services, Refusal>;
 
@@ -53,14 +51,12 @@ pub trait Host: Send + Sync {
     /// Allows something in this project until it is revoked. Returns what was granted, in words.
     ///
     /// # Errors
-    ///
     /// The list of grants cannot be written.
     fn grant(&self, what: GrantedThing) -> Result<String, Refusal>;
 
     /// Starts a process that resumes a run and outlives this process. Returns what was done, in words.
     ///
     /// # Errors
-    ///
     /// The process cannot be started.
     fn start(&self, run: &RunId) -> Result<String, Refusal>;
 

@@ -136,7 +136,6 @@ impl Home {
 /// Shows the first screen until the person makes a choice.
 ///
 /// # Errors
-///
 /// The terminal cannot be used.
 pub fn home(mut home: Home, colour: bool) -> std::io::Result<Wish> {
     let gone = CancellationToken::new();

@@ -81,7 +81,6 @@ pub(crate) fn take() -> std::io::Result<()> {
 /// Shows a run that any process drives, until the person leaves.
 ///
 /// # Errors
-///
 /// The terminal cannot be used.
 pub fn watch(viewer: Box<Viewer>, news: Receiver<News>, colour: bool) -> std::io::Result<Leave> {
     let gone = CancellationToken::new();

@@ -23,14 +23,12 @@ pub trait Outside: Send {
     /// meanwhile.
     ///
     /// # Errors
-    ///
     /// There is no editor, or it failed.
     fn edit_sheet(&self) -> Result<(), String>;
 
     /// Opens a hunk in the person's editor and waits until the editor ends. `None` if the person deleted the hunk.
     ///
     /// # Errors
-    ///
     /// There is no editor, or it failed.
     fn edit_hunk(&self, hunk: &Hunk) -> Result<Option<String>, String>;
 

@@ -103,7 +103,6 @@ impl Visit {
     /// A run in its current state.
     ///
     /// # Errors
-    ///
     /// There is no such run, or the store cannot be read.
     pub fn with_run<T>(&self, id: &RunId, see: impl FnOnce(&RunPage<'_>) -> Result<T, Refusal>) -> Result<T, Refusal> {
         let summary = self.record.summary(id)?;

@@ -81,7 +81,6 @@ impl Guard {
     /// A new name and a new token for the server at this port.
     ///
     /// # Errors
-    ///
     /// The system cannot provide random bytes.
     pub fn new(port: u16) -> Result<Self, Refusal> {
         let host = format!("{}.localhost:{port}", random::<NAME_BYTES>()?);

@@ -78,7 +78,6 @@ pub struct Listeners {
 /// listens on both addresses.
 ///
 /// # Errors
-///
 /// The port is in use.
 pub async fn listen(port: u16) -> io::Result<Listeners> {
     for _ in 0..TRIES {
@@ -99,7 +98,6 @@ pub async fn listen(port: u16) -> io::Result<Listeners> {
 /// Serves until the future is dropped.
 ///
 /// # Errors
-///
 /// A listener fails.
 pub async fn serve(listeners: Listeners, router: Router) -> io::Result<()> {
     let serving = listeners.each.into_iter().map(|listener| axum::serve(listener, router.clone()).into_future());

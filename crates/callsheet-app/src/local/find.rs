@@ -11,7 +11,6 @@ use crate::view::Folded;
 /// Reads a run from the record. An edit of its plan file that was not read yet is not included.
 ///
 /// # Errors
-///
 /// The record cannot be read.
 pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Refusal> {
     let id = &found.run;
@@ -24,7 +23,6 @@ pub fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Re
 /// suitable runs.
 ///
 /// # Errors
-///
 /// No run or several runs are suitable.
 pub fn find_run(
     store: &Arc<dyn Store>,

@@ -46,7 +46,6 @@ impl LocalRuns {
     /// The existing store.
     ///
     /// # Errors
-    ///
     /// The project has no runs, or the store cannot be used.
     pub fn store(&self) -> Result<Arc<dyn Store>, Refusal> {
         if let Some(store) = self.store.get() {
@@ -67,7 +66,6 @@ impl LocalRuns {
     /// anything.
     ///
     /// # Errors
-    ///
     /// The edited file has errors or cannot be read.
     pub fn take_in(&self, found: &RunSummary, run: &RunView) -> Result<bool, Refusal> {
         sheet::take_in(self, found, run)
@@ -76,7 +74,6 @@ impl LocalRuns {
     /// Whether the plan file of a run was edited.
     ///
     /// # Errors
-    ///
     /// The file cannot be read.
     pub fn is_edited(&self, id: &RunId, run: &RunView) -> Result<bool, Refusal> {
         sheet::edited_on_disk(self, id, run)

@@ -60,7 +60,6 @@ impl RunView {
     /// Takes the next entry of the log.
     ///
     /// # Errors
-    ///
     /// The entry does not fit. The view is unchanged.
     pub fn take(&mut self, entry: &LogEntry) -> Result<(), Reject> {
         self.run.apply(entry)

@@ -189,7 +189,6 @@ pub(super) fn readers_of(run: &Run, slug: &Slug) -> BTreeSet<Slug> {
 /// too.
 ///
 /// # Errors
-///
 /// The part is running, or something that uses its result is running.
 pub(super) fn check_part(run: &Run, slug: &Slug) -> Result<(), Reject> {
     let caller = call_of(run, slug)?.caller.task;
@@ -200,7 +199,6 @@ pub(super) fn check_part(run: &Run, slug: &Slug) -> Result<(), Reject> {
 /// Checks whether a task that is done may be repeated.
 ///
 /// # Errors
-///
 /// A task that reads its result is running or is changing files.
 pub(super) fn check_redo(run: &Run, slug: &Slug) -> Result<(), Reject> {
     for reader in readers_of(run, slug) {

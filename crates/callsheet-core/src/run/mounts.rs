@@ -173,7 +173,6 @@ pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, Ski
 /// The returned call whose tree contains the task. It begins again with the task.
 ///
 /// # Errors
-///
 /// The call has not ended, or its caller has gone on without it.
 pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
     let refused = || Reject::NotEndedOrRead(slug.clone());

@@ -63,7 +63,6 @@ pub struct Automatic {
 /// The template that a request runs instead of being planned, if all four conditions are true (spec 10).
 ///
 /// # Errors
-///
 /// Otherwise the candidates, at most five, which the planner gets as suggestions.
 pub fn choose_automatically(templates: &[&Template], request: &str) -> Result<Automatic, Vec<Match>> {
     let rows = match_templates(templates.iter().copied(), &Query::of_text(request));

@@ -21,7 +21,6 @@ pub struct Violation {
 /// Compiles a schema. References to other documents are never followed.
 ///
 /// # Errors
-///
 /// The value is not a JSON Schema.
 pub fn compile(schema: &Value) -> Result<Schema, String> {
     if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
@@ -57,7 +56,6 @@ fn elsewhere(schema: &Value) -> Option<&str> {
 /// Compiles the text of a schema.
 ///
 /// # Errors
-///
 /// The text is not JSON, or not a JSON Schema.
 pub fn read(text: &str) -> Result<Schema, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;

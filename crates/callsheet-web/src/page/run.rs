@@ -129,7 +129,6 @@ impl RunPage<'_> {
     /// The pieces of a page.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     pub fn pieces(&self, view: &View) -> Result<Vec<Piece>, Refusal> {
         let page = &Self { at: view.at(), ..self.clone() };
@@ -156,7 +155,6 @@ impl RunPage<'_> {
     /// The whole page. `said` is the outcome of the last action.
     ///
     /// # Errors
-    ///
     /// The record cannot be read.
     pub fn page(&self, view: &View, said: Option<&Result<String, Refusal>>) -> Result<Markup, Refusal> {
         let project = self.runs.project();

@@ -73,7 +73,6 @@ impl Operators {
     /// The trees after a repetition of a returned task, and the leaves with a new handler or process.
     ///
     /// # Errors
-    ///
     /// A task that read its result is still running.
     pub(in crate::run) fn retried(&self, number: usize) -> Result<(Self, Vec<usize>), Reject> {
         let mut after = self.clone();

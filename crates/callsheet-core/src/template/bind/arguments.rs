@@ -30,7 +30,6 @@ pub struct Evaluated {
 /// Evaluates an argument. `nested` is the result if the value is an operator.
 ///
 /// # Errors
-///
 /// A name has no value.
 pub fn argument_value(
     argument: &Argument,
@@ -104,7 +103,6 @@ fn from_value(
 /// chain of its caller with the arguments inside.
 ///
 /// # Errors
-///
 /// A parameter has no value, a value has a wrong type, or no parameter takes an argument.
 pub fn bind_call(
     template: &Template,
@@ -134,7 +132,6 @@ pub(super) type Given = Option<(Bound, bool)>;
 /// The values of parameters. Values that come later are not checked.
 ///
 /// # Errors
-///
 /// A parameter has no value, a value has a wrong type, or no parameter takes an argument.
 pub(super) fn bind_params(
     params: &[Param],
@@ -234,7 +231,6 @@ fn typed(bound: Bound, kind: ValueType, literal: bool) -> Result<Bound, String> 
 /// The names and values of a task's inputs. `nested` contains the results of inputs that are operators.
 ///
 /// # Errors
-///
 /// A required input has no value, or a name in an input has none.
 pub fn bind_inputs(
     node: &Node,

@@ -91,7 +91,6 @@ pub fn resolve_text(
 /// Fills all texts of a task and collects all names without a value.
 ///
 /// # Errors
-///
 /// A name has no value.
 pub fn resolve_task(node: &Node, environment: &Environment, task: &str) -> Result<ResolvedTask, Vec<Missing>> {
     let mut missing = Vec::new();
@@ -115,7 +114,6 @@ pub fn resolve_task(node: &Node, environment: &Environment, task: &str) -> Resul
 /// caller may be inserted (spec 8).
 ///
 /// # Errors
-///
 /// A name has no value, or its value is not trusted.
 pub fn resolve_command(
     command: &Command,

@@ -180,7 +180,6 @@ pub trait Operator {
     /// Opens the operator: chooses the parts to run and binds further names.
     ///
     /// # Errors
-    ///
     /// A name has no value, or a list is not a list.
     fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>>;
 

@@ -74,7 +74,6 @@ pub trait Parts {
     /// The part at a place, if it has returned.
     ///
     /// # Errors
-    ///
     /// It has not returned. The move is to open it or to wait for it.
     fn after(&self, place: ChildSlot) -> Result<Part, Move> {
         match self.part(place) {
@@ -132,25 +131,21 @@ pub trait Opening {
     /// The plan for a handler that performs its work.
     ///
     /// # Errors
-    ///
     /// A name has no value.
     fn handler(&self) -> Result<Plan, Box<TaskError>>;
     /// The plan for a process that performs its work.
     ///
     /// # Errors
-    ///
     /// A name has no value, or a value may not be inserted into a command.
     fn process(&self, script: &Script) -> Result<Plan, Box<TaskError>>;
     /// The elements of a list.
     ///
     /// # Errors
-    ///
     /// There is no such list, or it is too long.
     fn elements(&self, items: &PathUse) -> Result<Vec<(String, Bound)>, Box<TaskError>>;
     /// The names that the body of a called template sees.
     ///
     /// # Errors
-    ///
     /// There is no such template, it is nested too often, or arguments do not fit.
     fn passed(&self, inputs: &Names) -> Result<Names, Box<TaskError>>;
 }

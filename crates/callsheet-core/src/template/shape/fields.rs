@@ -66,7 +66,6 @@ impl Shape {
     /// The shape that the steps lead to.
     ///
     /// # Errors
-    ///
     /// The steps lead nowhere for every possible value.
     pub fn path(&self, steps: &[Step]) -> Result<Self, Box<Miss>> {
         let mut here = self.clone();

@@ -235,7 +235,6 @@ impl ContextPart {
 /// Applies the written settings to the defaults.
 ///
 /// # Errors
-///
 /// Two written settings exclude each other (T040).
 pub fn resolve(defaults: Settings, explicit: &PartialContext) -> Result<(Settings, Option<Yielded>), ContextPart> {
     let mut settings = Settings {

@@ -69,7 +69,6 @@ impl Expression {
     /// Parses an expression. A fault is its byte offset and a description.
     ///
     /// # Errors
-    ///
     /// The text does not follow the grammar or exceeds its bounds.
     pub fn parse(text: &str) -> Result<Self, (usize, String)> {
         Self::read(text).map(|(expression, _)| expression)

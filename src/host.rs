@@ -87,7 +87,7 @@ impl Host for Program {
         list.add(what, list.here(), None).map(|grant| grant.told()).map_err(|error| {
             Refusal::internal(
                 format!("can't use the list of grants, {}: {error}", list.file().display()),
-                "repair or delete the file; until then no grant counts",
+                "repair or delete the file; until then, no grant is valid",
             )
         })
     }
@@ -134,6 +134,6 @@ fn last_words(file: &mut File) -> String {
     let read = file.seek(SeekFrom::Start(length.saturating_sub(LAST_WORDS))).and_then(|_| file.read_to_end(&mut bytes));
     match read {
         Ok(_) => String::from_utf8_lossy(&bytes).trim().to_owned(),
-        Err(error) => format!("its words can't be read: {error}"),
+        Err(error) => format!("its output can't be read: {error}"),
     }
 }

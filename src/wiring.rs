@@ -174,7 +174,7 @@ pub fn set_aside_left(setup: &Setup, observer: &dyn Observer) {
 fn tell_of_grants(setup: &Setup, observer: &dyn Observer) {
     let list = setup.grants();
     if let Err(error) = list.all() {
-        let words = format!("note: no grant counts, since {} can't be read: {error}", list.file().display());
+        let words = format!("note: no grant is valid, because {} can't be read: {error}", list.file().display());
         observer.see(&Signal::Notice(&words));
     }
 }

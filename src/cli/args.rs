@@ -171,11 +171,11 @@ pub struct ContinueArgs {
 /// A limit of a task and its new bound.
 fn task_limit(text: &str) -> Result<(String, f64), String> {
     let (name, max) = text.split_once('=').ok_or("write TASK.LIMIT=N, as in tests.timeout_seconds=900")?;
-    let max = max.trim().parse().map_err(|_| format!("{max} is no number"))?;
+    let max = max.trim().parse().map_err(|_| format!("{max} is not a number"))?;
     let name = name.trim();
     if name.split_once('.').is_none_or(|(task, limit)| task.is_empty() || limit.is_empty()) {
         return Err(format!(
-            "{name} names no task; write TASK.LIMIT=N, or raise a limit of the run with --set limits.NAME=N"
+            "{name} does not name a task; write TASK.LIMIT=N, or raise a limit of the run with --set limits.NAME=N"
         ));
     }
     Ok((name.to_owned(), max))

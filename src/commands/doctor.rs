@@ -107,8 +107,8 @@ fn skills(setup: &Setup) -> Vec<Finding> {
         (count > 0).then(|| good(format!("skills in {}: {count}{others}", shown(setup, &folder))))
     });
     let errors = loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error).count();
-    let words = || format!("{} in files of skills, which are skipped", counted(errors, "error"));
-    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` names each"));
+    let words = || format!("{} in skill files, which are skipped", counted(errors, "error"));
+    let broken = (errors > 0).then(|| bad(words(), "`callsheet skill check` lists them"));
     folders.chain(broken).collect()
 }
 
@@ -124,7 +124,7 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
     if let Err(why) = &holding.apart {
         findings.push(bad(
             format!("commands get no namespaces of their own: {why}"),
-            "allow namespaces of users; if a container around Callsheet is the border, set tools.contained = true",
+            "allow user namespaces; if a container around Callsheet confines commands, set tools.contained = true",
         ));
     }
     let kept = setup.folders.kept().into_iter();
@@ -132,7 +132,7 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
         && workspace.holds_kept()
     {
         findings.push(bad(
-            "commands are disabled: the project contains Callsheet's own folders, which hold your approvals, or lies in one",
+            "commands are disabled: the project contains Callsheet's own folders, which contain your approvals, or is inside one",
             "work in another folder, or move Callsheet's folders with CALLSHEET_HOME",
         ));
     }

@@ -71,7 +71,7 @@ fn by_words(setup: &Setup, services: &Services, text: &str, budget: u32) -> Resu
         super::print(&harmless(&line))?;
     }
     if material.left_out > 0 && !setup.json {
-        tell!("{} more fit the words and have no room in `budget.material`", material.left_out);
+        tell!("{} more match the words but do not fit into `budget.material`", material.left_out);
     }
     Ok(found.len())
 }
@@ -98,7 +98,7 @@ fn by_index(setup: &Setup, services: &Services, text: &str) -> Result<usize, Fai
     let runtime = super::runtime()?;
     let found = runtime.block_on(async {
         let looked = services.memory.get_relevant_context_for(query).await;
-        looked.map_err(|fault| Failure::internal(format!("can't look into the index: {}", fault.0), ""))
+        looked.map_err(|fault| Failure::internal(format!("can't search the index: {}", fault.0), ""))
     })?;
     for matched in &found.matches {
         let path = std::path::Path::new(&matched.0);

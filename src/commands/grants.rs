@@ -55,7 +55,7 @@ pub(super) fn unusable(setup: &Setup, error: &std::io::Error) -> Failure {
     let file = setup.grants().file().display().to_string();
     Failure::internal(
         format!("can't use the list of grants, {file}: {error}"),
-        "repair or delete the file; until then no grant counts",
+        "repair or delete the file; until then, no grant is valid",
     )
 }
 
@@ -136,14 +136,14 @@ fn host(name: &str) -> Result<GrantedThing, Failure> {
         return Ok(GrantedThing::Host(name.to_owned()));
     }
     let advice = "name a host, such as crates.io, crates.io:8443, *.npmjs.org or localhost:5432";
-    Err(Failure::usage(format!("{} is no host", visible_line(name)), advice))
+    Err(Failure::usage(format!("{} is not a host", visible_line(name)), advice))
 }
 
 fn variable(name: &str) -> Result<GrantedThing, Failure> {
     let letters = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
     let why = match () {
-        () if name.is_empty() || !letters => "is no name of a variable",
-        () if withheld().contains(name) => "holds the key of a provider, which no command sees",
+        () if name.is_empty() || !letters => "is not the name of a variable",
+        () if withheld().contains(name) => "contains the key of a provider, which commands never see",
         () => return Ok(GrantedThing::Variable(name.to_owned())),
     };
     Err(Failure::usage(format!("{} {why}", visible_line(name)), "name a variable of your environment"))
@@ -156,8 +156,8 @@ fn writable(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     if workspace.may_grant_writing(&folder) {
         return Ok(GrantedThing::Write(folder));
     }
-    let what = format!("commands can't be let write to {}", shown(&folder));
-    Err(Failure::usage(what, "name a folder that neither holds Callsheet's own folders nor lies in one"))
+    let what = format!("commands can't be allowed to write to {}", shown(&folder));
+    Err(Failure::usage(what, "name a folder that does not contain Callsheet's own folders and is not inside one"))
 }
 
 fn workspace(setup: &Setup) -> Result<Workspace, Failure> {
@@ -175,8 +175,8 @@ fn protected(setup: &Setup, path: &Path) -> Result<GrantedThing, Failure> {
     if workspace(setup)?.may_grant_protected(below) {
         return Ok(GrantedThing::Protected(below.to_path_buf()));
     }
-    let what = format!("commands can't be let change {}", shown(&path));
-    Err(Failure::usage(what, "name something in the project, but neither `.callsheet` nor what lies in it"))
+    let what = format!("commands can't be allowed to change {}", shown(&path));
+    Err(Failure::usage(what, "name a file or folder of the project, except `.callsheet` and its contents"))
 }
 
 fn existing(path: &Path) -> Result<PathBuf, Failure> {

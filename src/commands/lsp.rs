@@ -178,8 +178,8 @@ impl Project for Host<'_> {
     fn shown(&self, target: &str) -> String {
         let target = match parse_target(target) {
             Ok(target @ (Target::File { .. } | Target::Directory(_) | Target::ProjectDescription)) => target,
-            Ok(_) => return "A run shows this; no file is behind it.".to_owned(),
-            Err(_) => return "This is no target of a link.".to_owned(),
+            Ok(_) => return "Only a run can show this; there is no file for it.".to_owned(),
+            Err(_) => return "This is not a link target.".to_owned(),
         };
         match shown_alone(&target, self.services.disk(), &self.settings.budget) {
             Ok(block) => {

@@ -90,7 +90,7 @@ fn put(setup: &Setup, arguments: &SheetFmtArgs, text: &str, lost: &[String]) -> 
         None => super::print(&harmless(text))?,
     }
     for lost in lost {
-        tell!("note: the new form does not hold {}", one_line(lost, 300));
+        tell!("note: the new form does not contain {}", one_line(lost, 300));
     }
     Ok(Exit::Complete)
 }

@@ -37,7 +37,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     let comments = comment_lines(&file, &text);
     let place = if arguments.write { Some(write(path, form, &printed)?) } else { None };
     if place.is_some() {
-        tell!("remove {file} when you are content: the same template in two files is an error");
+        tell!("remove {file} when you are satisfied: the same template in two files is an error");
     }
     if setup.json {
         let row = serde_json::json!({
@@ -52,7 +52,7 @@ pub(super) fn fmt(setup: &Setup, arguments: &TemplateFmtArgs) -> Result<Exit, Fa
     if !comments.is_empty() {
         let lines: Vec<String> = comments.iter().map(ToString::to_string).collect();
         let lines = lines.join(", ");
-        tell!("{file}: the comments on these lines are lost, copy them by hand: {}", lines);
+        tell!("{file}: the comments on these lines are lost; copy them by hand: {}", lines);
     }
     Ok(Exit::Complete)
 }

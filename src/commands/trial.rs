@@ -245,7 +245,7 @@ impl Trial<'_> {
 
 fn unwritten(error: std::io::Error) -> Failure {
     let what = format!("can't make a temporary project: {error}");
-    Failure::internal(what, "check the space and the rights in the folder for temporary files")
+    Failure::internal(what, "check the free space and the permissions of the folder for temporary files")
 }
 
 /// Ignores signals, because only the result counts.

@@ -23,8 +23,8 @@ pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failur
     let mut trust = Trust::load(&setup.folders);
     if arguments.revoke {
         let was = trust.revoke(&setup.project).map_err(|error| unwritable(&error))?;
-        let now = if was { "is no longer trusted" } else { "was not trusted" };
-        let words = format!("what is in {} {now}", setup.project.display());
+        let now = if was { "are no longer trusted" } else { "were not trusted" };
+        let words = format!("the files in {} {now}", setup.project.display());
         return super::say(setup, &words).map(|()| Exit::Complete);
     }
     let waiting = waiting(setup, &trust)?;

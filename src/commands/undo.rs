@@ -25,6 +25,6 @@ pub(super) fn undo(setup: &Setup, arguments: &UndoArgs) -> Result<Exit, Failure>
     Err(Failure::new(
         Exit::Incomplete,
         "some changes were not reverted, because their files changed after the run",
-        "fix these files by hand; the run's diffs under changes/ hold the originals",
+        "fix these files by hand; the run's diffs under changes/ contain the originals",
     ))
 }

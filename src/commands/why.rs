@@ -43,7 +43,7 @@ pub(super) fn why(setup: &Setup, run: &RunView, found: &RunSummary, task: Option
         };
         super::print(&format!("run {}: {words}\n", found.run))?;
     } else if !at_work && run.about().outcome.is_none() {
-        super::print(&format!("nothing works at the run now: {} resume {}\n", setup.command, found.run))?;
+        super::print(&format!("no process drives the run now: {} resume {}\n", setup.command, found.run))?;
     }
     Ok(Exit::Complete)
 }

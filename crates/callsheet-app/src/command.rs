@@ -159,7 +159,7 @@ impl Order {
 pub fn new_key() -> Result<String, Refusal> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), ""))?;
+        .map_err(|error| Refusal::internal(format!("the system cannot provide random bytes: {error}"), ""))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
@@ -213,7 +213,7 @@ impl Receipt {
         let Self { what, run, arrival, .. } = self;
         match arrival {
             Arrival::Sent { owner } => format!("sent {what} to {run} ({owner})"),
-            Arrival::Saved => format!("saved {what} for {run}; it counts when the run resumes"),
+            Arrival::Saved => format!("saved {what} for {run}; it takes effect when the run resumes"),
             Arrival::Done => what.clone(),
         }
     }

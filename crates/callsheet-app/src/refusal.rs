@@ -32,7 +32,7 @@ pub struct Refusal {
 
 /// The advice if the store cannot be written.
 const READ_ONLY_ADVICE: &str =
-    "`show`, `runs` and `report -o FILE` work all the same; for the rest, make the folder yours to write";
+    "`show`, `runs` and `report -o FILE` still work; for the rest, give yourself write access to the folder";
 
 impl Refusal {
     /// A refusal because the person asked for something that cannot be done.
@@ -87,7 +87,7 @@ fn store_advice(fault: &StoreFault) -> (Kind, &'static str) {
             "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
         }
         StoreFault::ReadOnly(_) => {
-            "`show`, `runs` and `report` work all the same; for more, make its folder yours to write"
+            "`show`, `runs` and `report` still work; for more, give yourself write access to its folder"
         }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };

@@ -25,14 +25,14 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme, area: Rect) {
     if let Some(sure) = &app.sure {
         let question = match sure {
             Sure::Cancel => {
-                " Stop the run? It can be resumed.   y stop   Ctrl-C leave it at work   any other key: continue"
+                " Stop the run? It can be resumed.   y stop   Ctrl-C leave it running   any other key: continue"
                     .to_owned()
             }
             Sure::Undo(files, _) => format!(" Revert {}?   y revert   any other key: keep", named(files)),
             Sure::Retry(task) => {
-                format!(" Do {task} again, with what reads its result?   y retry   any other key: keep")
+                format!(" Run {task} and the tasks that read its result again?   y retry   any other key: keep")
             }
-            Sure::Drop(task) => format!(" Take {task} off the list?   y drop   any other key: keep"),
+            Sure::Drop(task) => format!(" Remove {task} from the list?   y drop   any other key: keep"),
         };
         frame.render_widget(Paragraph::new(Line::styled(cut(&question, cells), theme.person())), area);
         return;

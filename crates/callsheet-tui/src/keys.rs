@@ -343,7 +343,7 @@ fn steers(app: &mut App, viewer: &Viewer, code: KeyCode) -> Next {
         KeyCode::Char('m') => return Next::Mouse,
         KeyCode::Char('d') => match app.picked_row() {
             Some(row) if !row.state.is_ended() => app.sure = Some(Sure::Drop(row.slug.clone())),
-            _ => app.say("choose a task that has not started: only such a one can be dropped"),
+            _ => app.say("choose a task that has not started; only such tasks can be dropped"),
         },
         _ => {}
     }
@@ -354,7 +354,7 @@ fn retry(app: &mut App, viewer: &Viewer) {
     let ended = |state: State| state.is_problem() || state == State::Done;
     let row = app.picked_row().filter(|row| ended(row.state)).map(|row| (row.slug.clone(), row.state));
     match row.filter(|(slug, _)| app.run.may_retry(slug)) {
-        None => app.say("choose a task that has ended: only such a one can be retried"),
+        None => app.say("choose a task that has ended; only such tasks can be retried"),
         Some((task, State::Done)) => app.sure = Some(Sure::Retry(task)),
         Some((task, _)) => retry_now(app, viewer, &task),
     }

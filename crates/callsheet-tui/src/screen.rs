@@ -204,7 +204,9 @@ impl Loop {
                         let edited = self.outside(|viewer| viewer.outside.edit_sheet())?;
                         let rests = self.app.rests();
                         self.app.say(&match edited {
-                            Ok(()) if rests => "an edit of the sheet counts when you resume the run (r)".to_owned(),
+                            Ok(()) if rests => {
+                                "an edit of the sheet takes effect when you resume the run (r)".to_owned()
+                            }
                             Ok(()) => "the run reads the sheet now".to_owned(),
                             Err(why) => why,
                         });

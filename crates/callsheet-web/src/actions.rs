@@ -86,7 +86,7 @@ pub(crate) async fn act(
                 let limits = vec![(fields.one("limit"), max)];
                 and_go_on(app, id, &fields, RunCommand::Raise { limits })
             }
-            Err(_) => Err(Refusal::usage("the new limit is no number", "")),
+            Err(_) => Err(Refusal::usage("the new limit is not a number", "")),
         },
         "answer" => {
             let to = AskingCall {

@@ -143,5 +143,5 @@ pub(crate) async fn blocking<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let visit = visit.clone();
     let done = tokio::task::spawn_blocking(move || work(&visit)).await;
-    done.unwrap_or_else(|_| Err(Refusal::internal("this page could not be made", "reload it; please report it")))
+    done.unwrap_or_else(|_| Err(Refusal::internal("this page could not be built", "reload it; please report it")))
 }

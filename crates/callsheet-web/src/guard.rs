@@ -144,8 +144,9 @@ impl Guard {
 
 fn random<const BYTES: usize>() -> Result<String, Refusal> {
     let mut bytes = [0_u8; BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Refusal::internal(format!("the system gives no random bytes: {error}"), String::new()))?;
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Refusal::internal(format!("the system cannot provide random bytes: {error}"), String::new())
+    })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -127,7 +127,7 @@ impl Stage {
         self.call(&["undo"], Exit::Complete)?;
         let now = std::fs::read_to_string(self.folder.path().join("garden").join(PLAN)).map_err(broken)?;
         if GARDEN.iter().any(|(name, text)| *name == PLAN && *text != now) {
-            return Err(broken(format!("{PLAN} is not what it was")));
+            return Err(broken(format!("{PLAN} was not restored")));
         }
         say(include_str!("words/end.txt"))
     }

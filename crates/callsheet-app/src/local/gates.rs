@@ -127,7 +127,7 @@ impl Asked {
         }
         if open.is_empty() {
             return Err(Refusal::usage(
-                format!("what run {id} asks now was not asked when you looked"),
+                format!("run {id} now asks about something that you have not seen"),
                 "look at what is asked now",
             ));
         }
@@ -196,7 +196,7 @@ impl Asked {
         }
         let tasks = left_out.join(" ");
         chosen.retain(|(gate, _)| !is_left_out(gate));
-        let what = format!("started and never finished: {tasks}; to run again, each has to be named");
+        let what = format!("started and never finished: {tasks}; to run again, name each of them");
         let advice = format!("callsheet approve {} {tasks}", self.found.run);
         if chosen.is_empty() {
             return Err(Refusal::usage(what, advice));
@@ -227,7 +227,9 @@ impl Asked {
             let tasks: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
             let tasks = tasks.join(", ");
             return Err(Refusal::usage(
-                format!("a grant can't answer for {tasks}: it is no command, was interrupted, or nothing holds it"),
+                format!(
+                    "a grant can't answer for {tasks}: it is not a command, was interrupted, or cannot be restricted"
+                ),
                 format!("approve it without --always, or name another task: callsheet show {}", self.found.run),
             ));
         };

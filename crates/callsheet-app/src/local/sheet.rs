@@ -96,8 +96,11 @@ pub(super) fn save(runs: &Ordered<'_>, id: &RunId, seen: &str, text: &str) -> Re
     if found.owner.is_none() {
         take_in(runs, &found, &run)?;
     }
-    let counts =
-        if found.owner.is_some() || run.run().may_edit() { "the run has it" } else { "it counts when the run resumes" };
+    let counts = if found.owner.is_some() || run.run().may_edit() {
+        "the run has it"
+    } else {
+        "it takes effect when the run resumes"
+    };
     let effect = if check.effect.is_empty() { String::new() } else { format!(" {}", check.effect) };
     Ok(Receipt::done(id, format!("Saved; {counts}.{effect}")))
 }

@@ -136,7 +136,7 @@ fn changes_stand(id: &RunId, tasks: &[Slug], changed: &[Slug]) -> Refusal {
     Refusal::usage(
         format!("{} {have} changed files, and the retry would do this again", one_line(&changed.join(", "), 300)),
         format!(
-            "take {their} changes back first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
+            "revert {their} changes first: callsheet undo {id} {}; or leave them in the files: callsheet retry {id} {wanted} --keep-changes",
             changed.join(" ")
         ),
     )

@@ -46,7 +46,7 @@ pub enum Severity {
 /// One repair that was made. Excerpts are at most 120 characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Repair {
-    /// Which.
+    /// The kind of repair.
     pub code: RepairCode,
     /// Place in the original text.
     pub span: Span,
@@ -87,7 +87,7 @@ pub struct Issue {
     pub code: IssueCode,
     /// Whether it rejects the reply.
     pub severity: Severity,
-    /// Where.
+    /// The place of the fault.
     #[serde(rename = "where")]
     pub place: Location,
     /// What is wrong: a clause without a final period.

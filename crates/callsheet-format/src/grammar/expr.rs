@@ -68,7 +68,7 @@ pub enum Expr {
     Choice(Vec<Expr>),
     /// `min` to `max` times.
     Repeat {
-        /// What.
+        /// The repeated expression.
         expr: Box<Expr>,
         /// At least.
         min: u32,

@@ -66,9 +66,9 @@ pub struct TemplateDirs {
 /// An unreadable file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableTemplate {
-    /// Which.
+    /// The file.
     pub file: String,
-    /// Why.
+    /// Why it cannot be read.
     pub reason: String,
 }
 

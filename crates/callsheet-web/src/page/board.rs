@@ -184,7 +184,7 @@ fn about(page: &RunPage<'_>) -> Markup {
             dt { "Slots" } dd { (page.board.header.slots) " pieces of work at a time" }
         }
         p { a href=(page.address("report")) download { "Download this run as a report" } }
-        p.hint { "Choose a task to see what it reads, what its model was asked and said, and what came of it." }
+        p.hint { "Choose a task to see its inputs, its prompts and replies, and its result." }
         p.hint.keys { kbd { "j" } " and " kbd { "k" } " go through tasks, " kbd { "Enter" } " opens one, " kbd { "/" } " searches." }
     }
 }

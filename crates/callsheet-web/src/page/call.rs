@@ -82,7 +82,7 @@ fn facts(call: &CallRecord, request: &ModelRequest) -> String {
         StopReason::End | StopReason::Tools => {}
         StopReason::Length => facts.push("cut at its length limit".to_owned()),
         StopReason::Budget => facts.push("cut at the token budget".to_owned()),
-        StopReason::Repeated => facts.push("stopped, since it only repeated itself".to_owned()),
+        StopReason::Repeated => facts.push("stopped, because it only repeated itself".to_owned()),
         StopReason::Filtered => facts.push("cut by the provider's filter".to_owned()),
         StopReason::Refused => facts.push("declined by the model".to_owned()),
     }

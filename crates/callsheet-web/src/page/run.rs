@@ -264,7 +264,7 @@ impl RunPage<'_> {
                 p.notice.wait { strong { "Your answer is saved. " } "It takes effect when the run resumes." }
             }
             @match &self.started {
-                Some(Started::Working) if !self.is_driven() => { p.notice { "A process has been started and is taking up the run." } }
+                Some(Started::Working) if !self.is_driven() => { p.notice { "A process has been started and is resuming the run." } }
                 Some(Started::Ended { failed: true, words }) if !self.is_driven() => {
                     div.notice.bad { strong { "The resumed process ended with an error." } pre.text { (readable(words)) } }
                 }

@@ -130,8 +130,8 @@ fn nothing(which: &Which) -> Markup {
                 p { "Start one in a terminal, in this project's folder. It appears here at once." }
                 pre { code { "callsheet run \"Which functions count retries, and does the manual agree?\"" } }
             } @else {
-                h2 { "No run has these words" }
-                p { "Each word must stand in the request, the plan or a result." }
+                h2 { "No run contains these words" }
+                p { "Each word must occur in the request, the plan or a result." }
                 p { a.button href="./" { "All runs" } }
             }
         }

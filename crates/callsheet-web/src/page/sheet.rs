@@ -12,9 +12,9 @@ use callsheet_app::{Refusal, SheetCheck};
 /// The pieces beside the editor. The text itself is never sent again, because a person may be typing.
 pub(crate) fn pieces(page: &RunPage<'_>, pieces: &mut Vec<Piece>) {
     let words = html! {
-        @if page.summary.owner.is_some() { p.soft { "The run takes a saved edit over at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
+        @if page.summary.owner.is_some() { p.soft { "The run adopts a saved edit at once: it runs what you add, asks again about what you change, and never starts what you delete." } }
         @else if page.run.about().outcome == Some(Outcome::Complete) { p.soft { "This run is complete. Tasks that you add run when it is resumed." } }
-        @else { p.soft { "The run rests. A saved edit counts at once, and runs when the run is resumed." } }
+        @else { p.soft { "The run rests. A saved edit is recorded at once. Its tasks run when the run is resumed." } }
     };
     pieces.push(Piece::new(Tag::Block, "sheet-notes", "sheet-note", "sheet-note", words));
 }

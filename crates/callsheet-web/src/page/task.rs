@@ -89,7 +89,7 @@ fn head(page: &RunPage<'_>, task: &TaskRun) -> Markup {
         @if (state.is_problem() || state == State::Done) && page.run.may_retry(slug) {
             form method="post" action=(page.action("retry")) {
                 input type="hidden" name="task" value=(slug);
-                button title="Asks for this task again, and runs what reads its result again." { "Retry this task" }
+                button title="Runs this task and the tasks that read its result again." { "Retry this task" }
             }
         }
     }

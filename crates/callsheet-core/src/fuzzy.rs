@@ -15,7 +15,7 @@ const CANDIDATES: usize = 1_000;
 const LOOKED_AT: usize = 12;
 const MEANT: usize = 3;
 
-/// Most edits for which a band is used. For more, the whole table is computed.
+/// The maximum number of edits for which a band is used. For more, the whole table is computed.
 const BAND: usize = 2;
 
 /// Whether `a` becomes `b` by at most `limit` insertions, deletions and replacements of characters.

@@ -209,7 +209,7 @@ impl ServedModel {
     }
 }
 
-/// Most changes to a request within one call.
+/// The maximum number of changes to a request within one call.
 const MAX_CHANGES: u32 = 4;
 
 /// The note about a reply that ended with an unknown word.

@@ -187,7 +187,7 @@ fn undo(app: &Visit, id: &RunId, fields: &Fields) -> Said {
     match receipt.undone.as_ref().is_none_or(|undone| undone.refused.is_empty()) {
         true => Ok(receipt.words()),
         false => {
-            let advice = "fix these files by hand; the diffs below hold the originals";
+            let advice = "fix these files by hand; the diffs below contain the originals";
             Err(Refusal { kind: Kind::Incomplete, ..Refusal::usage(receipt.words(), advice) })
         }
     }

@@ -9,7 +9,7 @@ use crate::template::{AccumulationFormat, InheritContext, Node, TaskResult, cut,
 
 use super::Evaluator;
 
-/// Most bytes of an accumulated entry, and of all of them (spec 5).
+/// The maximum number of bytes of an accumulated entry, and of all of them (spec 5).
 const ENTRY: usize = 32_768;
 const ENTRIES: usize = 262_144;
 

@@ -106,7 +106,7 @@ pub struct Issue {
 /// How many allowed values are listed in full (spec 4.8).
 const ALLOWED: usize = 30;
 
-/// Longest raw block in characters (spec 4.8).
+/// The longest raw block in characters (spec 4.8).
 pub const RAW: usize = 2_000;
 
 impl Span {

@@ -10,7 +10,7 @@ use crate::nouns::Slug;
 pub use fill::{NameChange, fill_names, folded};
 pub use titles::{call_title, distinct_title, reference_title};
 
-/// Longest slug, characters (spec 6.2).
+/// The longest slug, characters (spec 6.2).
 const LONGEST: usize = 64;
 
 /// Heading keys of spec 3.3 and words that references use. They are never slugs of tasks (spec 6.3).

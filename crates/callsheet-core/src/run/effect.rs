@@ -46,7 +46,7 @@ pub enum Effect {
     CheckReferences {
         /// Task.
         task: Slug,
-        /// Counts the checks of this task.
+        /// The number of the check of this task, counted over the whole log.
         n: u32,
         /// The stage at which references are checked.
         stage: ReferenceStage,
@@ -84,14 +84,14 @@ pub enum Effect {
     MergeByCode {
         /// Task.
         task: Slug,
-        /// Counts the merges of this task.
+        /// The number of the merge of this task, counted over the whole log.
         n: u32,
     },
     /// Evaluate a task of the tree; record `Evaluated`.
     Evaluate {
         /// Task.
         task: Slug,
-        /// Counts the evaluations of this task.
+        /// The number of the evaluation of this task, counted over the whole log.
         n: u32,
         /// The phase that is evaluated.
         moment: EvalPhase,
@@ -101,7 +101,7 @@ pub enum Effect {
     Retrieve {
         /// Task.
         task: Slug,
-        /// Counts the lookups of this task.
+        /// The number of the lookup of this task, counted over the whole log.
         n: u32,
         /// The request, as JSON.
         request: BlobId,

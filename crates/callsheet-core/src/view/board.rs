@@ -39,7 +39,7 @@ pub struct Header {
     pub follow_ups: Vec<String>,
     /// The `PROVIDER/MODEL` that answered last.
     pub model: Option<String>,
-    /// Most calls at the same time.
+    /// The maximum number of calls at the same time.
     pub slots: usize,
     /// What the run is doing, in one or a few words.
     pub doing: &'static str,

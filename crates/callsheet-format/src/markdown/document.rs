@@ -14,7 +14,7 @@ use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
 use super::{channels, items, nested, thinking, turn_end, wrapper};
 
-/// Longest line, in bytes, that can be a canonical title alone.
+/// The longest line, in bytes, that can be a canonical title alone.
 const LONGEST_TITLE: usize = 48;
 
 /// What kind of line this is.

@@ -15,7 +15,7 @@ use super::parts::{FragmentTarget, part_of};
 use super::project::Project;
 use super::render::listing_text;
 
-/// Largest file whose text is used to validate changes.
+/// The largest file whose text is used to validate changes.
 const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 
 /// Answers every lookup. The project is walked at most once. It answers more than was asked: also the same lookup for

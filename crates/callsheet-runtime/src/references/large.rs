@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use super::files::Content;
 
-/// Most contents kept. Each holds at most the two ends of a file.
+/// The maximum number of contents kept. Each holds at most the two ends of a file.
 const MOST: usize = 8;
 
 /// A file that changed less than this ago may change again without a visible change of its times.

@@ -60,7 +60,7 @@ pub(crate) struct Ended {
 /// Bounds of a process.
 pub(crate) struct Bounds<'a> {
     pub timeout: Duration,
-    /// Most bytes kept of each stream.
+    /// The maximum number of bytes kept of each stream.
     pub cap: usize,
     pub cancel: &'a CancellationToken,
     /// What it may change.

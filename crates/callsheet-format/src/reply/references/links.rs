@@ -8,11 +8,11 @@ use callsheet_core::issue::RepairCode;
 
 use crate::markdown::{odd_places, straighten};
 
-/// Longest title or target in bytes: a path of 4,096 bytes, all of them escaped, and its fragment. Brackets are paired
-/// in one walk, so reading is linear for any number.
+/// The longest title or target in bytes: a path of 4,096 bytes, all of them escaped, and its fragment. Brackets are
+/// paired in one walk, so reading is linear for any number.
 const LONGEST: usize = 16_000;
 
-/// Longest text, in bytes, of words that name no target.
+/// The longest text, in bytes, of words that name no target.
 const LONGEST_WORDS: usize = 2_000;
 
 /// A link as written.

@@ -129,7 +129,12 @@ pub(in crate::template) const KEYS: &[Key] = &[
         To::In("output_format", "on_parse_failure"),
         "What a reply of another form does.",
     ),
-    key("tools", K::TYPED, To::Own("allowed_tools"), "Tools the model may use; none without this, `default` for all."),
+    key(
+        "tools",
+        K::TYPED,
+        To::Own("allowed_tools"),
+        "Tools that the model may use. If absent, none. `default` means all.",
+    ),
     key("context", K::TYPED, To::Block("context_management"), "What the task sees of its surroundings."),
     key("limits", K::TYPED.or(K::CALL), To::Block("limits"), "Its own limits."),
     key("attempts", K::TYPED, To::In("recovery", "attempts"), "How often it is tried."),

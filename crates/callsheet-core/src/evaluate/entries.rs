@@ -89,7 +89,7 @@ impl Evaluator<'_> {
         found
     }
 
-    /// The same within their caps, without entries that say nothing.
+    /// The entries of `earlier_entries` within their caps, without entries that say nothing.
     pub(super) fn told_entries(&self, op: &NodeInstance) -> (Vec<Entry>, usize) {
         let (mut entries, dropped) = capped(self.earlier_entries(op));
         entries.retain(|entry| !entry.parts().is_empty());

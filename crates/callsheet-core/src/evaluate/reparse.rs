@@ -401,7 +401,7 @@ fn fit(rows: &mut Vec<(&str, String)>, room: u64) {
     }
 }
 
-/// Text between tags.
+/// Escapes text for use between tags.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }

@@ -122,7 +122,7 @@ impl Span {
 }
 
 impl Issue {
-    /// The same as a warning.
+    /// The issue as a warning.
     pub fn warning(mut self) -> Self {
         self.severity = Severity::Warning;
         self

@@ -122,8 +122,8 @@ pub fn default_name(skill: Option<&str>, taken: &BTreeSet<Slug>) -> (String, Slu
     default_name_from(skill, taken, &mut 1)
 }
 
-/// The same, starting at a number below which all are known to be in use. Stores the number after the one that was
-/// found.
+/// Like `default_name`, but starts at a number below which all are known to be in use. Stores the number after the
+/// one that was found.
 pub(super) fn default_name_from(skill: Option<&str>, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let stem = skill.map(str::trim).filter(|skill| !skill.is_empty()).unwrap_or("Task");
     first_free(taken, from, |n| format!("{stem} {n}"))
@@ -134,7 +134,7 @@ pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
     free_name_from(name, taken, &mut 2)
 }
 
-/// The same, starting at a number below which all are known to be in use.
+/// Like `free_name`, but starts at a number below which all are known to be in use.
 pub(super) fn free_name_from(name: &str, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let slug = slug_of(name);
     if !is_taken(&slug, taken) {

@@ -109,7 +109,7 @@ pub struct Budget {
     pub reference: u32 = 8_000,
     /// For all references of one prompt at execution.
     pub prompt: u32 = 24_000,
-    /// For what a task reads that the host creates from a request (spec 2.3).
+    /// For the material of a task that the host creates from a request (spec 2.3).
     pub material: u32 = 6_000,
     /// For one reference at refinement.
     pub preview: u32 = 600,

@@ -246,7 +246,7 @@ pub enum Answer {
 pub struct RefusedPart {
     /// Unified diff from the kept part to the proposed change.
     pub diff: BlobId,
-    /// The same in words, for the result of the task.
+    /// The skipped part in words, for the result of the task.
     pub told: String,
     /// The person's words, verbatim.
     #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -119,7 +119,7 @@ pub struct Row {
     pub title: String,
     /// Where it stands.
     pub state: State,
-    /// The same as a sign. `⏸` means that the person is asked.
+    /// Its state as a sign. `⏸` means that the person is asked.
     pub mark: &'static str,
     /// Whether and how it needs the person now.
     pub need: Need,

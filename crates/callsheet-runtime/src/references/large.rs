@@ -87,7 +87,7 @@ impl Stamp {
         Ok(Self::of_metadata(&file.metadata()?))
     }
 
-    /// The same from the metadata.
+    /// Like `of`, but from the metadata.
     pub(crate) fn of_metadata(about: &Metadata) -> Self {
         Self {
             device: about.dev(),

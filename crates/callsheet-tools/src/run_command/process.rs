@@ -170,7 +170,7 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
                 let (files, calls) = sandbox::restrict(&Restriction { writable, connects: confined.connects });
                 let started = match !confined.required || (files != Enforcement::None && calls) {
                     true => command.spawn().map(|child| Started { group: Group::of(&child, keep), child }),
-                    false => Err(io::Error::other("the system cannot hold it to reading")),
+                    false => Err(io::Error::other("the system cannot restrict it to reading")),
                 };
                 let _unclaimed = sender.send(started);
             }

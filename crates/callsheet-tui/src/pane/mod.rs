@@ -114,7 +114,7 @@ impl Teller<'_> {
             self.text(&answer);
         }
         if header.outcome.is_some() {
-            self.heading("what it took");
+            self.heading("time and cost");
             self.text(&self.app.run.summary(true).to_string());
         }
         let streams: Vec<&str> = self

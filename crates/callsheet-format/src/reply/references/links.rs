@@ -39,7 +39,7 @@ impl WrittenLink<'_> {
         }
     }
 
-    /// The same with owned texts.
+    /// The link with owned texts.
     fn into_owned(self) -> WrittenLink<'static> {
         let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
         let Self { title, target, raw, line, linked, repairs } = self;
@@ -62,7 +62,7 @@ pub fn is_none(value: &str) -> bool {
     !long && NONE.contains(&normalize(value).as_str())
 }
 
-/// The same, followed by a remark with the reason.
+/// Whether a value says that there is no reference, possibly followed by a remark with the reason.
 pub fn says_none(value: &str) -> bool {
     is_none(value) || remark_of_none(value).is_some()
 }

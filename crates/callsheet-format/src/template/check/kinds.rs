@@ -62,7 +62,7 @@ pub(super) fn misfit(
         }
         Place::Output => (
             format!("this task declares that it gives {takes}, but its parts give {is}"),
-            "declare what its parts give, or change what they declare".to_owned(),
+            "change this declaration, or the declarations of its parts".to_owned(),
         ),
         Place::Returns => (
             format!("`{}` returns {takes}, but its task gives {is}", template.name),

@@ -30,7 +30,7 @@ impl Shape {
             Yaml::List(items) => match items.as_slice() {
                 [one] => Ok(Self::List(Box::new(Self::of_node(one)?))),
                 _ => {
-                    let message = "a list in a shape has one element, the shape of all";
+                    let message = "a list in a shape has exactly one element: the shape of all elements";
                     let draft = Draft::new(Code::T034, node.span, message);
                     Err(Box::new(draft.advice("write [string], or a map of fields")))
                 }

@@ -123,7 +123,7 @@ fn wants_review(run: &Run, task: &TaskRun) -> bool {
     policy == Policy::Always && task.runs.len() == 1
 }
 
-/// Whether the task has a result that waits for a review or a repetition in flight, and that counts afterwards.
+/// Whether the task has a finished result that was reviewed, or a result whose review or repetition is in flight.
 pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
     let works = || run.in_flight.works_by_itself(&task.task.slug);
     task.runs.iter().any(|exec| exec.review.is_some() && exec.is_finished() || exec.has_open_review() && works())

@@ -117,7 +117,7 @@ pub struct Row {
     pub slug: Slug,
     /// Its name for people.
     pub title: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Its state as a sign. `⏸` means that the person is asked.
     pub mark: &'static str,

@@ -199,7 +199,7 @@ impl super::Operators {
     }
 
     /// Whether calls of a leaf may reuse earlier replies. They may not if a person had the leaf, or a task above it,
-    /// repeated. They may if it was opened after a repeated task.
+    /// repeated. They may if a person had any other task repeated. Otherwise, the settings of the run decide.
     fn call_reuse(&self, op: &NodeInstance) -> CallReuse {
         match self.ancestry(op).any(|op| op.asked_anew) {
             true => CallReuse::Forbidden,

@@ -207,7 +207,7 @@ fn what_cannot_be_granted_is_refused_with_a_reason() {
         (&["add", "protected", "../AGENTS.md"], "can't be allowed to change"),
         (&["add", "variable", "A", "--run", "lost-run"], "there are no runs"),
         (&["add", "variable", "A=b"], "is not the name of a variable"),
-        (&["add", "variable", "OPENAI_API_KEY"], "holds the key of a provider"),
+        (&["add", "variable", "OPENAI_API_KEY"], "contains the key of a provider"),
         (&["revoke", "7"], "there is no grant 7"),
     ] {
         let ended = garden.expect(2, &[&["grants"], arguments].concat());

@@ -194,8 +194,7 @@ pub struct TaskRun {
     pub refined: Refined,
     /// Whether it already went back from execution to refinement (spec 2.8, 10.4).
     pub sent_back: bool,
-    /// Whether code made it from the request, including its references. It then needs one call, without refinement
-    /// and tools (spec 2.3).
+    /// Whether code made it from the request, so that it needs one call without refinement and tools (spec 2.3).
     pub direct: bool,
     /// The attempts at its refinement.
     pub refine: Attempts,
@@ -223,8 +222,7 @@ pub struct TaskRun {
     pub applied: Vec<AppliedSet>,
     /// Whether its skill did not exist when the list was adopted.
     pub skill_lost: bool,
-    /// The task of the list that calls the template to which it belongs. `None` if it belongs to the list or to the
-    /// template that is run.
+    /// The task of the list that calls its template. `None` if it belongs to the list or to the template that is run.
     pub below: Option<Slug>,
     /// The round in which it was last listed.
     pub round: u32,
@@ -242,16 +240,14 @@ pub struct TaskRun {
     pub sizes: CallSizes,
     /// The time of its last reply, in milliseconds since the Unix epoch.
     pub last_turn_at: Option<u64>,
-    /// The time, in milliseconds from the start of the run, at which its refinement could have ended with unlimited
-    /// slots.
+    /// When its refinement could have ended with unlimited slots, in milliseconds from the start of the run.
     pub ideal_refined_ms: u64,
     /// The time at which the task could have ended with unlimited slots.
     pub ideal_end_ms: u64,
 }
 
 impl TaskRun {
-    /// Replaces the task's values by those of a refinement (spec 3.7). Values that the refinement does not contain
-    /// stay.
+    /// Replaces the values that a refinement contains (spec 3.7).
     pub(super) fn take(&mut self, refinement: &Refinement) {
         self.note_former();
         if let Some(need) = &refinement.need {
@@ -480,14 +476,13 @@ impl TaskRun {
         self.judges_calls() && !self.runs.is_empty() && self.runs.iter().all(Execution::has_only_failed_calls)
     }
 
-    /// Whether the calls of this execution failed while other calls of the task have not ended. Whether all calls
-    /// fail is not known then.
+    /// Whether the calls of this execution failed while other calls of the task have not ended.
     pub(super) fn waits_for_other_calls(&self, run: &Execution) -> bool {
         let open = |other: &Execution| !other.is_ended() && other.calls.iter().any(|call| call.output().is_none());
         self.judges_calls() && run.has_only_failed_calls() && self.runs.iter().any(open)
     }
 
-    /// Whether it is done although all calls of its conversation failed, so that its result uses none of them.
+    /// Whether it is done although all calls of its conversation failed. Its result uses none of them.
     pub fn is_done_without_calls(&self) -> bool {
         let failed = |run: &Execution| run.is_loop && run.has_only_failed_calls();
         self.state() == State::Done && !self.is_handler() && self.runs.iter().any(failed)

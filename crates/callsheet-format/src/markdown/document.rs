@@ -212,8 +212,7 @@ impl<'a> Document<'a> {
         range.filter(|at| self.kinds.get(*at) == Some(&Kind::Marker(index))).collect()
     }
 
-    /// Whether `range` contains a marker of the format. Notes `label-form` if the marker is not in bold and lower
-    /// case.
+    /// Whether `range` contains the marker. Notes `label-form` if the marker is not in bold and lower case.
     pub fn take_marker(&self, marker: &str, range: Range<usize>, notes: &mut Diagnostics) -> bool {
         let found = self.markers(marker, range);
         for at in &found {

@@ -334,8 +334,8 @@ impl TaskRun {
         }
     }
 
-    /// Starts a task again that is listed with another text, or after it ended. Numbers that must never be used twice
-    /// are kept. Finished executions are kept in case their inputs stay the same (spec 10.5).
+    /// Starts a task again that is listed with another text, or after it ended. Keeps numbers that must never be used
+    /// twice, and finished executions in case their inputs stay the same (spec 10.5).
     pub(super) fn restart(&mut self, revision: u32) {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
@@ -587,8 +587,7 @@ impl TaskRun {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
     }
 
-    /// Whether it belongs to the list, or to the template that is run, and not to a template that a listed task
-    /// calls.
+    /// Whether it does not belong to a template that a listed task calls.
     pub(super) fn is_own(&self) -> bool {
         self.below.is_none()
     }
